@@ -1,0 +1,51 @@
+"""One root, few leaves: what went wrong, with its evidence, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class DagschedError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+@dataclass
+class InvalidInput(DagschedError):
+    """Something the author or caller wrote breaks a rule. Printed as one line."""
+
+    where: str
+    """File, DAG or step the input came from."""
+    field: str
+    """Path of the offending field, e.g. ``steps[3].cores``; may be empty."""
+    rule: str
+    """The rule, with the value that breaks it."""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.where, self.field, self.rule) if part)
+
+
+@dataclass
+class DoesNotFit(DagschedError):
+    """Something is larger than what is there."""
+
+    what: str
+    dimension: str
+    needed: float
+    available: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.what} does not fit: {self.dimension} needed {self.needed:g}{unit}, available {self.available:g}{unit}"
+
+
+@dataclass
+class LaunchRefused(DagschedError):
+    """A group cannot be launched as things are; the message says what to change."""
+
+    group: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.reason} ({self.remedy})"

@@ -1,0 +1,1 @@
+"""A group of a plan becomes one Spark application: settings, manifest, events, verdicts. Pure."""

@@ -1,0 +1,130 @@
+"""What the driver program tells the launch task: one JSON line a batch, in a file and on stdout.
+
+Events that belong together (a commit turns several steps green at once) are one line, so that they reach
+the mirrors together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from airflow_dagsched.launch.wire import decode, encode
+
+MARKER = "::dagsched"
+
+StepState = Literal["success", "reused", "failed", "skipped", "upstream_failed", "pruned"]
+FailureKind = Literal["author", "out_of_memory", "lost_executor", "lost_driver", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The application runs: once, first."""
+
+    application_id: str
+    ui: str | None = None
+    kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRunning:
+    """The step's function was called."""
+
+    step: str
+    kind: Literal["running"] = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class StepLog:
+    """Lines the step printed or logged."""
+
+    step: str
+    lines: tuple[str, ...]
+    kind: Literal["log"] = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a step, or the whole driver, failed."""
+
+    kind: FailureKind
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """The step reached its end. Unknown numbers are None, never guesses."""
+
+    step: str
+    state: StepState
+    rows: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    """Of the job that materialised it, together with the steps in ``fused``."""
+    fused: tuple[str, ...] = ()
+    datasets: Mapping[str, str] = field(default_factory=dict)
+    """Committed outputs: output name -> path."""
+    path: str | None = None
+    """Where its (first) committed output is: the table it writes, else its dataset."""
+    wrote: str | None = None
+    """Asset URI of the table written, or reused."""
+    value: Any = None
+    """The plain JSON value the step returned."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+    reason: str = ""
+    """Why it was skipped, reused, pruned or not run."""
+    kind: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The driver lives: about once a second."""
+
+    kind: Literal["heartbeat"] = "heartbeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Last of all. A driver that ends without it was lost."""
+
+    ok: bool
+    seconds: float
+    failure: Failure | None = None
+    kind: Literal["finished"] = "finished"
+
+
+Event = Started | StepRunning | StepLog | StepDone | Heartbeat | Finished
+_KINDS: dict[str, type] = {
+    "started": Started,
+    "running": StepRunning,
+    "log": StepLog,
+    "done": StepDone,
+    "heartbeat": Heartbeat,
+    "finished": Finished,
+}
+
+
+def to_line(events: Iterable[Event]) -> str:
+    """One batch as one line of JSON, without a newline."""
+    return json.dumps([encode(event) for event in events], separators=(",", ":"))
+
+
+def from_line(line: str) -> tuple[Event, ...]:
+    """The batch in ``line``; kinds this version does not know are left out."""
+    return tuple(decode(_KINDS[raw["kind"]], raw) for raw in json.loads(line) if raw["kind"] in _KINDS)
+
+
+def marker_line(nonce: str, events: Iterable[Event]) -> str:
+    """The batch as a line for stdout. The nonce keeps what a step prints from passing as an event."""
+    return f"{MARKER} {nonce} {to_line(events)}"
+
+
+def from_marker(line: str, nonce: str) -> tuple[Event, ...] | None:
+    """The batch in a line of the driver's output; None if the line is no marker of this try."""
+    prefix = f"{MARKER} {nonce} "
+    at = line.find(prefix)
+    return None if at < 0 else from_line(line[at + len(prefix) :])

@@ -1,0 +1,45 @@
+"""``Table``: where a step's declared input or output lives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+FILE_FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "avro"})
+"""Formats that are plain folders of files: their swap is ours. Others commit by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table by path (it has a ``/``) or by catalog name.
+
+    >>> Table("/data/clean", partition_by=["day"]).is_path
+    True
+    """
+
+    location: str
+    format: str = "parquet"
+    partition_by: tuple[str, ...] = ()
+    mode: Literal["overwrite", "append"] = "overwrite"
+    where: str | None = None
+    """Declared reads only: the partitions read, ``"day = interval.start"``, joined by ``and``."""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.partition_by, str):
+            raise ValueError(f"Table({self.location!r}): partition_by must be a list of columns, not a string")
+        object.__setattr__(self, "partition_by", tuple(self.partition_by))
+        if self.mode not in ("overwrite", "append"):
+            raise ValueError(f"Table({self.location!r}): mode must be 'overwrite' or 'append', not {self.mode!r}")
+
+    @property
+    def is_path(self) -> bool:
+        return "/" in self.location
+
+    @property
+    def uri(self) -> str:
+        """The asset URI of the table."""
+        if not self.is_path:
+            return f"spark://{self.location}"
+        return self.location if "://" in self.location else f"file://{self.location}"
