@@ -74,9 +74,9 @@ def _all_skipped(seen: Counter[str], total: int) -> Outcome:
 
 
 def _all_done_min_one_success(seen: Counter[str], total: int) -> Outcome:
-    if seen["success"] or not total:
-        return "run"
-    return "upstream_failed" if seen["failed"] or seen["upstream_failed"] else "skipped"
+    if seen["skipped"]:
+        return "skipped"
+    return "run" if seen["success"] or not total else "upstream_failed"
 
 
 RULES: dict[str, Callable[[Counter[str], int], Outcome]] = {

@@ -1,0 +1,1 @@
+"""What the author declares: dataflow, cluster, state; their order, their rules, their JSON. Pure."""

@@ -1,0 +1,42 @@
+# make demo    the main job on real data, to look at
+# make test    all tests; TESTS="..." passes arguments to pytest
+# make lint    ruff, mypy
+# make bench   planned against one submit per step; BENCH="..." passes arguments
+# make clean   removes everything these made, .venv included
+#
+# Each makes what it needs: .venv from constraints.txt, Java, and for the tests PostgreSQL.
+
+SHELL := /bin/sh
+PYTHON ?= python3
+PY := .venv/bin/python
+# What is there is found in a moment: no stamp to go stale.
+WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
+
+.PHONY: demo test lint bench clean
+.DELETE_ON_ERROR:
+
+demo: .venv/installed
+	@$(WITH_JAVA) exec $(PY) -m demo.run $(DEMO)
+
+test: .venv/installed
+	@tools/postgresql.sh
+	@$(WITH_JAVA) $(PY) -m pytest $(TESTS)
+
+lint: .venv/installed
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: .venv/installed
+	@$(WITH_JAVA) $(PY) -m benchmarks $(BENCH)
+
+clean:
+	rm -rf .venv .home .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@test -x $(PY) || $(PYTHON) -m venv .venv
+	@echo "Installing into .venv (the first time takes some minutes)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,34 @@
+"""Runs a DAG of PySpark steps as few Spark applications, planned by the cluster it runs on.
+
+The public names are loaded when used: the package is imported by every parse of a DAG file, by the
+driver program on the cluster (no Airflow there) and by the ``dagsched`` command (neither Airflow nor Spark).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_dagsched.launch.interval import Interval as Interval
+    from airflow_dagsched.launch.tables import Table as Table
+    from airflow_dagsched.provider.dataflow import SparkDataflow as SparkDataflow
+    from airflow_dagsched.provider.hook import PlannerHook as PlannerHook
+    from airflow_dagsched.provider.steps import SparkSqlStep as SparkSqlStep
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Interval": "launch.interval",
+    "PlannerHook": "provider.hook",
+    "SparkDataflow": "provider.dataflow",
+    "SparkSqlStep": "provider.steps",
+    "Table": "launch.tables",
+}
+__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table"]  # noqa: F822
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,179 @@
+"""Fingerprint of what a step's code is: equal code, arguments and helpers give the equal digest.
+
+Byte code and constants are hashed, not file names, line numbers or comments: moving a function or
+reformatting it keeps its results. What cannot be hashed by value makes the digest unique, so that a result
+is run again rather than wrongly reused.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import inspect
+import json
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+
+def fingerprint(function: Any, arguments: Any, roots: tuple[Path, ...]) -> str:
+    """Hex digest of ``function`` (or SQL text) called with ``arguments``.
+
+    :param roots: folders of the DAG bundle: modules in them count by content, others by name.
+    """
+    digest = hashlib.sha256()
+    for part in _Walk(roots).value([function, arguments]):
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+class _Walk:
+    """Visits everything a function can see; each function and module once."""
+
+    def __init__(self, roots: tuple[Path, ...]) -> None:
+        self.roots = tuple(root.resolve() for root in roots)
+        self.seen: set[int | str] = set()
+
+    def value(self, value: Any) -> Iterator[str]:
+        value = getattr(value, "function", value) if hasattr(value, "_airflow_is_task_decorator") else value
+        if isinstance(value, FunctionType):
+            yield from self.function(value)
+        elif isinstance(value, ModuleType):
+            yield from self.module(value)
+        elif isinstance(value, type):
+            yield from self.type(value)
+        elif isinstance(value, Mapping):
+            yield f"{{{len(value)}"
+            for key in sorted(value, key=repr):
+                yield from self.value(key)
+                yield from self.value(value[key])
+        elif isinstance(value, (list, tuple)):
+            yield f"[{len(value)}"
+            for item in value:
+                yield from self.value(item)
+        elif isinstance(value, (set, frozenset)):
+            yield from sorted("\1".join(self.value(item)) for item in value)
+        else:
+            yield from self.scalar(value)
+
+    def scalar(self, value: Any) -> Iterator[str]:
+        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes)):
+            yield f"{type(value).__name__}:{value!r}"
+        elif type(value).__repr__ is not object.__repr__ and " at 0x" not in repr(value):
+            yield f"{type(value).__module__}.{type(value).__qualname__}:{value!r}"
+        elif callable(value) and hasattr(value, "__qualname__"):
+            yield f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+        else:
+            yield uuid.uuid4().hex
+
+    def function(self, function: FunctionType) -> Iterator[str]:
+        if id(function) in self.seen:
+            return
+        self.seen.add(id(function))
+        if not self._is_ours(function):
+            yield f"{function.__module__}.{function.__qualname__}"
+            return
+        yield from self.code(function.__code__)
+        yield from self.value([function.__defaults__, function.__kwdefaults__])
+        for cell in function.__closure__ or ():
+            yield from self.cell(cell)
+        for name in sorted(_names(function.__code__)):
+            if name in function.__globals__:
+                yield name
+                yield from self.value(function.__globals__[name])
+        for name in sorted(_imports(function.__code__)):
+            yield from self.imported(name)
+
+    def cell(self, cell: Any) -> Iterator[str]:
+        try:
+            yield from self.value(cell.cell_contents)
+        except ValueError:
+            yield "empty"
+
+    def code(self, code: CodeType) -> Iterator[str]:
+        yield code.co_code.hex()
+        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount))
+        for const in code.co_consts:
+            yield from self.code(const) if isinstance(const, CodeType) else self.value(const)
+
+    def type(self, cls: type) -> Iterator[str]:
+        module = sys.modules.get(cls.__module__)
+        yield f"{cls.__module__}.{cls.__qualname__}" if not self._in_roots(module) else cls.__qualname__
+        if module is not None and self._in_roots(module):
+            yield from self.module(module)
+
+    def imported(self, name: str) -> Iterator[str]:
+        module = sys.modules.get(name) or _find(name, self.roots)
+        if isinstance(module, ModuleType):
+            yield from self.module(module)
+        elif module is not None:
+            yield hashlib.sha256(module.read_bytes()).hexdigest()
+
+    def module(self, module: ModuleType) -> Iterator[str]:
+        if module.__name__ in self.seen:
+            return
+        self.seen.add(module.__name__)
+        if not self._in_roots(module):
+            yield f"module {module.__name__} {getattr(module, '__version__', '')}"
+            return
+        yield hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+        for name in sorted(vars(module)):
+            inner = vars(module)[name]
+            home = inner if isinstance(inner, ModuleType) else sys.modules.get(getattr(inner, "__module__", None) or "")
+            if home is not None and self._in_roots(home):
+                yield from self.module(home)
+
+    def _is_ours(self, function: FunctionType) -> bool:
+        module = sys.modules.get(function.__module__)
+        return module is None or module.__name__ == "__main__" or self._in_roots(module) or self._file_in(function)
+
+    def _file_in(self, function: FunctionType) -> bool:
+        return self._under(function.__code__.co_filename)
+
+    def _in_roots(self, module: ModuleType | None) -> bool:
+        return module is not None and self._under(getattr(module, "__file__", None))
+
+    def _under(self, file: str | None) -> bool:
+        if not file or "site-packages" in file:
+            return False
+        path = Path(file).resolve()
+        return any(path.is_relative_to(root) for root in self.roots)
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*(_names(const) for const in inner))
+
+
+def _imports(code: CodeType) -> set[str]:
+    here = {str(i.argval) for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"}
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return here.union(*(_imports(const) for const in inner))
+
+
+def _find(name: str, roots: tuple[Path, ...]) -> Path | None:
+    parts = Path(*name.split("."))
+    candidates = (root / tail for root in roots for tail in (parts.with_suffix(".py"), parts / "__init__.py"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def location(function: Any) -> tuple[str, int, int] | None:
+    """Source file, first and last line of ``function``; None where Python does not know."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return None
+    return str(inspect.getsourcefile(function)), first, first + len(lines) - 1
+
+
+def plain(value: Any) -> bool:
+    """Whether ``value`` is JSON as it is."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,140 @@
+"""The feed: what a launch task says about its steps, and what a mirror concludes from it.
+
+The launch task folds the driver's events into one small JSON value and pushes it whole on every change.
+A mirror reads the launch task's own state first, then the feed, and looks its verdict up in a table: a
+feed may be left over from an earlier try, a state never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from airflow_dagsched.launch.events import Event, StepDone, StepLog, StepRunning
+
+FEED_KEY = "dagsched"
+"""XCom key of the feed, on the launch task."""
+LOG_LINES = 100
+"""Lines of a step's output kept in the feed; the launch task's own log has them all."""
+LINE_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StepLines:
+    """The last lines a step printed; ``first`` is the number of the first one kept."""
+
+    first: int = 0
+    lines: tuple[str, ...] = ()
+
+    def add(self, lines: Iterable[str]) -> StepLines:
+        merged = (*self.lines, *(line[:LINE_CHARS] for line in lines))
+        dropped = max(0, len(merged) - LOG_LINES)
+        return StepLines(self.first + dropped, merged[dropped:])
+
+    def since(self, seen: int) -> tuple[str, ...]:
+        """Lines from number ``seen`` on, as far as they are still here."""
+        return self.lines[max(0, seen - self.first) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """State of all steps of one launch try. ``steps`` keeps the order in which they ended."""
+
+    nonce: str
+    """Names the try: a feed seen before the try began is stale."""
+    clear_number: int
+    final: bool = False
+    running: tuple[str, ...] = ()
+    steps: Mapping[str, StepDone] = field(default_factory=dict)
+    logs: Mapping[str, StepLines] = field(default_factory=dict)
+
+    def add(self, events: Iterable[Event]) -> Feed:
+        """This feed after ``events``; the same object where they change nothing a mirror shows."""
+        feed = self
+        for event in events:
+            feed = feed._with(event)
+        return feed
+
+    def _with(self, event: Event) -> Feed:
+        match event:
+            case StepRunning(step):
+                return replace(self, running=(*self.running, step))
+            case StepLog(step, lines):
+                return replace(self, logs={**self.logs, step: self.logs.get(step, StepLines()).add(lines)})
+            case StepDone(step):
+                left = tuple(name for name in self.running if name != step)
+                return replace(self, running=left, steps={**self.steps, step: event})
+            case _:
+                return self
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to conclude yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The mirror ends now, in an Airflow state."""
+
+    state: Literal["success", "failed", "skipped"]
+    reason: str = ""
+    done: StepDone | None = None
+
+
+Verdict = Wait | End
+
+GREEN = frozenset({"success", "reused", "pruned"})
+FINISHED = frozenset({"success", "failed", "upstream_failed", "skipped", "removed"})
+LIVE = frozenset({"running", "up_for_retry", "up_for_reschedule", "deferred", "restarting"})
+
+
+def verdict(launch_state: str | None, feed: Feed | None, step: str, mirror_clear: int, launch_id: str) -> Verdict:
+    """What the mirror of ``step`` does, by the state of its launch task and the feed of the current try.
+
+    ========================= ===================== ==========================================
+    launch task               feed says             the mirror
+    ========================= ===================== ==========================================
+    not started               anything              waits (the feed is an earlier try's)
+    running, up for retry     green                 ends green
+    running, up for retry     skipped               ends skipped
+    running, up for retry     failed, nothing       waits (a retry may mend it)
+    finished                  older than the clear  fails: the launch task must be cleared too
+    finished                  green, skipped        ends so
+    finished                  failed, nothing       fails with the reason
+    skipped                   nothing               ends skipped
+    ========================= ===================== ==========================================
+    """
+    done = feed.steps.get(step) if feed else None
+    if launch_state in FINISHED:
+        return _after(str(launch_state), feed, done, mirror_clear, launch_id)
+    if launch_state in LIVE and done is not None:
+        return _conclude(done) if done.state in GREEN or done.state == "skipped" else Wait()
+    return Wait()
+
+
+def _after(state: str, feed: Feed | None, done: StepDone | None, mirror_clear: int, launch_id: str) -> Verdict:
+    if feed is not None and mirror_clear > feed.clear_number:
+        return End("failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)")
+    if done is not None:
+        return _conclude(done)
+    if state == "skipped":
+        return End("skipped", f"{launch_id!r} was skipped")
+    return End("failed", f"{launch_id!r} ended as {state} before this step was done: see its log")
+
+
+def _conclude(done: StepDone) -> End:
+    if done.state in GREEN:
+        return End("success", done.reason, done)
+    if done.state == "skipped":
+        return End("skipped", done.reason, done)
+    message = done.failure.message if done.failure else done.reason
+    return End("failed", message or done.state, done)
+
+
+def xcoms(done: StepDone) -> dict[str, Any]:
+    """What ordinary tasks downstream of the step read: its plain value, else where its rows are."""
+    facts = {"path": done.path, "rows": done.rows, "seconds": done.seconds, "metrics": dict(done.metrics)}
+    named = {name: {**facts, "path": path} for name, path in done.datasets.items() if name}
+    return {**named, "return_value": facts if done.value is None else done.value}

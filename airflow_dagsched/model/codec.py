@@ -1,0 +1,109 @@
+"""JSON files to values and back: what is refused names file, field and rule in one line."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.dataflow import Dataflow, Source, Step
+from airflow_dagsched.model.foreign import without_foreign
+from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.ranges import Value
+
+V = TypeVar("V", bound=Value)
+
+_ERROR = re.compile(r"(?P<rule>.*?)(?: - at `\$?\.?(?P<path>.*)`)?", re.DOTALL)
+_NAMED = re.compile(r"Object (?P<what>contains unknown|missing required) field `(?P<field>.*)`", re.DOTALL)
+_RULES = {"contains unknown": "unknown field", "missing required": "required field is missing"}
+
+
+def read(kind: type[V], path: str | Path) -> V:
+    """The value in the JSON file at ``path``; raises ``InvalidInput``, also if it can't be opened."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(str(path), "", f"cannot be read: {error.strerror}") from None
+    return decode(kind, content, str(path))
+
+
+def decode(kind: type[V], content: bytes, where: str) -> V:
+    """The value in the JSON text ``content``; raises ``InvalidInput`` naming ``where``.
+
+    Keys that start with ``x_`` are dropped where the format has fields; in free mappings they are data.
+    """
+    try:
+        if b'"x_' not in content:
+            return msgspec.json.decode(content, type=kind)
+        return msgspec.convert(without_foreign(kind, msgspec.json.decode(content)), kind)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(where, *_field_and_rule(str(error))) from None
+    except RecursionError:
+        raise InvalidInput(where, "", "JSON is nested too deeply") from None
+
+
+def checked(kind: type[V], value: V, where: str) -> V:
+    """``value`` made in Python, with types and ranges checked as if read from a file."""
+    try:
+        return decode(kind, msgspec.json.encode(value), where)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(where, "", f"cannot be written as JSON: {error}") from None
+
+
+def encode(value: Value) -> bytes:
+    """Canonical JSON, one line: equal values give equal bytes."""
+    return msgspec.json.encode(value, order="deterministic") + b"\n"
+
+
+def pretty(value: Value) -> str:
+    """Canonical JSON for people: indented."""
+    return msgspec.json.format(encode(value), indent=1).decode() + "\n"
+
+
+def digest(dataflow: Dataflow) -> str:
+    """sha256 of what the author declares, in any order: 64 hexadecimal digits.
+
+    Runtimes, memory, bytes and partition listings are left out: they are measured anew at every run, and
+    a plan stays the plan of its dataflow when they change.
+    """
+    lines = [f"dataflow {dataflow.version} {msgspec.json.encode(dataflow.name).decode()}"]
+    parts: tuple[tuple[str, list[Any]], ...] = (
+        ("step", [_unmeasured(step) for step in dataflow.steps]),
+        ("channel", [replace(channel, bytes=0) for channel in dataflow.channels]),
+        ("task", [task.id for task in dataflow.tasks]),
+        ("dependency", list(dataflow.dependencies)),
+    )
+    encoder = msgspec.json.Encoder(order="deterministic")
+    for kind, values in parts:
+        lines += sorted(f"{kind} {encoder.encode(value).decode()}" for value in values)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _unmeasured(step: Step) -> Step:
+    paths = sorted(source.path for source in step.sources)
+    return replace(
+        step,
+        runtime_s=0.0,
+        memory_mb=0,
+        pinned=tuple(natural_sort(set(step.pinned))),
+        sources=tuple(Source(path=path) for path in paths),
+    )
+
+
+def _field_and_rule(message: str) -> tuple[str, str]:
+    """Field path and rule of a message such as ``Expected `int` >= 1 - at `$.steps[0].cores```."""
+    match = _ERROR.fullmatch(message)
+    rule, path = (match["rule"], match["path"] or "") if match else (message, "")
+    named = _NAMED.fullmatch(rule)
+    if not named:
+        return path, _one_line(rule)
+    return _one_line(".".join(part for part in (path, named["field"]) if part)), _RULES[named["what"]]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

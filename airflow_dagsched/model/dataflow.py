@@ -1,0 +1,98 @@
+"""The dataflow: steps, the channels between them, and the ordinary Airflow tasks in between.
+
+    extract ══> clean ══> route ──> (email) ──> archive        ══ channel   ── dependency   ( ) ordinary task
+
+Sizes are per step instance, memory and disk in MiB, times in seconds, data in bytes.
+Zero for memory, disk or runtime means "not declared", never "needs nothing".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from airflow_dagsched.model.ranges import Bytes, Count, Declared, Id, MiB, Position, Positive, Quantity, Seconds
+
+Scalar = str | int | float | bool | None
+
+
+class Block(Declared, frozen=True, kw_only=True):
+    """A stored block of a partition and the hosts that hold a copy."""
+
+    bytes: Bytes
+    hosts: tuple[str, ...] = ()
+
+
+class Partition(Declared, frozen=True, kw_only=True):
+    """One partition of a source, named by its partition columns."""
+
+    key: dict[str, Scalar] = {}
+    bytes: Bytes = 0
+    blocks: tuple[Block, ...] = ()
+
+
+class Source(Declared, frozen=True, kw_only=True):
+    """A table a step reads from outside the dataflow."""
+
+    path: str
+    partitions: tuple[Partition, ...] = ()
+
+
+class Step(Declared, frozen=True, kw_only=True):
+    """One unit of the author's work."""
+
+    id: Id
+    parallelism: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    cores: Count = 1
+    memory_mb: MiB = 0
+    disk_mb: MiB = 0
+    runtime_s: Seconds = 0.0
+    mode: Literal["batch", "streaming"] = "batch"
+    stateful: bool = False
+    state_mb: MiB = 0
+    rate_rows_s: Quantity = 0.0
+    window_s: Seconds | None = None
+    lateness_s: Seconds = 0.0
+    weight: Positive = 1.0
+    works_without_input: bool = True
+    needs: Literal["all", "any"] = "all"
+    repeat: bool = False
+    isolate: bool = False
+    application: dict[str, Scalar] = {}
+    """Settings that must be equal within one Spark application."""
+    pinned: tuple[Id, ...] = ()
+    """Ids of the only workers its instances may be on; empty: any."""
+    sources: tuple[Source, ...] = ()
+    order: Position = 0
+    """Position in the author's file; decides which step of a group is the first."""
+
+
+class Channel(Declared, frozen=True, kw_only=True):
+    """Rows of dataset ``(src, output)`` go to step ``dst``."""
+
+    src: Id
+    dst: Id
+    output: str = ""
+    kind: Literal["pipelined", "buffered"] = "pipelined"
+    bytes: Bytes = 0
+    routing: Literal["forward", "shuffle", "broadcast", "single"] = "shuffle"
+
+
+class Task(Declared, frozen=True, kw_only=True):
+    """An ordinary Airflow task that stands between steps."""
+
+    id: Id
+    runtime_s: Seconds = 0.0
+
+
+class Dataflow(Declared, frozen=True, kw_only=True):
+    """The graph of steps, channels and ordinary tasks. The order of its arrays means nothing."""
+
+    version: Literal[1] = 1
+    name: str
+    steps: tuple[Step, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    dependencies: tuple[tuple[Id, Id], ...] = ()
+    """Edges ``(from, to)`` that carry no rows, between any steps and tasks."""

@@ -1,0 +1,78 @@
+"""A dataflow as a graph of numbers, ranked: equal dataflows give equal graphs, however they were written down.
+
+Nodes ``0 .. steps-1`` are the steps by (order, natural id), the rest are the ordinary tasks by natural id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.order import natural_key, predecessors, strong_components, topological
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Steps, tasks and all edges between them; self loops and repeated edges are left out."""
+
+    steps: tuple[Step, ...]
+    ids: tuple[str, ...]
+    index: dict[str, int]
+    successors: tuple[tuple[int, ...], ...]
+    pipelined: dict[tuple[int, int], int]
+    """Bytes of the pipelined channels between each two steps."""
+    loop: tuple[int, ...]
+    """For each node the first node of the loop it is in: itself if it is in none."""
+
+    def is_step(self, node: int) -> bool:
+        return node < len(self.steps)
+
+    def order(self) -> list[int]:
+        """All nodes, topological, the least free one first; a loop counts as one node, its steps by rank."""
+        members: dict[int, list[int]] = {}
+        for node, first in enumerate(self.loop):
+            members.setdefault(first, []).append(node)
+        return [node for first in topological(self.condensed()) if first in members for node in members[first]]
+
+    def condensed(self) -> list[list[int]]:
+        """The edges with each loop drawn together into its first node: without cycles."""
+        found: list[set[int]] = [set() for _ in self.ids]
+        for node, nexts in enumerate(self.successors):
+            found[self.loop[node]].update(self.loop[after] for after in nexts)
+        return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
+
+    def predecessors(self) -> list[list[int]]:
+        return predecessors(self.successors)
+
+
+def graph_of(dataflow: Dataflow) -> Graph:
+    """The graph of a dataflow whose ids are unique and whose edges end at known ids."""
+    steps = tuple(sorted(dataflow.steps, key=step_rank))
+    ids = (*(step.id for step in steps), *sorted((task.id for task in dataflow.tasks), key=natural_key))
+    index = {name: node for node, name in enumerate(ids)}
+    successors = _successors(dataflow, index)
+    loop = tuple(strong_components(successors))
+    return Graph(steps, ids, index, successors, _pipelined(dataflow, index), loop)
+
+
+def step_rank(step: Step) -> tuple[int, object]:
+    """Sorts steps as their author wrote them, then by natural id."""
+    return step.order, natural_key(step.id)
+
+
+def _pipelined(dataflow: Dataflow, index: dict[str, int]) -> dict[tuple[int, int], int]:
+    found: dict[tuple[int, int], int] = {}
+    for channel in dataflow.channels:
+        if channel.kind == "pipelined":
+            ends = index[channel.src], index[channel.dst]
+            found[ends] = found.get(ends, 0) + channel.bytes
+    return dict(sorted(found.items()))
+
+
+def _successors(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, ...], ...]:
+    found: list[set[int]] = [set() for _ in index]
+    for channel in dataflow.channels:
+        found[index[channel.src]].add(index[channel.dst])
+    for before, after in dataflow.dependencies:
+        found[index[before]].add(index[after])
+    return tuple(tuple(sorted(nexts - {node})) for node, nexts in enumerate(found))

@@ -1,0 +1,147 @@
+"""Order in graphs: natural sort, topological order, strongly connected components, levels.
+
+Graphs are lists of successor lists over ``0 .. n-1``. All is linear in nodes and edges (the order adds a
+heap) and nothing recurses, so 100,000 nodes are fine. ``networkx`` has all of this, but importing it costs
+0.3 s at every parse of a DAG file.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+Successors = Sequence[Sequence[int]]
+NaturalKey = tuple[tuple[tuple[int, str] | str, ...], str]
+
+_DIGITS = re.compile("([0-9]+)")
+
+
+def natural_key(text: str) -> NaturalKey:
+    """Sort key that puts ``w2`` before ``w10``; the text itself breaks ties such as ``w1`` and ``w01``."""
+    parts = _DIGITS.split(text)
+    return tuple(_number(part) if at % 2 else part for at, part in enumerate(parts)), text
+
+
+def _number(digits: str) -> tuple[int, str]:
+    stripped = digits.lstrip("0")
+    return len(stripped), stripped
+
+
+def natural_sort(texts: Iterable[str]) -> list[str]:
+    """``texts`` in natural order."""
+    return sorted(texts, key=natural_key)
+
+
+def predecessors(successors: Successors) -> list[list[int]]:
+    """The same graph read backwards."""
+    found: list[list[int]] = [[] for _ in successors]
+    for node, nexts in enumerate(successors):
+        for after in nexts:
+            found[after].append(node)
+    return found
+
+
+def topological(successors: Successors) -> list[int]:
+    """Nodes so that edges point forward; among the nodes that are free, the least comes first.
+
+    Nodes on or behind a cycle are left out: the result is shorter than the graph exactly if it has a cycle.
+    """
+    waiting = [0] * len(successors)
+    for nexts in successors:
+        for after in nexts:
+            waiting[after] += 1
+    free = [node for node, count in enumerate(waiting) if not count]
+    order = []
+    while free:
+        node = heapq.heappop(free)
+        order.append(node)
+        for after in successors[node]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                heapq.heappush(free, after)
+    return order
+
+
+def levels(successors: Successors, order: Iterable[int]) -> list[int]:
+    """Length of the longest path to each node; ``order`` is topological."""
+    return longest(successors, order, lambda node, after: 1)
+
+
+def longest(successors: Successors, order: Iterable[int], gain: Callable[[int, int], int]) -> list[int]:
+    """Largest sum of ``gain(node, after)`` over the paths to each node; ``order`` is topological."""
+    found = [0] * len(successors)
+    for node in order:
+        for after in successors[node]:
+            found[after] = max(found[after], found[node] + gain(node, after))
+    return found
+
+
+def strong_components(successors: Successors) -> list[int]:
+    """For each node the least node of its strongly connected component (Tarjan, without recursion)."""
+    count = len(successors)
+    number, low, owner = [-1] * count, [0] * count, [-1] * count
+    stack: list[int] = []
+    for root in range(count):
+        if number[root] < 0:
+            _visit(root, successors, number, low, owner, stack)
+    return owner
+
+
+def _visit(
+    root: int, successors: Successors, number: list[int], low: list[int], owner: list[int], stack: list[int]
+) -> None:
+    """Tarjan's walk from ``root``; ``number`` holds ``position on entry``, ``owner`` is filled on leaving."""
+    walk = [(root, iter(successors[root]))]
+    number[root] = low[root] = _entered(stack, root)
+    while walk:
+        node, nexts = walk[-1]
+        after = next(nexts, None)
+        if after is None:
+            walk.pop()
+            _leave(node, number, low, owner, stack)
+            if walk:
+                above = walk[-1][0]
+                low[above] = min(low[above], low[node])
+        elif number[after] < 0:
+            number[after] = low[after] = _entered(stack, after)
+            walk.append((after, iter(successors[after])))
+        elif owner[after] < 0:
+            low[node] = min(low[node], number[after])
+
+
+def _entered(stack: list[int], node: int) -> int:
+    """Position of ``node`` on the stack: rising along it, which is all that Tarjan's comparison needs."""
+    stack.append(node)
+    return len(stack) - 1
+
+
+def _leave(node: int, number: list[int], low: list[int], owner: list[int], stack: list[int]) -> None:
+    if low[node] != number[node]:
+        return
+    members = stack[number[node] :]
+    del stack[number[node] :]
+    least = min(members)
+    for member in members:
+        owner[member] = least
+
+
+def find_cycle(successors: Successors, start: int, owner: Sequence[int]) -> list[int]:
+    """A shortest cycle ``[start, ..., start]``; empty if there is none. ``owner`` is of ``strong_components``."""
+    came: dict[int, int] = {}
+    reached = [start]
+    for node in reached:
+        for after in successors[node]:
+            if after == start:
+                return _path(came, node, start)
+            if after not in came and owner[after] == owner[start]:
+                came[after] = node
+                reached.append(after)
+    return []
+
+
+def _path(came: dict[int, int], last: int, start: int) -> list[int]:
+    path = [start, last] if last != start else [start]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return path[::-1] if last != start else [start, start]

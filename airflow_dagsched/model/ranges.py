@@ -1,0 +1,28 @@
+"""The base of every value of the file formats, and the ranges its fields share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+LARGEST = 2**53
+"""Above it a JSON number is no longer exact everywhere."""
+
+Id = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Position = Annotated[int, Meta(ge=0, le=LARGEST)]
+Cores = Annotated[int, Meta(ge=0, le=1_000_000)]
+MiB = Annotated[int, Meta(ge=0, le=LARGEST)]
+Bytes = Annotated[int, Meta(ge=0, le=LARGEST)]
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+Quantity = Annotated[float, Meta(ge=0, le=1e15)]
+Positive = Annotated[float, Meta(gt=0, le=1e15)]
+
+
+class Value(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A frozen value of a file format, written with all its fields."""
+
+
+class Declared(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A value a person writes. Defaults are left out: a field added later changes no older digest."""

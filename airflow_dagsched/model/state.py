@@ -1,0 +1,84 @@
+"""What is known of earlier and running work: lags, finished groups, measured sizes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Quantity, Seconds
+
+
+class Assignment(Declared, frozen=True, kw_only=True):
+    """Which worker has each step instance ``step/index`` active, on standby, warming up."""
+
+    active: dict[str, Id] = {}
+    standby: dict[str, tuple[Id, ...]] = {}
+    warmup: dict[str, tuple[Id, ...]] = {}
+
+
+class Lag(Declared, frozen=True, kw_only=True):
+    """How far a worker's copy of an instance's state is behind; None: unknown."""
+
+    instance: Id
+    worker: Id
+    rows: Position | None = None
+    bytes: Bytes | None = None
+    seconds: Quantity | None = None
+    running: bool = False
+
+
+class Measured(Declared, frozen=True, kw_only=True):
+    """What a step took the last time; None: not measured."""
+
+    runtime_s: Seconds | None = None
+    memory_mb: MiB | None = None
+    bytes: Bytes | None = None
+    """Of all its outputs together."""
+
+
+class State(Declared, frozen=True, kw_only=True):
+    """What a plan may take into account besides dataflow and cluster."""
+
+    version: Literal[1] = 1
+    lags: tuple[Lag, ...] = ()
+    offsets: dict[str, Position] = {}
+    previous: Assignment | None = None
+    finished: tuple[Id, ...] = ()
+    running: tuple[Id, ...] = ()
+    measured: dict[str, Measured] = {}
+
+
+def with_measured(dataflow: Dataflow, state: State) -> Dataflow:
+    """The dataflow with measured values in place of estimates; steps never measured stay as they are.
+
+    Memory is only ever raised: the author's word is a floor, since a lucky run proves no smaller need.
+    Bytes are taken where the step has one dataset: for several their shares are not known.
+    """
+    outputs: dict[str, set[str]] = {}
+    for channel in dataflow.channels:
+        outputs.setdefault(channel.src, set()).add(channel.output)
+    single = {src for src, names in outputs.items() if len(names) == 1}
+    return replace(
+        dataflow,
+        steps=tuple(_measured_step(step, state.measured.get(step.id)) for step in dataflow.steps),
+        channels=tuple(
+            _measured_channel(channel, state.measured.get(channel.src)) if channel.src in single else channel
+            for channel in dataflow.channels
+        ),
+    )
+
+
+def _measured_step(step: Step, seen: Measured | None) -> Step:
+    if seen is None:
+        return step
+    return replace(
+        step,
+        runtime_s=step.runtime_s if seen.runtime_s is None else seen.runtime_s,
+        memory_mb=max(step.memory_mb, seen.memory_mb or 0),
+    )
+
+
+def _measured_channel(channel: Channel, seen: Measured | None) -> Channel:
+    return channel if seen is None or seen.bytes is None else replace(channel, bytes=seen.bytes)

@@ -1,0 +1,115 @@
+"""Rules of a dataflow and a cluster that types alone cannot say. All raise ``InvalidInput``, the first found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.codec import checked
+from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.graph import Graph, graph_of
+from airflow_dagsched.model.order import find_cycle, natural_sort
+
+Finding = tuple[str, str]
+"""Field path and the rule it breaks."""
+
+
+def validate(dataflow: Dataflow, where: str = "") -> Dataflow:
+    """The dataflow, its types, ranges and rules checked; ``where`` names the file or DAG in the error."""
+    where = where or f"dataflow {dataflow.name!r}"
+    valid = checked(Dataflow, dataflow, where)
+    _refuse_first(where, _broken_names(valid))
+    _refuse_first(where, _broken_ends(valid))
+    graph = graph_of(valid)
+    _refuse_first(where, _broken_cycles(valid, graph))
+    _refuse_first(where, _broken_loops(graph))
+    return valid
+
+
+def validate_cluster(cluster: Cluster, where: str = "cluster") -> Cluster:
+    """The cluster, its types, ranges and rules checked."""
+    valid = checked(Cluster, cluster, where)
+    _refuse_first(where, _repeated((f"workers[{at}].id", worker.id) for at, worker in enumerate(valid.workers)))
+    if valid.manager == "local" and len(valid.workers) != 1:
+        raise InvalidInput(where, "workers", f"manager 'local' has exactly one worker, not {len(valid.workers)}")
+    return valid
+
+
+def _refuse_first(where: str, findings: Iterator[Finding]) -> None:
+    for field, rule in findings:
+        raise InvalidInput(where, field, rule)
+
+
+def _repeated(named: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for field, name in named:
+        if name in seen:
+            yield field, f"id {name!r} is taken by {seen[name]}"
+        seen[name] = field
+
+
+def _broken_names(dataflow: Dataflow) -> Iterator[Finding]:
+    steps = [(f"steps[{at}].id", step.id) for at, step in enumerate(dataflow.steps)]
+    tasks = [(f"tasks[{at}].id", task.id) for at, task in enumerate(dataflow.tasks)]
+    yield from _repeated(steps + tasks)
+
+
+def _broken_ends(dataflow: Dataflow) -> Iterator[Finding]:
+    steps = {step.id for step in dataflow.steps}
+    tasks = {task.id for task in dataflow.tasks}
+    for at, channel in enumerate(dataflow.channels):
+        for end in ("src", "dst"):
+            yield from _broken_channel_end(f"channels[{at}].{end}", getattr(channel, end), steps, tasks)
+    for at, edge in enumerate(dataflow.dependencies):
+        for side, name in enumerate(edge):
+            if name not in steps and name not in tasks:
+                yield f"dependencies[{at}][{side}]", f"no step or task is called {name!r}"
+
+
+def _broken_channel_end(field: str, name: str, steps: set[str], tasks: set[str]) -> Iterator[Finding]:
+    if name in tasks:
+        yield field, f"{name!r} is an ordinary task: a channel joins two steps (use dependencies for other edges)"
+    elif name not in steps:
+        yield field, f"no step is called {name!r}"
+
+
+def _broken_cycles(dataflow: Dataflow, graph: Graph) -> Iterator[Finding]:
+    for node in range(len(graph.ids)):
+        if not _may_repeat(graph, node):
+            path = find_cycle(graph.successors, node, graph.loop)
+            if path:
+                yield "", _cycle_rule([graph.ids[at] for at in path])
+    for src, dst in _edges(dataflow):
+        if src == dst and not _may_repeat(graph, graph.index[src]):
+            yield "", _cycle_rule([src, dst])
+
+
+def _edges(dataflow: Dataflow) -> Iterator[tuple[str, str]]:
+    yield from ((channel.src, channel.dst) for channel in dataflow.channels)
+    yield from dataflow.dependencies
+
+
+def _may_repeat(graph: Graph, node: int) -> bool:
+    return graph.is_step(node) and graph.steps[node].repeat
+
+
+def _cycle_rule(path: list[str]) -> str:
+    return f"cycle {' -> '.join(path)}: only steps that are all marked repeat may form one"
+
+
+def _broken_loops(graph: Graph) -> Iterator[Finding]:
+    """Steps of a loop run in one application, so their settings must agree."""
+    for node, step in enumerate(graph.steps):
+        first = graph.steps[graph.loop[node]]
+        differing = _differing(first, step)
+        if differing:
+            names = ", ".join(differing)
+            yield "", f"steps {first.id!r} and {step.id!r} repeat together but differ in application settings {names}"
+
+
+def _differing(one: Step, other: Step) -> list[str]:
+    if one.application == other.application:
+        return []
+    keys = one.application.keys() | other.application.keys()
+    return natural_sort(key for key in keys if one.application.get(key) != other.application.get(key))

@@ -1,0 +1,129 @@
+"""The pass that finds the groups: subgraphs that can run to completion as one Spark application.
+
+    a ══> b ══> d            a ══> b ══> d           a ══> b ──> (t) ──> d
+    └~~~> c ~~~>┘            c ══> d                 └══════════════════>┘
+    {a b c d}: c alone       {a b c d}               {a b} (t) {d}: the ordinary task t keeps
+    would wait for the                               d apart, so a ══> d becomes a spill
+    group that waits
+    for it                     ══ pipelined   ~~ buffered   ── dependency   ( ) ordinary task
+
+Words. *Color*: what must be equal within one application (settings, the author's ``isolate``). *Part*: steps
+joined by pipelined channels of one color. *Knot*: parts and ordinary tasks that wait for each other.
+*Stage*: a level inside a knot; it never falls along an edge.
+
+Guarantee. Both ends of a pipelined channel are in one group or the channel is a spill; the groups together
+with the ordinary tasks are acyclic: a knot without tasks and of one color is one group, any other is cut
+by stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.graph import Graph, graph_of
+from airflow_dagsched.model.order import predecessors, strong_components, topological
+from airflow_dagsched.model.validate import validate
+from airflow_dagsched.plan.colors import colors_of
+from airflow_dagsched.plan.parts import parts_of, quotient
+from airflow_dagsched.plan.reasons import group_reason
+from airflow_dagsched.plan.spills import find_spills
+from airflow_dagsched.plan.stages import Stages, stages_of
+from airflow_dagsched.plan.values import Spill
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """One group: its steps in topological order, the least (order, natural id) of the free ones first."""
+
+    id: str
+    steps: tuple[str, ...]
+    after: tuple[str, ...]
+    """Groups, then ordinary tasks, directly above any of its steps."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """All groups, in an order in which they can run, and the channels cut between them."""
+
+    groups: tuple[Grouped, ...]
+    spills: tuple[Spill, ...]
+
+
+def find_groups(dataflow: Dataflow) -> Grouping:
+    """The groups of ``dataflow``; no cluster is needed. Linear but for sorting.
+
+    Raises ``InvalidInput`` where the dataflow breaks a rule or a group's id is taken by a step or task.
+    """
+    dataflow = validate(dataflow)
+    graph = graph_of(dataflow)
+    stages = _stages(graph)
+    home = _homes(graph, stages)
+    members = _members(graph, home)
+    names = _names(graph, members)
+    _refuse_clash(dataflow, graph, names)
+    return Grouping(_groups(graph, stages, home, members, names), find_spills(dataflow, graph, stages, home))
+
+
+def _stages(graph: Graph) -> Stages:
+    colors = colors_of(graph)
+    parts = parts_of(graph, colors)
+    knots = _knots(parts, quotient(graph, parts))
+    return stages_of(graph, colors, knots)
+
+
+def _knots(parts: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
+    owner = strong_components(edges)
+    return [owner[part] for part in parts]
+
+
+def _homes(graph: Graph, stages: Stages) -> list[int]:
+    """For each node the first node of its group; an ordinary task is its own."""
+    first: dict[tuple[int, int, int], int] = {}
+    homes = []
+    for node in range(len(graph.ids)):
+        key = (stages.knot[node], stages.level[node], stages.color[node])
+        homes.append(first.setdefault(key, node) if graph.is_step(node) else node)
+    return homes
+
+
+def _members(graph: Graph, home: Sequence[int]) -> dict[int, list[int]]:
+    """The steps of each group in topological order."""
+    members: dict[int, list[int]] = {}
+    for node in graph.order():
+        if graph.is_step(node):
+            members.setdefault(home[node], []).append(node)
+    return members
+
+
+def _names(graph: Graph, members: dict[int, list[int]]) -> dict[int, str]:
+    if len(members) == 1:
+        return dict.fromkeys(members, "launch")
+    return {first: f"launch_{graph.ids[first]}" for first in members}
+
+
+def _refuse_clash(dataflow: Dataflow, graph: Graph, names: dict[int, str]) -> None:
+    for name in names.values():
+        if name in graph.index:
+            where = f"dataflow {dataflow.name!r}"
+            raise InvalidInput(where, "", f"the id {name!r} is needed for a group: rename that step or task")
+
+
+def _groups(
+    graph: Graph, stages: Stages, home: Sequence[int], members: dict[int, list[int]], names: dict[int, str]
+) -> tuple[Grouped, ...]:
+    edges = quotient(graph, home)
+    above = predecessors(edges)
+    return tuple(
+        Grouped(
+            id=names[first],
+            steps=tuple(graph.ids[node] for node in members[first]),
+            after=tuple(names.get(node, graph.ids[node]) for node in above[first]),
+            reason=group_reason(graph, stages, members[first], alone=len(members) == 1),
+        )
+        for first in topological(edges)
+        if first in members
+    )

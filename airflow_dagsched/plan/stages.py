@@ -1,0 +1,118 @@
+"""Stages: how a knot that cannot be one group is cut, without cycles and with few spills.
+
+    a ══> b ══> e      a ──> (t) ──> e: t stands between, so e is one stage above a.
+          d ══> e      Going down, every step gets the least stage it can have: a b d | e.
+                       Coming back up, a step moves to the stage of its readers where that spills
+                       no more bytes, then no more channels: a b | d e, since d has no tie to a.
+
+Guarantee. Along an edge the stage never falls, and it rises from an ordinary task to a step and where the
+color changes: so groups (knot, stage, color) and tasks are acyclic, however the second walk decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.model.order import topological
+from airflow_dagsched.plan.colors import TASK
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """For each node: the knot it is in, the stage there, its color, and who it had to wait for."""
+
+    knot: Sequence[int]
+    level: Sequence[int]
+    """All zero in a knot that stays whole."""
+    color: Sequence[int]
+    blame: Sequence[int]
+    """The ordinary task, or step of another color, right below the node's stage; -1: the lowest stage."""
+    cut: frozenset[int]
+    """The knots that had to be cut in stages."""
+
+
+def stages_of(graph: Graph, color: Sequence[int], knot: Sequence[int]) -> Stages:
+    """The stages of all nodes of ``graph``, whose nodes have these colors and knots."""
+    cut = _cut(color, knot)
+    level, blame = [0] * len(knot), [NOBODY] * len(knot)
+    if cut:
+        inside = _inside(graph, knot, cut)
+        order = topological(inside)
+        _go_down(inside, order, color, level, blame)
+        _come_up(inside, order, color, level, blame, _Ties.of(graph, color))
+    first = graph.loop
+    return Stages(knot, [level[of] for of in first], color, [blame[of] for of in first], cut)
+
+
+def _cut(color: Sequence[int], knot: Sequence[int]) -> frozenset[int]:
+    """Knots with an ordinary task (it has a color of its own), or with steps of several colors."""
+    found: dict[int, set[int]] = {}
+    for node, of in enumerate(knot):
+        found.setdefault(of, set()).add(color[node])
+    return frozenset(of for of, colors in found.items() if len(colors) > 1)
+
+
+def _inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -> list[list[int]]:
+    """The edges within the knots to cut, loops drawn together."""
+    return [
+        [after for after in nexts if knot[after] == knot[node]] if knot[node] in cut else []
+        for node, nexts in enumerate(graph.condensed())
+    ]
+
+
+def _rise(color: Sequence[int], node: int, after: int) -> int:
+    return int(color[after] not in (TASK, color[node]))
+
+
+def _go_down(
+    inside: list[list[int]], order: list[int], color: Sequence[int], level: list[int], blame: list[int]
+) -> None:
+    """Least levels."""
+    for node in order:
+        for after in inside[node]:
+            rise = _rise(color, node, after)
+            if level[node] + rise > level[after]:
+                level[after] = level[node] + rise
+                blame[after] = node if rise else blame[node]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """Pipelined channels of one color above and below each node: (the other end, bytes)."""
+
+    above: dict[int, list[tuple[int, int]]]
+    below: dict[int, list[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, graph: Graph, color: Sequence[int]) -> _Ties:
+        ties = cls({}, {})
+        for (src, dst), size in graph.pipelined.items():
+            before, after = graph.loop[src], graph.loop[dst]
+            if color[src] == color[dst] and before != after:
+                ties.above.setdefault(after, []).append((before, size))
+                ties.below.setdefault(before, []).append((after, size))
+        return ties
+
+
+def _come_up(
+    inside: list[list[int]], order: list[int], color: Sequence[int], level: list[int], blame: list[int], ties: _Ties
+) -> None:
+    """Move up what then spills less, or as little: what is above it can follow."""
+    for node in reversed(order):
+        ceiling = min((level[after] - _rise(color, node, after) for after in inside[node]), default=level[node])
+        if ceiling <= level[node]:
+            continue
+        joined = [tie for tie in ties.below.get(node, []) if level[tie[0]] == ceiling]
+        left = [tie for tie in ties.above.get(node, []) if level[tie[0]] == level[node]]
+        if color[node] == TASK:
+            level[node] = ceiling
+        elif joined and _price(joined) >= _price(left):
+            level[node], blame[node] = ceiling, blame[joined[0][0]]
+
+
+def _price(ties: list[tuple[int, int]]) -> tuple[int, int]:
+    return sum(size for _, size in ties), len(ties)

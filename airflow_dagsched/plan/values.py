@@ -1,0 +1,121 @@
+"""The plan: groups, what runs where, what is spilled, predicted times, and the reason for each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Position, Quantity, Seconds, Value
+from airflow_dagsched.model.state import Assignment
+
+Instance = tuple[Id, Position]
+"""A step and which of its ``parallelism`` copies."""
+
+
+class Resources(Value, frozen=True, kw_only=True):
+    """What a container needs: what its instances hold, and the padding."""
+
+    cores: Cores
+    memory_mb: MiB
+    disk_mb: MiB
+
+
+class Container(Value, frozen=True, kw_only=True):
+    """One planned executor. All of a group ask for equal cores and memory: an application has one executor shape."""
+
+    id: Id
+    worker: Id
+    instances: tuple[Instance, ...] = ()
+    standbys: tuple[Instance, ...] = ()
+    warmups: tuple[Instance, ...] = ()
+    required: Resources
+    cores: Count
+    memory_mb: MiB
+    """With the padding: what is taken of the worker."""
+    disk_mb: MiB
+
+
+class Driver(Value, frozen=True, kw_only=True):
+    """The driver program. Worker None: wherever it is submitted from."""
+
+    worker: Id | None = None
+    cores: Cores = 1
+    memory_mb: MiB = 1024
+
+
+class Times(Value, frozen=True, kw_only=True):
+    """Predicted seconds of a group, one after another: start the application, read, compute, write."""
+
+    start: Seconds = 0.0
+    compute: Seconds = 0.0
+    read: Seconds = 0.0
+    write: Seconds = 0.0
+
+    @property
+    def total_s(self) -> float:
+        return self.start + self.read + self.compute + self.write
+
+
+class Pruned(Value, frozen=True, kw_only=True):
+    """Something a group leaves out."""
+
+    what: Literal["worker", "step", "partition", "instance"]
+    id: Id
+    reason: str
+
+
+class Group(Value, frozen=True, kw_only=True):
+    """Steps that run as one Spark application."""
+
+    id: Id
+    steps: tuple[Id, ...]
+    after: tuple[Id, ...] = ()
+    """Groups and ordinary tasks it waits for."""
+    start_s: Seconds = 0.0
+    end_s: Seconds = 0.0
+    finish_spread_s: Seconds = 0.0
+    """How far apart its steps are predicted to end."""
+    reason: str
+    residency: Literal["all", "slots"] = "slots"
+    slots: Count = 1
+    """Steps side by side."""
+    time: Times = Times()
+    driver: Driver = Driver()
+    containers: tuple[Container, ...] = ()
+    partitions: dict[str, tuple[str, ...]] = {}
+    pruned: tuple[Pruned, ...] = ()
+
+
+class Spill(Value, frozen=True, kw_only=True):
+    """Pipelined channels of dataset ``(src, output)`` that were made buffered, to cut there."""
+
+    src: Id
+    output: str = ""
+    dst: tuple[Id, ...]
+    bytes: Bytes = 0
+    reason: str
+
+
+class Movement(Value, frozen=True, kw_only=True, rename={"from_worker": "from", "to_worker": "to"}):
+    """An instance that changes its worker: the fields ``from`` and ``to`` of the file."""
+
+    instance: Id
+    from_worker: Id
+    to_worker: Id
+    lag: Quantity | None = None
+    reason: str
+
+
+class Plan(Value, frozen=True, kw_only=True):
+    """The whole of it: complete, and the same for equal inputs."""
+
+    version: Literal[1] = 1
+    dataflow: str
+    digest: str
+    makespan_s: Seconds = 0.0
+    lower_bound_s: Seconds = 0.0
+    """No plan of this dataflow can end sooner."""
+    groups: tuple[Group, ...] = ()
+    spills: tuple[Spill, ...] = ()
+    assignment: Assignment | None = None
+    movements: tuple[Movement, ...] = ()
+    follow_up: bool = False

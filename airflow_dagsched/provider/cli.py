@@ -1,0 +1,29 @@
+"""``airflow dagsched ...``. Imported by every ``airflow`` call: whatever works is loaded when used."""
+
+from __future__ import annotations
+
+from airflow.cli.cli_config import ActionCommand, Arg, GroupCommand, lazy_load_command
+
+DAG_ID = Arg(("dag_id",), help="id of the DAG")
+FORMAT = Arg(("--format",), choices=("text", "json", "dot"), default="text", help="how to print (default: text)")
+CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
+WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched] work_dir)")
+DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
+DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would go")
+WORK = "airflow_dagsched.provider.commands"
+
+
+def commands() -> list[GroupCommand]:
+    """The commands, for Airflow's parser."""
+    return [
+        GroupCommand(
+            name="dagsched",
+            help="Plan Spark dataflows, and clean up after them",
+            subcommands=(
+                ActionCommand("plan", "Print the plan of a DAG's dataflows", lazy_load_command(f"{WORK}.plan"), (DAG_ID, CONN_ID, FORMAT)),
+                ActionCommand("clean", "Remove what nobody reads any more", lazy_load_command(f"{WORK}.clean"), (WORK_DIR, DAYS, DRY_RUN)),
+            ),
+        )
+    ]
+
+

@@ -1,0 +1,136 @@
+"""Launch tasks, and the edges that tie them into the author's DAG.
+
+::
+
+    fetch ──► launch ──► flights* ──► clean* ──► publish        * mirrors, the author's edges between them
+    branch ─► after_branch ─► launch                            a branch would skip the launch task itself
+
+* Every ordinary task above a step of a group is above its launch task, which has the trigger rule
+  ``all_done`` and applies each step's own rule by itself.
+* A task that skips what is below it (branch, short circuit) must not skip the launch task: its edge goes
+  through a gate, and while it runs it sees the author's graph without our edges.
+* A group's launch task is above its root mirrors, and below the mirrors of other groups it reads from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk.exceptions import DuplicateTaskIdFound
+
+from airflow_dagsched.plan.groups import Grouped, Grouping, find_groups
+from airflow_dagsched.provider.graph import DataflowGraph
+from airflow_dagsched.provider.launch import LaunchOperator
+from airflow_dagsched.provider.mirror import trigger_args
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.dataflow import SparkDataflow
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What was added to the DAG for one dataflow; :meth:`undo` takes all of it away again."""
+
+    flow: SparkDataflow
+    grouping: Grouping
+    launches: dict[str, LaunchOperator]
+    edges: tuple[tuple[Any, Any], ...]
+    tasks: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, flow: SparkDataflow) -> Wiring:
+        """Group the steps of ``flow``, add a launch task a group, and tie it all together."""
+        graph = flow.graph
+        grouping = find_groups(graph.dataflow)
+        launches = {group.id: _launch(flow, graph, group) for group in grouping.groups}
+        gates: dict[tuple[str, str], EmptyOperator] = {}
+        edges = tuple(dict.fromkeys(_edges(flow, graph, grouping, launches, gates)))
+        for above, below in edges:
+            above.set_downstream(below)
+        wiring = cls(flow, grouping, launches, edges, (*launches.values(), *gates.values()))
+        _direct_mirrors(flow, grouping, launches)
+        _hide_from_skippers(flow, graph)
+        return wiring
+
+    def undo(self) -> None:
+        """Take our edges and tasks out of the DAG."""
+        self.hide_edges()
+        for task in self.tasks:
+            self.flow.dag._remove_task(task.task_id)
+
+    def hide_edges(self) -> None:
+        """Take our edges out of the graph in this process; the scheduler has its own copy."""
+        for above, below in self.edges:
+            above.downstream_task_ids.discard(below.task_id)
+            below.upstream_task_ids.discard(above.task_id)
+
+
+def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped) -> LaunchOperator:
+    try:
+        return LaunchOperator(
+            task_id=group.id, flow=flow, graph=graph, group=group, task_group=flow, dag=flow.dag, **flow.launch_args
+        )
+    except DuplicateTaskIdFound:
+        raise flow._invalid(f"a task {group.id!r} is there already: the launch task needs that id") from None
+
+
+def _edges(
+    flow: SparkDataflow,
+    graph: DataflowGraph,
+    grouping: Grouping,
+    launches: dict[str, LaunchOperator],
+    gates: dict[tuple[str, str], EmptyOperator],
+) -> Iterator[tuple[Any, Any]]:
+    home = {step: group.id for group in grouping.groups for step in group.steps}
+    for group in grouping.groups:
+        launch = launches[group.id]
+        for step in group.steps:
+            for task_id in graph.outside[step]:
+                yield from _from_outside(flow, flow.dag.task_dict[task_id], launch, gates)
+            above = [home[up] for up in graph.upstream[step]]
+            if group.id not in above:
+                yield launch, flow.steps[step]
+            for up in graph.upstream[step]:
+                if home[up] != group.id:
+                    yield flow.steps[up], launch
+
+
+def _from_outside(
+    flow: SparkDataflow, task: Any, launch: LaunchOperator, gates: dict[tuple[str, str], EmptyOperator]
+) -> Iterator[tuple[Any, Any]]:
+    if not task.inherits_from_skipmixin:
+        yield task, launch
+        return
+    key = (task.task_id, launch.task_id)
+    if key not in gates:
+        gate_id = f"{launch.label}_after_{flow.step_id(task.task_id)}"
+        gates[key] = EmptyOperator(task_id=gate_id, trigger_rule="all_done", task_group=flow, dag=flow.dag)
+    yield task, gates[key]
+    yield gates[key], launch
+
+
+def _direct_mirrors(flow: SparkDataflow, grouping: Grouping, launches: dict[str, LaunchOperator]) -> None:
+    for group in grouping.groups:
+        for step in group.steps:
+            flow.steps[step].start_trigger_args = trigger_args(launches[group.id].task_id, step)
+
+
+def _hide_from_skippers(flow: SparkDataflow, graph: DataflowGraph) -> None:
+    """A task that skips all below it must skip what the author put there, not what hangs on our edges."""
+    for task in graph.dataflow.tasks:
+        operator = flow.dag.task_dict[task.id.removesuffix("@dag")]
+        if operator.inherits_from_skipmixin and operator.task_id not in flow.hidden_from:
+            flow.hidden_from.add(operator.task_id)
+            operator._pre_execute_hook = _hiding(flow, operator._pre_execute_hook)
+
+
+def _hiding(flow: SparkDataflow, inner: Any) -> Any:
+    def hide_then_run(context: Any) -> None:
+        flow.hide_our_edges()
+        if inner is not None:
+            inner(context)
+
+    return hide_then_run

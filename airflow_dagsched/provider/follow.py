@@ -1,0 +1,142 @@
+"""Following a driver program: its events become the feed, log lines and, in the end, a verdict on the try."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airflow_dagsched.launch.events import Event, Failure, Finished, Heartbeat, Started, StepDone, StepLog, StepRunning, from_line, from_marker
+from airflow_dagsched.launch.feed import FEED_KEY, GREEN, Feed
+from airflow_dagsched.launch.wire import encode
+
+log = logging.getLogger(__name__)
+
+PUSH_EVERY_S = 0.4
+"""The feed is pushed at most so often; the driver's heartbeat brings what was held back."""
+
+
+class Follower:
+    """Folds events into the feed and pushes it. One per launch try, through all its submits."""
+
+    def __init__(self, feed: Feed, push: Callable[[str, Any], None], on_started: Callable[[Started], None]) -> None:
+        self.feed = feed
+        self.finished: Finished | None = None
+        self.applications = 0
+        self._push_xcom = push
+        self._on_started = on_started
+        self._pushed_at = 0.0
+        self._dirty = False
+
+    def line(self, nonce: str, line: str) -> bool:
+        """Take in a line of the driver's output; False where it is no event."""
+        events = from_marker(line, nonce)
+        if events is None:
+            return False
+        self.take(events)
+        return True
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Take in a batch."""
+        for event in events:
+            self._note(event)
+            self._dirty |= not isinstance(event, (Heartbeat, Started))
+            self.feed = self.feed.add((event,))
+        if self._dirty and time.monotonic() - self._pushed_at >= PUSH_EVERY_S:
+            self.push()
+
+    def catch_up(self, path: str) -> None:
+        """Read from the event file what did not come over stdout (a killed pipe, another host)."""
+        file = Path(path)
+        if not file.is_file():
+            return
+        for text in file.read_text().splitlines():
+            with_news = [event for event in from_line(text) if self._is_news(event)]
+            self.take(with_news)
+
+    def _is_news(self, event: Event) -> bool:
+        match event:
+            case StepDone(step):
+                return step not in self.feed.steps
+            case Finished():
+                return self.finished is None
+            case _:
+                return False
+
+    def close(self) -> None:
+        """Push the last word on every step."""
+        self.feed = replace(self.feed, final=True, running=())
+        self.push()
+
+    def push(self) -> None:
+        """Push the feed as it is."""
+        self._push_xcom(FEED_KEY, encode(self.feed))
+        self._pushed_at, self._dirty = time.monotonic(), False
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case Started(application_id, ui):
+                self.applications += 1
+                log.info("application %s%s", application_id, f", {ui}" if ui else "")
+                self._on_started(event)
+            case StepRunning(step):
+                log.info("%s: running", step)
+            case StepLog(step, lines):
+                for line in lines:
+                    log.info("[%s] %s", step, line)
+            case StepDone():
+                log.log(logging.INFO if event.state in GREEN else logging.WARNING, "%s", describe(event))
+            case Finished():
+                self.finished = event
+            case _:
+                pass
+
+
+def describe(done: StepDone) -> str:
+    """One line about how a step ended."""
+    numbers = [f"{done.rows:,} rows" if done.rows is not None else "", f"{done.seconds:.1f} s" if done.seconds else ""]
+    with_others = f"with {', '.join(done.fused)}" if done.fused else ""
+    failure = f"{done.failure.kind}: {done.failure.message}\n{done.failure.traceback}".rstrip() if done.failure else ""
+    parts = [part for part in (*numbers, with_others, done.reason, failure) if part]
+    return f"{done.step}: {done.state}" + (f" ({'; '.join(parts)})" if parts else "")
+
+
+def lost(returncode_text: str) -> Failure:
+    """The failure of a driver that went without a last word."""
+    text = returncode_text.lower()
+    memory = any(sign in text for sign in ("outofmemory", "java heap space", "exit code 137", "error code is: 137", "cannot allocate memory"))
+    return Failure("out_of_memory" if memory else "lost_driver", returncode_text.splitlines()[0] if returncode_text else "the driver program ended without a word")
+
+
+class Memory:
+    """What one launch task's try leaves for the next, in the work folder (Airflow's own stores die or live at
+    the wrong moments): the escalation level, and which outlets have been emitted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "memory.json"
+        self._known: dict[str, Any] = json.loads(self._file.read_text()) if self._file.is_file() else {}
+
+    @property
+    def level(self) -> int:
+        """Index into ``escalation.LEVELS`` for this try."""
+        return int(self._known.get("level", 0))
+
+    @property
+    def emitted(self) -> frozenset[str]:
+        """Steps whose outlets emitted their event for the output they have."""
+        return frozenset(self._known.get("emitted", ()))
+
+    def remember(self, *, level: int | None = None, emitted: Iterable[str] | None = None) -> None:
+        """Write it down at once."""
+        if level is not None:
+            self._known["level"] = level
+        if emitted is not None:
+            self._known["emitted"] = sorted(emitted)
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(json.dumps(self._known))
+        fresh.replace(self._file)

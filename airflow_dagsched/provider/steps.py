@@ -1,0 +1,196 @@
+"""Steps as authors write them: ``@task.spark_step`` and ``SparkSqlStep``.
+
+In Airflow a step is a *mirror*: a task that never runs the step itself. It is deferred from the start,
+without a worker slot, and ends as its step ends inside the launch task of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.bases.decorator import _TaskDecorator, get_unique_task_id
+from airflow.sdk.definitions.xcom_arg import XComArg
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.manifest import Output
+from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in
+from airflow_dagsched.provider.declared import Declared
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+LAUNCH_ONLY = ("retries", "retry_delay", "retry_exponential_backoff", "max_retry_delay", "execution_timeout", "pool",
+               "pool_slots", "queue", "executor", "executor_config", "max_active_tis_per_dag")  # fmt: skip
+"""Settings of whatever runs Spark: they belong to the dataflow, whose launch tasks get them."""
+DECLARED = tuple(name for name in Declared.__dataclass_fields__ if name != "rule")
+
+
+class StepMirror(BaseOperator):
+    """Shows one step. What it needs to conclude is set by the dataflow when all steps are known."""
+
+    ui_color = "#e8f0fb"
+    start_from_trigger = True
+
+    def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
+        declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
+        _refuse_launch_settings(task_id, kwargs)
+        super().__init__(task_id=task_id, trigger_rule="always", retries=0, pool="default_pool", **_mirror_kwargs(kwargs))
+        from airflow_dagsched.provider.dataflow import enclosing_dataflow
+
+        self.flow = enclosing_dataflow(self)
+        self.step_outlets = list(outlets or [])
+        try:
+            self.declared = Declared(rule=str(trigger_rule), **declared)
+        except (ValueError, TypeError) as error:
+            raise self.invalid(str(error)) from None
+        self.flow.adopt(self)
+
+    def invalid(self, rule: str, field: str = "") -> InvalidInput:
+        """An error about this step, naming DAG and step."""
+        where = f"DAG {self.dag.dag_id!r}, step {self.task_id!r}" if self.has_dag() else f"step {self.task_id!r}"
+        return InvalidInput(where, field, rule)
+
+    def execute(self, context: Context) -> Any:
+        """Without a triggerer (``dag.test()``): look once, then come back later."""
+        from airflow_dagsched.provider.mirror import conclude_or_reschedule
+
+        return conclude_or_reschedule(self, context)
+
+    def update_relative(self, other: Any, upstream: bool = True, edge_modifier: Any = None) -> None:
+        super().update_relative(other, upstream, edge_modifier)
+        self._tell_flow(other)
+
+    def _set_relatives(self, *args: Any, **kwargs: Any) -> None:
+        super()._set_relatives(*args, **kwargs)
+        self._tell_flow(None)
+
+    def _tell_flow(self, other: Any) -> None:
+        flow = getattr(self, "flow", None)
+        if flow is not None:
+            flow.edges_changed()
+
+
+class PythonStep(StepMirror):
+    """A Python function that gets a session and DataFrames."""
+
+    custom_operator_name = "@task.spark_step"
+
+    def __init__(
+        self,
+        *,
+        python_callable: Callable[..., Any],
+        op_args: Sequence[Any] = (),
+        op_kwargs: Mapping[str, Any] | None = None,
+        multiple_outputs: bool = False,
+        task_id: str,
+        **kwargs: Any,
+    ) -> None:
+        unique = get_unique_task_id(task_id, kwargs.get("dag"), kwargs.get("task_group"))
+        super().__init__(task_id=unique, **kwargs)
+        self.function = python_callable
+        try:
+            self.arguments = bind(python_callable, tuple(op_args), dict(op_kwargs or {}))
+        except TypeError as error:
+            raise self.invalid(f"{python_callable.__name__}() {error}") from None
+        self.sql: str | None = None
+        connect_arguments(self)
+
+
+class _IdFirst(type(BaseOperator)):  # type: ignore[misc]
+    """Lets the id stand first without its keyword, as functions' names do."""
+
+    def __call__(cls, *task_id: str, **kwargs: Any) -> Any:
+        return super().__call__(**dict(zip(("task_id",), task_id, strict=True)) if task_id else {}, **kwargs)
+
+
+class SparkSqlStep(StepMirror, metaclass=_IdFirst):
+    """A SQL statement over the rows of other steps.
+
+    :param sql: SQL text, or the path of a ``.sql`` file relative to the DAG file; templated.
+    :param inputs: return values of steps, as views named after their step (or after the output, for a step
+        with several); or a mapping from view name to return value.
+    """
+
+    def __init__(
+        self, *, task_id: str, sql: str, inputs: Sequence[Any] | Mapping[str, Any] = (), **kwargs: Any
+    ) -> None:
+        super().__init__(task_id=task_id, **kwargs)
+        self.function: Callable[..., Any] | None = None
+        self.sql = self._text(sql)
+        self.arguments: dict[str, Any] = dict(inputs) if isinstance(inputs, Mapping) else self._views(inputs)
+        connect_arguments(self)
+
+    def _text(self, sql: str) -> str:
+        if not sql.strip().endswith(".sql"):
+            return sql
+        path = Path(self.dag.folder) / sql.strip()
+        if not path.is_file():
+            raise self.invalid(f"no file {str(path)!r}", "sql")
+        return path.read_text()
+
+    def _views(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        named = [(_view_name(item), item) for item in inputs]
+        views = dict(named)
+        if len(views) != len(named):
+            raise self.invalid("two inputs have one view name: pass a mapping from view name to input", "inputs")
+        return views
+
+
+def _view_name(value: Any) -> str:
+    if isinstance(value, XComArg):
+        operator, _ = next(iter(XComArg.iter_xcom_references(value)))
+        key = getattr(value, "key", "return_value")
+        return str(operator.label) if key == "return_value" else key
+    return str(getattr(value, "label", value))
+
+
+def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
+    """Check the step's arguments and make Airflow's edges for the return values among them."""
+    names = forbidden_template_names([list(step.arguments.values()), step.sql])
+    if names:
+        raise step.invalid(f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step")
+    for operator in operators_in([*step.arguments.values()]):
+        step.set_upstream(operator)
+
+
+class SparkStepFactory(_TaskDecorator):
+    """What ``@task.spark_step`` makes of a function; each call is one step."""
+
+    def expand(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
+        raise InvalidInput(
+            f"step {self.kwargs.get('task_id', '?')!r}", "expand",
+            "mapped steps cannot be shown: write a loop with .override(task_id=...)",
+        )  # fmt: skip
+
+    expand_kwargs = expand  # type: ignore[assignment]
+    partial = expand  # type: ignore[assignment]
+
+
+def spark_step(python_callable: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """``@task.spark_step`` with or without arguments (see :class:`Declared` for what they may be)."""
+
+    def decorate(function: Callable[..., Any]) -> SparkStepFactory:
+        return SparkStepFactory(function=function, operator_class=PythonStep, multiple_outputs=False, kwargs=dict(kwargs))
+
+    if python_callable is None:
+        return decorate
+    if not callable(python_callable):
+        raise TypeError("no positional arguments: write @task.spark_step(memory='1g')")
+    return decorate(python_callable)
+
+
+def _refuse_launch_settings(task_id: str, kwargs: Mapping[str, Any]) -> None:
+    inherited = kwargs.get("default_args") or {}
+    for name in LAUNCH_ONLY:
+        if name in kwargs and kwargs[name] != inherited.get(name, kwargs[name] if name in inherited else object()):
+            raise InvalidInput(f"step {task_id!r}", name, "belongs to the launch task: set it on SparkDataflow(...)")
+
+
+def _mirror_kwargs(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kwargs.items() if name not in LAUNCH_ONLY}
+
+
+__all__ = ["Output", "PythonStep", "SparkSqlStep", "StepMirror", "spark_step"]

@@ -1,0 +1,44 @@
+"""Which step the calling thread works for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class _Current(threading.local):
+    step: str | None = None
+    """The step whose turn it is in this thread; what is printed is its."""
+    session: SparkSession | None = None
+    """The step's own session."""
+    on_action: Callable[[DataFrame | None], None] | None = None
+    """Called before an action of the author's; None while our own code acts."""
+
+
+CURRENT = _Current()
+
+
+@contextmanager
+def working_for(step: str, session: SparkSession | None = None) -> Iterator[None]:
+    """This thread works for ``step`` while the block runs."""
+    before = CURRENT.step, CURRENT.session
+    CURRENT.step, CURRENT.session = step, session
+    try:
+        yield
+    finally:
+        CURRENT.step, CURRENT.session = before
+
+
+@contextmanager
+def watching_actions(on_action: Callable[[DataFrame | None], None]) -> Iterator[None]:
+    """The author's code runs in this block: ``on_action`` hears of each action before it begins."""
+    CURRENT.on_action = on_action
+    try:
+        yield
+    finally:
+        CURRENT.on_action = None

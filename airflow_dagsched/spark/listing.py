@@ -1,0 +1,151 @@
+"""What a declared read would read now, as a digest: results made from the same digest may be reused.
+
+A table of files is listed, nothing is opened: names, sizes, dates of the files. ``where`` leaves out
+partition folders that cannot match. Listing too much only costs reuse, so what is not understood is listed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.interval import Interval
+from airflow_dagsched.launch.tables import FILE_FORMATS, Table
+from airflow_dagsched.spark.catalog_tables import NULL_PARTITION, describe
+from airflow_dagsched.spark.store import Entry, Store, hidden, join, open_store
+
+_CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
+
+Conditions = dict[str, str]
+"""Column -> ``interval.start``, ``interval.end``, ``interval.key``, or a value in quotes or digits."""
+
+
+def parse_where(where: str | None) -> Conditions:
+    """The equalities of ``where`` that the listing understands; none if it has anything else in it.
+
+    >>> parse_where("day = interval.start and carrier = 'AA'")
+    {'day': 'interval.start', 'carrier': "'AA'"}
+    >>> parse_where("day > '2013-01-01'")
+    {}
+    """
+    found: Conditions = {}
+    at = 0
+    while where and (match := _CONDITION.match(where, at)):
+        column = match[1].strip("`")
+        if column in found:
+            return {}
+        found[column] = match[2]
+        if match.end() == len(where):
+            return found
+        joint = re.compile(r"and\b", re.IGNORECASE).match(where, match.end())
+        if joint is None:
+            return {}
+        at = joint.end()
+    return {}
+
+
+def matches(condition: str, value: str, interval: Interval) -> bool:
+    """Whether a partition of ``value`` (as its folder says, decoded) may satisfy ``column = condition``."""
+    if value == NULL_PARTITION:
+        return False
+    if condition == "interval.key":
+        return value == interval.key
+    if condition.startswith("interval."):
+        moment = interval.start if condition == "interval.start" else interval.end
+        return moment is None or _may_be(value, moment)
+    if condition[0] in "'\"":
+        return value == condition[1:-1] or _equal_numbers(value, condition[1:-1])
+    return _equal_numbers(value, condition)
+
+
+def _may_be(value: str, moment: datetime) -> bool:
+    """A date is the moment's date, a time the moment, in its own time zone or in UTC."""
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return True
+    moments = [moment, moment.astimezone(UTC)]
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        return found.date() in [each.date() for each in moments]
+    return found == moment if found.tzinfo else found in [each.replace(tzinfo=None) for each in moments]
+
+
+def _equal_numbers(value: str, other: str) -> bool:
+    """``07`` is 7 to an integer column. What is no number is not understood: it may match."""
+    try:
+        return float(value) == float(other)
+    except ValueError:
+        return not re.fullmatch(r"-?[\d.]+", other)
+
+
+def input_generation(spark: SparkSession, store: Store, table: Table, interval: Interval) -> str:
+    """Digest of the files, or the version, that reading ``table`` for ``interval`` would see now.
+
+    A table whose state cannot be told gets a new value at each call: nothing made from it is reused.
+    Raises ``InvalidInput`` naming the table if it is missing.
+    """
+    if not table.is_path and not spark.catalog.tableExists(table.location):
+        raise InvalidInput(f"table {table.location}", "reads", "it is not in the catalog")
+    described = {} if table.is_path else describe(spark, table.location)
+    format_ = described.get("Provider", table.format).lower()
+    folder = table.location if table.is_path else described.get("Location")
+    if format_ in FILE_FORMATS and folder is not None:
+        return digest(open_store(spark, folder), folder, parse_where(table.where), interval)
+    return version(spark, table, format_)
+
+
+def digest(store: Store, folder: str, conditions: Conditions, interval: Interval) -> str:
+    """Digest over path, size and date of the files. Raises ``InvalidInput`` if there is no such path."""
+    root = folder.rstrip("/")
+    if not store.exists(root):
+        raise InvalidInput(f"path {folder}", "reads", "it does not exist: check the path, or what should write it")
+    total = sha256()
+    for path, entry in _files(store, root, conditions, interval):
+        total.update(json.dumps([path, entry.size, entry.modified_ns]).encode())
+    return total.hexdigest()
+
+
+def _files(store: Store, root: str, conditions: Conditions, interval: Interval) -> Iterator[tuple[str, Entry]]:
+    """The files read, by relative path; of a root that is a file itself its own entry."""
+    parent, _, name = root.rpartition("/")
+    own = [entry for entry in store.list(parent) if entry.name == name and not entry.is_folder]
+    yield from ((name, entry) for entry in own)
+    folders = [] if own else [""]
+    while folders:
+        folder = folders.pop()
+        for entry in store.list(join(root, folder)):
+            path = join(folder, entry.name)
+            if hidden(entry.name) or (entry.is_folder and not _is_read(entry.name, conditions, interval)):
+                continue
+            if entry.is_folder:
+                folders.append(path)
+            else:
+                yield path, entry
+
+
+def _is_read(name: str, conditions: Conditions, interval: Interval) -> bool:
+    column, equals, value = name.partition("=")
+    condition = conditions.get(unquote(column)) if equals else None
+    return condition is None or matches(condition, unquote(value), interval)
+
+
+def version(spark: SparkSession, table: Table, format_: str) -> str:
+    """What changes when a table that commits by itself changes."""
+    name = f"{format_}.`{table.location}`" if table.is_path else table.location
+    query = {
+        "delta": f"SELECT max(version) FROM (DESCRIBE HISTORY {name} LIMIT 1)",
+        "iceberg": f"SELECT max_by(snapshot_id, committed_at) FROM {name}.snapshots",
+    }.get(format_)
+    try:
+        return f"{format_}:{spark.sql(query).collect()[0][0]}" if query else uuid.uuid4().hex
+    except AnalysisException:
+        return uuid.uuid4().hex

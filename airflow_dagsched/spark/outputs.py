@@ -1,0 +1,106 @@
+"""All that a group's steps leave behind: datasets, tables by path, tables of a catalog; written and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.tables import FILE_FORMATS, Table
+from airflow_dagsched.spark.catalog_tables import CatalogTables, in_order
+from airflow_dagsched.spark.commits import CommitLog, Committed, Origin
+from airflow_dagsched.spark.datasets import Datasets
+from airflow_dagsched.spark.leases import Keeper
+from airflow_dagsched.spark.other_tables import OtherTables
+from airflow_dagsched.spark.path_tables import PathTables
+from airflow_dagsched.spark.store import Store, local_path, open_store
+
+
+class Outputs:
+    """Writes commit before they return, from any number of threads for different outputs.
+
+    Making one finishes the swaps of the group's tables that an earlier driver died in.
+    """
+
+    def __init__(self, spark: SparkSession, store: Store, log: CommitLog, manifest: Manifest) -> None:
+        self._spark = spark
+        self._manifest = manifest
+        self.keeper = Keeper(
+            store,
+            manifest.work_dir,
+            run_id=manifest.run_id,
+            try_number=manifest.try_number,
+            clear_number=manifest.clear_number,
+            lease_s=manifest.lease_s,
+        )
+        self._datasets = Datasets(store, manifest.work_dir, log, self.keeper)
+        self._catalog = CatalogTables(spark)
+        self._paths = PathTables(spark, log, self.keeper, follow=self._catalog.follow)
+        self._others = OtherTables(store, log, self.keeper)
+        self._written = {_key(spec.writes): spec.writes for spec in manifest.steps if spec.writes is not None}
+        self._finish_torn()
+
+    def output_key(self, spec: StepSpec, name: str = "") -> str:
+        """What leases and commits of the output are filed under."""
+        if spec.writes is not None and not name:
+            return _key(spec.writes)
+        return f"{self._manifest.dag_id}/{self._manifest.dataflow}/{spec.id}/{name}"
+
+    def write_table(self, df: DataFrame, spec: StepSpec, fingerprint: str, session: SparkSession) -> Committed:
+        """Write what ``spec.writes`` declares and commit it. Raises ``WriteRefused`` if another is the writer."""
+        assert spec.writes is not None, f"{spec.id} declares no table"
+        table, origin = spec.writes, self._origin(_key(spec.writes), fingerprint)
+        if table.format not in FILE_FORMATS:
+            return self._others.write(df, table, origin, session)
+        if table.is_path:
+            return self._paths.write(df, table, origin)
+        stored = self._catalog.stored(df, table, session)
+        if not stored.is_path:
+            return self._others.write(df, stored, origin, session)
+        return self._paths.write(in_order(df, table, session), stored, origin, catalog=table.location)
+
+    def write_dataset(self, df: DataFrame, spec: StepSpec, name: str, fingerprint: str) -> Committed:
+        """Store the step's output ``name`` and commit it. Raises ``WriteRefused`` if another is the writer."""
+        key = self.output_key(replace(spec, writes=None), name)
+        return self._datasets.write(df, self._origin(key, fingerprint))
+
+    def read(self, committed: Committed, session: SparkSession) -> DataFrame:
+        """Exactly the rows of that commit. Raises ``OutputGone`` if they are not all there any more."""
+        if committed.table is None:
+            return self._datasets.read(committed, session)
+        if committed.format not in FILE_FORMATS:
+            return self._others.read(committed, session)
+        return self._paths.read(committed, session, self._options(committed.output))
+
+    def read_path(self, path: str, session: SparkSession) -> DataFrame:
+        """The dataset at ``path``. Raises ``OutputGone`` if it is not there."""
+        return self._datasets.read_path(path, session)
+
+    def exists(self, path: str) -> bool:
+        """Whether the folder of a dataset or table is there."""
+        return open_store(self._spark, path).exists(path)
+
+    def close(self) -> None:
+        """Give all leases back."""
+        self.keeper.close()
+
+    def _origin(self, output: str, fingerprint: str) -> Origin:
+        run = self._manifest
+        return Origin(output, run.interval_key, fingerprint, run.run_id, run.clear_number)
+
+    def _options(self, output: str) -> Mapping[str, str]:
+        table = self._written.get(output)
+        return table.options if table is not None else {}
+
+    def _finish_torn(self) -> None:
+        for table in self._written.values():
+            folder = table.location if table.is_path else self._catalog.folder(table.location)
+            if table.format in FILE_FORMATS and folder is not None:
+                self._paths.finish_torn(folder)
+
+
+def _key(table: Table) -> str:
+    """The table's location, with and without ``file://`` or a last slash the same."""
+    return str(local_path(table.location)) if table.is_path else table.location

@@ -1,0 +1,216 @@
+"""Tables that are plain folders of files: written aside, committed, then swapped in (``swap``).
+
+A commit is recognised by its tag, the id that Spark puts into the name of each file of one write. So a
+reader gets exactly what one commit wrote, also where other intervals write the same table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from airflow_dagsched.launch.tables import Table
+from airflow_dagsched.spark.commits import CommitLog, Committed, OutputGone, Origin
+from airflow_dagsched.spark.keys import short
+from airflow_dagsched.spark.leases import Keeper, Lease
+from airflow_dagsched.spark.observed import NO_GLOB, metrics_of, observe, quoted
+from airflow_dagsched.spark.store import Store, join, open_store, walk
+from airflow_dagsched.spark.swap import (
+    EMPTY,
+    Swap,
+    draft_files,
+    drafts,
+    lock_path,
+    move_all,
+    read_journal,
+    tagged,
+    torn,
+    write_journal,
+)
+
+_TAG = re.compile(r"part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was written aside."""
+
+    folder: str
+    rows: int | None
+    bytes: int
+    schema: StructType
+    folders: tuple[str, ...]
+    tag: str
+    empty: str
+    """Name of the file that stands for no rows at all in a partitioned table; mostly none."""
+
+
+class PathTables:
+    """Writes and reads tables by path."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        commits: CommitLog,
+        keeper: Keeper,
+        follow: Callable[[Swap], None] = lambda swap: None,
+    ) -> None:
+        self._spark = spark
+        self._commits = commits
+        self._keeper = keeper
+        self._follow = follow
+        """Called after the moves of a swap, before its journal goes: may be called again for one swap."""
+
+    def write(self, df: DataFrame, table: Table, origin: Origin, *, catalog: str = "") -> Committed:
+        """Write and commit; blocks until readers see it. Raises ``WriteRefused`` if another is the writer."""
+        store, root = self._open(table.location)
+        with self._keeper.holding(origin.output, origin.interval) as lease:
+            earlier = self._commits.latest(origin.output, origin.interval)
+            generation = self._commits.last_generation(origin.output, origin.interval) + 1
+            folder = join(drafts(root), f"{short(origin.interval)}-{lease.generation}-{lease.claim.nonce[:8]}")
+            try:
+                draft = _write_draft(df, table, store, folder)
+            except BaseException:
+                store.delete(folder)
+                raise
+            committed = _committed(origin, generation, table, root, draft)
+            swap = _swap(self._commits, committed, earlier, table, draft, catalog)
+            self._commit(store, committed, swap, lease)
+        return committed
+
+    def _commit(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> None:
+        """Commit and swap, alone. Of what happened before the record appeared nothing stays if it is refused."""
+        with store.lock(lock_path(swap.table)):
+            self._finish_all(store, swap.table)
+            try:
+                self._keeper.check(lease)
+                write_journal(store, swap)
+                self._commits.commit(committed)
+            except BaseException:
+                store.delete(swap.draft)
+                raise
+            self._finish(store, swap)
+            _remove_fenced(store, swap)
+
+    def finish_torn(self, location: str) -> None:
+        """Finish the swaps of a table that a driver died in; waits for one that is going on."""
+        store, root = self._open(location)
+        if torn(store, root):
+            with store.lock(lock_path(root)):
+                self._finish_all(store, root)
+
+    def _finish_all(self, store: Store, root: str) -> None:
+        for draft in torn(store, root):
+            swap = read_journal(store, self._commits, draft)
+            if swap is None:
+                store.delete(draft)
+            else:
+                self._finish(store, swap)
+
+    def _finish(self, store: Store, swap: Swap) -> None:
+        """The journal goes first of the draft: what is left of one without is rubbish."""
+        move_all(store, swap)
+        self._follow(swap)
+        store.delete(join(swap.draft, "swap.json"))
+        store.delete(swap.draft)
+
+    def read(self, committed: Committed, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
+        """The rows of this commit alone, with its schema. Raises ``OutputGone`` if they are not all there."""
+        self.finish_torn(committed.path)
+        schema = StructType.fromJson(json.loads(committed.schema))
+        if not committed.tag:
+            return session.createDataFrame([], schema)
+        paths = self._paths(committed)
+        reader = session.read.format(committed.format).options(**options).schema(schema)
+        found = reader.option("basePath", committed.path).option(NO_GLOB, "false").load(list(paths))
+        return found.select(*(quoted(name) for name in schema.names))
+
+    def _paths(self, committed: Committed) -> tuple[str, ...]:
+        """Folders that hold this commit only, else its files in them."""
+        store, _ = self._open(committed.path)
+        paths: list[str] = []
+        total = 0
+        for folder in committed.partitions or ("",):
+            files, size, alone = tagged(store, join(committed.path, folder), committed.tag)
+            paths += [join(committed.path, folder)] if files and alone else files
+            total += size
+        if not paths or total != committed.bytes:
+            raise OutputGone(committed, f"{total} of {committed.bytes} bytes are there")
+        return tuple(paths)
+
+    def _open(self, location: str) -> tuple[Store, str]:
+        return open_store(self._spark, location), location.rstrip("/")
+
+
+def _write_draft(df: DataFrame, table: Table, store: Store, folder: str) -> Draft:
+    counted, observation = observe(df)
+    writer = counted.write.format(table.format).options(**table.options)
+    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    (writer.partitionBy(*table.partition_by) if table.partition_by else writer).save(join(folder, "new"))
+    folders, names, size = draft_files(store, join(folder, "new"))
+    tags = {match[1] for name in names if (match := _TAG.search(name))}
+    if len(tags) > 1 or bool(tags) != bool(names):
+        raise OSError(f"{folder}: Spark's files do not carry the id of one write: {sorted(names)[:3]}")
+    empty = "" if folders else _write_empty(df, table, store, folder)
+    return Draft(folder, metrics_of(observation).get("rows"), size, df.schema, folders, "".join(tags), empty)
+
+
+def _write_empty(df: DataFrame, table: Table, store: Store, folder: str) -> str:
+    """A file without rows but with all columns: a partitioned table without partitions has no schema else."""
+    nothing = df.sparkSession.createDataFrame([], df.schema).coalesce(1)
+    nothing.write.format(table.format).options(**table.options).save(join(folder, "empty"))
+    name = next(entry.name for _, entry in walk(store, join(folder, "empty")))
+    store.rename(join(folder, "empty", name), join(folder, EMPTY + name))
+    return EMPTY + name
+
+
+def _committed(origin: Origin, generation: int, table: Table, root: str, draft: Draft) -> Committed:
+    return Committed(
+        output=origin.output,
+        interval=origin.interval,
+        generation=generation,
+        fingerprint=origin.fingerprint,
+        run_id=origin.run_id,
+        clear_number=origin.clear_number,
+        path=root,
+        table=table.uri,
+        rows=draft.rows,
+        bytes=draft.bytes,
+        schema=draft.schema.json(),
+        partitions=draft.folders if table.partition_by else (),
+        format=table.format,
+        tag=draft.tag,
+        mode=table.mode,
+    )
+
+
+def _swap(
+    commits: CommitLog, committed: Committed, earlier: Committed | None, table: Table, draft: Draft, catalog: str
+) -> Swap:
+    return Swap(
+        record=commits.record(committed.output, committed.interval, committed.generation),
+        tag=draft.tag,
+        table=committed.path,
+        draft=draft.folder,
+        mode=table.mode,
+        folders=draft.folders,
+        old_tag=earlier.tag if earlier else "",
+        old_folders=(earlier.partitions or ("",)) if earlier and earlier.tag else (),
+        empty=draft.empty,
+        catalog=catalog,
+    )
+
+
+def _remove_fenced(store: Store, swap: Swap) -> None:
+    """Drafts of writers of this output that lost their lease to this one."""
+    prefix, mine, _ = swap.draft.rpartition("/")[2].split("-")
+    for entry in store.list(drafts(swap.table)):
+        name = entry.name.split("-")
+        if len(name) == 3 and name[0] == prefix and int(name[1]) < int(mine):
+            store.delete(join(drafts(swap.table), entry.name))

@@ -1,0 +1,77 @@
+"""Start a program that starts others, and stop all of them, whatever became of the ones in between.
+
+A program gets a session of its own. What belongs to it is everything in that session, which an orphan
+does not leave when its parent dies, and everything below the program, which a child that made a session
+of its own does not leave. Both are stopped by process id.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+
+def start(command: Sequence[str], env: Mapping[str, str], log: Path, cwd: Path) -> subprocess.Popen[bytes]:
+    """Start ``command`` in a session of its own, its output appended to ``log``."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def family(leader: int) -> list[psutil.Process]:
+    """All living processes of the session that ``leader`` made, and all below them."""
+    members = {process.pid: process for process in psutil.process_iter() if _session(process.pid) == leader}
+    for process in list(members.values()):
+        members.update({child.pid: child for child in _children(process)})
+    return list(members.values())
+
+
+def stop(program: subprocess.Popen[bytes], grace_s: float = 15.0) -> None:
+    """End ``program`` and its family: asked first, killed after ``grace_s`` seconds."""
+    members = family(program.pid)
+    _signal(members, kill=False)
+    psutil.wait_procs(members, timeout=grace_s)
+    while left := _living({*members, *family(program.pid)}):
+        _signal(left, kill=True)
+        psutil.wait_procs(left, timeout=1.0)
+    program.wait()
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return list(process.children(recursive=True))
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _living(processes: set[psutil.Process]) -> list[psutil.Process]:
+    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def _signal(processes: Sequence[psutil.Process], *, kill: bool) -> None:
+    for process in processes:
+        try:
+            if kill:
+                process.kill()
+            else:
+                process.terminate()
+        except psutil.NoSuchProcess:
+            continue
