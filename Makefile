@@ -38,5 +38,5 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@test -x $(PY) || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv (the first time takes some minutes)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(PY) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

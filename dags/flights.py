@@ -13,13 +13,14 @@ DATA = os.environ.get("FLIGHTS_DATA", f"{HOME}/data")
 OUT = os.environ.get("FLIGHTS_OUT", f"{HOME}/tables")
 WORK = os.environ.get("FLIGHTS_WORK", f"{HOME}/dagsched")
 DAILY = CronDataIntervalTimetable("@daily", timezone="UTC")
+FIRST, LAST = datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 12, 31, tzinfo=UTC)
 MEANS = "count(*) as flights, avg(dep_delay) as dep_delay, avg(arr_delay) as arr_delay"
 SKY = "case when precip > 0 then 'rain' when visib < 5 then 'fog' when wind_speed > 20 then 'wind' else 'fair' end"
 WORST = """select day, origin, dest, airport, flights, arr_delay from by_route join airports using (dest)
   where flights > 1 qualify row_number() over (partition by day order by arr_delay desc, origin, dest) <= 10"""
 
 
-@dag(schedule=DAILY, start_date=datetime(2013, 1, 1, tzinfo=UTC), catchup=False)
+@dag(schedule=DAILY, start_date=FIRST, end_date=LAST, catchup=False)
 def flights():
     def source(name, *columns):
         @task.spark_step(task_id=name, reads=Table(f"{DATA}/{name}"))

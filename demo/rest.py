@@ -161,7 +161,9 @@ class AirflowClient:
 
     def log(self, run: Run, task_id: str, try_number: int = 1) -> str:
         """The log of one try, a line an entry."""
-        answer = self.call("GET", f"{run.path}/taskInstances/{task_id}/logs/{try_number}", params={"full_content": True})
+        answer = self.call(
+            "GET", f"{run.path}/taskInstances/{task_id}/logs/{try_number}", params={"full_content": True}
+        )
         return "\n".join(_log_line(entry) for entry in answer["content"])
 
     def clear(
@@ -213,5 +215,5 @@ def _refuse(response: httpx.Response) -> None:
 def _log_line(entry: Any) -> str:
     if not isinstance(entry, dict):
         return str(entry)
-    error = entry.get("error_detail")
-    return str(entry.get("event", "")) + (f"\n{error}" if error else "")
+    errors = [f"{error['exc_type']}: {error['exc_value']}" for error in entry.get("error_detail") or ()]
+    return "\n".join([str(entry.get("event", "")), *errors])

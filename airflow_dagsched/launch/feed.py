@@ -100,16 +100,19 @@ def verdict(launch_state: str | None, feed: Feed | None, step: str, mirror_clear
     running, up for retry     green                 ends green
     running, up for retry     skipped               ends skipped
     running, up for retry     failed, nothing       waits (a retry may mend it)
+    running, up for retry     older than the clear  waits (the feed is not wiped yet)
     finished                  older than the clear  fails: the launch task must be cleared too
     finished                  green, skipped        ends so
     finished                  failed, nothing       fails with the reason
     skipped                   nothing               ends skipped
     ========================= ===================== ==========================================
+
+    :param mirror_clear: how often the run was cleared when the mirror was; 0 if it never was.
     """
     done = feed.steps.get(step) if feed else None
     if launch_state in FINISHED:
         return _after(str(launch_state), feed, done, mirror_clear, launch_id)
-    if launch_state in LIVE and done is not None:
+    if launch_state in LIVE and feed is not None and done is not None and feed.clear_number >= mirror_clear:
         return _conclude(done) if done.state in GREEN or done.state == "skipped" else Wait()
     return Wait()
 

@@ -53,7 +53,7 @@ def _decode(hint: Any, raw: Any) -> Any:
     if origin is tuple:
         inner = [args[0]] * len(raw) if len(args) == 2 and args[1] is Ellipsis else args
         return tuple(_decode(hint_, item) for hint_, item in zip(inner, raw, strict=True))
-    if origin in (dict, typing.Mapping) or (origin is not None and issubclass(origin, typing.Mapping)):
+    if isinstance(origin, type) and issubclass(origin, typing.Mapping):
         return {key: _decode(args[1], item) for key, item in raw.items()}
     if dataclasses.is_dataclass(hint):
         return decode(typing.cast(type, hint), raw)

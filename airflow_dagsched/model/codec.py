@@ -38,7 +38,7 @@ def decode(kind: type[V], content: bytes, where: str) -> V:
     Keys that start with ``x_`` are dropped where the format has fields; in free mappings they are data.
     """
     try:
-        if b'"x_' not in content:
+        if b'"x_' not in content and b"\\u" not in content:
             return msgspec.json.decode(content, type=kind)
         return msgspec.convert(without_foreign(kind, msgspec.json.decode(content)), kind)
     except msgspec.MsgspecError as error:

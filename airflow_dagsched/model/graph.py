@@ -5,17 +5,20 @@ Nodes ``0 .. steps-1`` are the steps by (order, natural id), the rest are the or
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.model.order import natural_key, predecessors, strong_components, topological
+from airflow_dagsched.model.order import natural_key, strong_components, topological
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Steps, tasks and all edges between them; self loops and repeated edges are left out."""
 
+    dataflow: Dataflow
     steps: tuple[Step, ...]
+    """Of the dataflow, ranked."""
     ids: tuple[str, ...]
     index: dict[str, int]
     successors: tuple[tuple[int, ...], ...]
@@ -23,26 +26,13 @@ class Graph:
     """Bytes of the pipelined channels between each two steps."""
     loop: tuple[int, ...]
     """For each node the first node of the loop it is in: itself if it is in none."""
+    condensed: Sequence[Sequence[int]]
+    """The edges with each loop drawn together into its first node: without cycles."""
+    order: tuple[int, ...]
+    """All nodes, topological, the least free one first; a loop counts as one node, its steps by rank."""
 
     def is_step(self, node: int) -> bool:
         return node < len(self.steps)
-
-    def order(self) -> list[int]:
-        """All nodes, topological, the least free one first; a loop counts as one node, its steps by rank."""
-        members: dict[int, list[int]] = {}
-        for node, first in enumerate(self.loop):
-            members.setdefault(first, []).append(node)
-        return [node for first in topological(self.condensed()) if first in members for node in members[first]]
-
-    def condensed(self) -> list[list[int]]:
-        """The edges with each loop drawn together into its first node: without cycles."""
-        found: list[set[int]] = [set() for _ in self.ids]
-        for node, nexts in enumerate(self.successors):
-            found[self.loop[node]].update(self.loop[after] for after in nexts)
-        return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
-
-    def predecessors(self) -> list[list[int]]:
-        return predecessors(self.successors)
 
 
 def graph_of(dataflow: Dataflow) -> Graph:
@@ -52,7 +42,10 @@ def graph_of(dataflow: Dataflow) -> Graph:
     index = {name: node for node, name in enumerate(ids)}
     successors = _successors(dataflow, index)
     loop = tuple(strong_components(successors))
-    return Graph(steps, ids, index, successors, _pipelined(dataflow, index), loop)
+    condensed = _condensed(successors, loop)
+    return Graph(
+        dataflow, steps, ids, index, successors, _pipelined(dataflow, index), loop, condensed, _order(condensed, loop)
+    )
 
 
 def step_rank(step: Step) -> tuple[int, object]:
@@ -76,3 +69,19 @@ def _successors(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, .
     for before, after in dataflow.dependencies:
         found[index[before]].add(index[after])
     return tuple(tuple(sorted(nexts - {node})) for node, nexts in enumerate(found))
+
+
+def _condensed(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ...]) -> Sequence[Sequence[int]]:
+    if len(set(loop)) == len(loop):
+        return successors
+    found: list[set[int]] = [set() for _ in loop]
+    for node, nexts in enumerate(successors):
+        found[loop[node]].update(loop[after] for after in nexts)
+    return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
+
+
+def _order(condensed: Sequence[Sequence[int]], loop: tuple[int, ...]) -> tuple[int, ...]:
+    members: dict[int, list[int]] = {}
+    for node, first in enumerate(loop):
+        members.setdefault(first, []).append(node)
+    return tuple(node for first in topological(condensed) for node in members.get(first, ()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 Successors = Sequence[Sequence[int]]
 NaturalKey = tuple[tuple[tuple[int, str] | str, ...], str]
@@ -65,15 +65,10 @@ def topological(successors: Successors) -> list[int]:
 
 def levels(successors: Successors, order: Iterable[int]) -> list[int]:
     """Length of the longest path to each node; ``order`` is topological."""
-    return longest(successors, order, lambda node, after: 1)
-
-
-def longest(successors: Successors, order: Iterable[int], gain: Callable[[int, int], int]) -> list[int]:
-    """Largest sum of ``gain(node, after)`` over the paths to each node; ``order`` is topological."""
     found = [0] * len(successors)
     for node in order:
         for after in successors[node]:
-            found[after] = max(found[after], found[node] + gain(node, after))
+            found[after] = max(found[after], found[node] + 1)
     return found
 
 

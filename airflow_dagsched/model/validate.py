@@ -17,14 +17,19 @@ Finding = tuple[str, str]
 
 def validate(dataflow: Dataflow, where: str = "") -> Dataflow:
     """The dataflow, its types, ranges and rules checked; ``where`` names the file or DAG in the error."""
+    return valid_graph(dataflow, where).dataflow
+
+
+def valid_graph(dataflow: Dataflow, where: str = "") -> Graph:
+    """The graph of the validated dataflow."""
     where = where or f"dataflow {dataflow.name!r}"
     valid = checked(Dataflow, dataflow, where)
     _refuse_first(where, _broken_names(valid))
     _refuse_first(where, _broken_ends(valid))
     graph = graph_of(valid)
-    _refuse_first(where, _broken_cycles(valid, graph))
+    _refuse_first(where, _broken_cycles(graph))
     _refuse_first(where, _broken_loops(graph))
-    return valid
+    return graph
 
 
 def validate_cluster(cluster: Cluster, where: str = "cluster") -> Cluster:
@@ -74,13 +79,13 @@ def _broken_channel_end(field: str, name: str, steps: set[str], tasks: set[str])
         yield field, f"no step is called {name!r}"
 
 
-def _broken_cycles(dataflow: Dataflow, graph: Graph) -> Iterator[Finding]:
+def _broken_cycles(graph: Graph) -> Iterator[Finding]:
     for node in range(len(graph.ids)):
         if not _may_repeat(graph, node):
             path = find_cycle(graph.successors, node, graph.loop)
             if path:
                 yield "", _cycle_rule([graph.ids[at] for at in path])
-    for src, dst in _edges(dataflow):
+    for src, dst in _edges(graph.dataflow):
         if src == dst and not _may_repeat(graph, graph.index[src]):
             yield "", _cycle_rule([src, dst])
 

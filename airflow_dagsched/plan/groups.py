@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.graph import Graph, graph_of
+from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import predecessors, strong_components, topological
-from airflow_dagsched.model.validate import validate
+from airflow_dagsched.model.validate import valid_graph
 from airflow_dagsched.plan.colors import colors_of
 from airflow_dagsched.plan.parts import parts_of, quotient
 from airflow_dagsched.plan.reasons import group_reason
@@ -58,14 +59,17 @@ def find_groups(dataflow: Dataflow) -> Grouping:
 
     Raises ``InvalidInput`` where the dataflow breaks a rule or a group's id is taken by a step or task.
     """
-    dataflow = validate(dataflow)
-    graph = graph_of(dataflow)
+    return group_graph(valid_graph(dataflow))
+
+
+def group_graph(graph: Graph) -> Grouping:
+    """The groups of a valid dataflow, given as its graph."""
     stages = _stages(graph)
     home = _homes(graph, stages)
     members = _members(graph, home)
     names = _names(graph, members)
-    _refuse_clash(dataflow, graph, names)
-    return Grouping(_groups(graph, stages, home, members, names), find_spills(dataflow, graph, stages, home))
+    _refuse_clash(graph, names)
+    return Grouping(_groups(graph, stages, home, members, names), find_spills(graph, stages, home))
 
 
 def _stages(graph: Graph) -> Stages:
@@ -93,7 +97,7 @@ def _homes(graph: Graph, stages: Stages) -> list[int]:
 def _members(graph: Graph, home: Sequence[int]) -> dict[int, list[int]]:
     """The steps of each group in topological order."""
     members: dict[int, list[int]] = {}
-    for node in graph.order():
+    for node in graph.order:
         if graph.is_step(node):
             members.setdefault(home[node], []).append(node)
     return members
@@ -105,11 +109,17 @@ def _names(graph: Graph, members: dict[int, list[int]]) -> dict[int, str]:
     return {first: f"launch_{graph.ids[first]}" for first in members}
 
 
-def _refuse_clash(dataflow: Dataflow, graph: Graph, names: dict[int, str]) -> None:
+def _refuse_clash(graph: Graph, names: dict[int, str]) -> None:
     for name in names.values():
         if name in graph.index:
-            where = f"dataflow {dataflow.name!r}"
-            raise InvalidInput(where, "", f"the id {name!r} is needed for a group: rename that step or task")
+            where = f"dataflow {graph.dataflow.name!r}"
+            raise InvalidInput(where, _field(graph.dataflow, name), f"the id {name!r} is needed for a group: rename it")
+
+
+def _field(dataflow: Dataflow, name: str) -> str:
+    steps = (f"steps[{at}].id" for at, step in enumerate(dataflow.steps) if step.id == name)
+    tasks = (f"tasks[{at}].id" for at, task in enumerate(dataflow.tasks) if task.id == name)
+    return next(chain(steps, tasks))
 
 
 def _groups(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_dagsched.model.dataflow import Channel, Dataflow
+from airflow_dagsched.model.dataflow import Channel
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.plan.reasons import cut_reason
 from airflow_dagsched.plan.stages import Stages
@@ -13,11 +13,11 @@ from airflow_dagsched.plan.values import Spill
 Dataset = tuple[int, str]
 
 
-def find_spills(dataflow: Dataflow, graph: Graph, stages: Stages, home: Sequence[int]) -> tuple[Spill, ...]:
+def find_spills(graph: Graph, stages: Stages, home: Sequence[int]) -> tuple[Spill, ...]:
     """The spills, by their source's rank and output; ``home`` maps a node to its group."""
     size: dict[Dataset, int] = {}
     readers: dict[Dataset, set[int]] = {}
-    for channel in dataflow.channels:
+    for channel in graph.dataflow.channels:
         src, dst = graph.index[channel.src], graph.index[channel.dst]
         dataset = src, channel.output
         size[dataset] = max(size.get(dataset, 0), channel.bytes)

@@ -1,9 +1,9 @@
 """Stages: how a knot that cannot be one group is cut, without cycles and with few spills.
 
     a ══> b ══> e      a ──> (t) ──> e: t stands between, so e is one stage above a.
-          d ══> e      Going down, every step gets the least stage it can have: a b d | e.
-                       Coming back up, a step moves to the stage of its readers where that spills
-                       no more bytes, then no more channels: a b | d e, since d has no tie to a.
+          d ══> e      Going down, every step gets the least stage it can have: a b d | e, two spills.
+                       Coming back up, a step moves to the stage of its readers where that spills no more
+                       (bytes, then channels): a | b d e, one spill.
 
 Guarantee. Along an edge the stage never falls, and it rises from an ordinary task to a step and where the
 color changes: so groups (knot, stage, color) and tasks are acyclic, however the second walk decides.
@@ -60,7 +60,7 @@ def _inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -> list[list
     """The edges within the knots to cut, loops drawn together."""
     return [
         [after for after in nexts if knot[after] == knot[node]] if knot[node] in cut else []
-        for node, nexts in enumerate(graph.condensed())
+        for node, nexts in enumerate(graph.condensed)
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +73,7 @@ class SparkDataflow(TaskGroup):
     ) -> None:
         super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
         if run not in ("planned", "per_step"):
-            raise self._invalid(f"run must be 'planned' or 'per_step', not {run!r}", "run")
+            raise self.invalid(f"run must be 'planned' or 'per_step', not {run!r}", "run")
         self.conn_id = conn_id
         self.cluster = cluster
         self.run = run
@@ -141,7 +142,7 @@ class SparkDataflow(TaskGroup):
         """
         members = tuple(_mirror_of(step) for step in steps)
         if max_iterations < 1 or not members:
-            raise self._invalid("repeat needs steps and max_iterations of at least 1", "repeat")
+            raise self.invalid("repeat needs steps and max_iterations of at least 1", "repeat")
         back = {name: _mirror_of(step) for name, step in (feedback or {}).items()}
         block = RepeatBlock(self.step_id(members[0].task_id), members, until, max_iterations, back)
         self.repeats.append(block)
@@ -182,72 +183,97 @@ class SparkDataflow(TaskGroup):
         try:
             if exc_type is None:
                 self._check_children()
+                self._repeat_early_edges()
                 self._wire()
         finally:
             super().__exit__(exc_type, exc_value, traceback)
 
+    def _repeat_early_edges(self) -> None:
+        """Edges of the group made before it had steps: Airflow ties them to nothing."""
+        tasks, groups = self.dag.task_dict, self.dag.task_group_dict
+        above = [tasks[i] for i in self.upstream_task_ids] + [groups[i] for i in self.upstream_group_ids if i]
+        below = [tasks[i] for i in self.downstream_task_ids] + [groups[i] for i in self.downstream_group_ids if i]
+        if above:
+            super().set_upstream(above)
+        if below:
+            super().set_downstream(below)
+
     def update_relative(self, other: Any, upstream: bool = True, edge_modifier: Any = None) -> None:
-        """``task >> flow``: the author means the steps, so the root (or last) steps get the edge."""
+        """``task >> flow``: the author means the first steps, and ``flow >> task`` the last ones."""
         if self._wiring is None or self._busy:
             super().update_relative(other, upstream, edge_modifier)
-            return
-        with self._quietly():
-            self._wiring.undo()
-        super().update_relative(other, upstream, edge_modifier)
-        self._wire()
+        elif upstream:
+            self.set_upstream(other, edge_modifier)
+        else:
+            self.set_downstream(other, edge_modifier)
 
     def set_upstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
-        self._around(lambda: super(SparkDataflow, self).set_upstream(task_or_task_list, edge_modifier))
+        with self._rewired():
+            super().set_upstream(task_or_task_list, edge_modifier)
 
     def set_downstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
-        self._around(lambda: super(SparkDataflow, self).set_downstream(task_or_task_list, edge_modifier))
+        with self._rewired():
+            super().set_downstream(task_or_task_list, edge_modifier)
 
-    def _around(self, make_edges: Callable[[], None]) -> None:
-        """Make the author's edges on the author's graph alone, then wire again."""
+    def get_roots(self) -> Iterator[Any]:
+        """The author's first tasks: launch tasks and gates are ours."""
+        yield from self._authors(super().get_roots)
+
+    def get_leaves(self) -> Iterator[Any]:
+        """The author's last tasks."""
+        yield from self._authors(super().get_leaves)
+
+    def _authors(self, find: Callable[[], Iterable[Any]]) -> list[Any]:
+        if self._wiring is None:
+            return list(find())
+        self._wiring.hide_edges()
+        found = [task for task in find() if task not in self._wiring.tasks]
+        self._wiring.show_edges()
+        return found
+
+    @contextmanager
+    def _rewired(self) -> Iterator[None]:
+        """Edges made inside are the author's; ours are made anew afterwards."""
         if self._wiring is None or self._busy:
-            make_edges()
+            yield
             return
-        with self._quietly():
+        with self._quiet():
             self._wiring.undo()
-            make_edges()
+            self._wiring = None
+            yield
         self._wire()
 
-    def _quietly(self) -> _Quiet:
-        return _Quiet(self)
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Our own edges are no reason to wire again."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
 
     def _wire(self) -> None:
-        with self._quietly():
+        with self._quiet():
             if self._wiring is not None:
                 self._wiring.undo()
+                self._wiring = None
             self._wiring = Wiring.of(self)
 
     def _check_children(self) -> None:
         if not self.steps:
-            raise self._invalid("has no step: write @task.spark_step functions and call them inside the with block")
+            raise self.invalid("has no step: write @task.spark_step functions and call them inside the with block")
         for task in self.iter_tasks():
             kind = task.operator_class if isinstance(task, MappedOperator) else type(task)
             module = getattr(kind, "__module__", "")
             if module.startswith(SPARK_OPERATORS):
-                raise self._invalid(
+                raise self.invalid(
                     f"{task.task_id!r} is a {kind.__name__}, which starts Spark by itself: write it as a step "
                     "(@task.spark_step, SparkSqlStep) or move it out of the with block"
                 )
 
-    def _invalid(self, rule: str, field: str = "") -> InvalidInput:
+    def invalid(self, rule: str, field: str = "") -> InvalidInput:
+        """An error about this dataflow, naming its DAG."""
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
-
-
-class _Quiet:
-    """Our own edges are no reason to wire again."""
-
-    def __init__(self, flow: SparkDataflow) -> None:
-        self.flow = flow
-
-    def __enter__(self) -> None:
-        self.before, self.flow._busy = self.flow._busy, True
-
-    def __exit__(self, *_: Any) -> None:
-        self.flow._busy = self.before
 
 
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:

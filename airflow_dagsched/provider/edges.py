@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk.exceptions import DuplicateTaskIdFound
 
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.groups import Grouped, Grouping, find_groups
 from airflow_dagsched.provider.graph import DataflowGraph
 from airflow_dagsched.provider.launch import LaunchOperator
-from airflow_dagsched.provider.mirror import trigger_args
+from airflow_dagsched.provider.mirror_args import trigger_args
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.dataflow import SparkDataflow
@@ -44,13 +45,12 @@ class Wiring:
     def of(cls, flow: SparkDataflow) -> Wiring:
         """Group the steps of ``flow``, add a launch task a group, and tie it all together."""
         graph = flow.graph
-        grouping = find_groups(graph.dataflow)
+        grouping = _grouping(flow, graph)
         launches = {group.id: _launch(flow, graph, group) for group in grouping.groups}
         gates: dict[tuple[str, str], EmptyOperator] = {}
         edges = tuple(dict.fromkeys(_edges(flow, graph, grouping, launches, gates)))
-        for above, below in edges:
-            above.set_downstream(below)
         wiring = cls(flow, grouping, launches, edges, (*launches.values(), *gates.values()))
+        wiring.show_edges()
         _direct_mirrors(flow, grouping, launches)
         _hide_from_skippers(flow, graph)
         return wiring
@@ -67,6 +67,19 @@ class Wiring:
             above.downstream_task_ids.discard(below.task_id)
             below.upstream_task_ids.discard(above.task_id)
 
+    def show_edges(self) -> None:
+        """Put them back."""
+        for above, below in self.edges:
+            above.downstream_task_ids.add(below.task_id)
+            below.upstream_task_ids.add(above.task_id)
+
+
+def _grouping(flow: SparkDataflow, graph: DataflowGraph) -> Grouping:
+    try:
+        return find_groups(graph.dataflow)
+    except InvalidInput as error:
+        raise flow.invalid(error.rule, error.field) from None
+
 
 def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped) -> LaunchOperator:
     try:
@@ -74,7 +87,7 @@ def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped) -> Launch
             task_id=group.id, flow=flow, graph=graph, group=group, task_group=flow, dag=flow.dag, **flow.launch_args
         )
     except DuplicateTaskIdFound:
-        raise flow._invalid(f"a task {group.id!r} is there already: the launch task needs that id") from None
+        raise flow.invalid(f"a task {group.id!r} is there already: the launch task needs that id") from None
 
 
 def _edges(

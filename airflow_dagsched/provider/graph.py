@@ -63,7 +63,7 @@ def placeholder(flow: SparkDataflow, value: Any) -> Any:
     """``value`` with the return value of one of ``flow``'s steps replaced by an :class:`Output`."""
     operator, name = source(value) or (value, "")
     step_id = flow.step_id(getattr(operator, "task_id", ""))
-    return Output(step_id, name) if flow.steps.get(step_id) is operator else value
+    return Output(step_id, name) if step_id in flow.steps and flow.steps[step_id] is operator else value
 
 
 def _outputs(flow: SparkDataflow, step: StepMirror) -> Iterator[Output]:

@@ -1,4 +1,4 @@
-"""Mirrors' eyes: one poll a second per launch task, shared by all its mirrors, in the triggerer.
+"""Mirrors' eyes: one poll per launch task, shared by all its mirrors, in the triggerer.
 
 A mirror holds no worker slot: the scheduler hands it straight to the triggerer, where it waits for its
 verdict (:func:`airflow_dagsched.launch.feed.verdict`). Mirrors are released in the order in which the launch
@@ -8,7 +8,8 @@ task reported their steps, so none turns green before those above it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.sdk.timezone import utcnow
 from airflow.triggers.base import (
     BaseTrigger,
-    StartTriggerArgs,
     TaskFailedEvent,
     TaskSkippedEvent,
     TaskSuccessEvent,
@@ -27,15 +27,19 @@ from airflow.triggers.base import (
 )
 from asgiref.sync import sync_to_async
 
-from airflow_dagsched.launch.feed import FEED_KEY, End, Feed, Verdict, Wait, verdict, xcoms
+from airflow_dagsched.launch.feed import FEED_KEY, End, Feed, Wait, verdict, xcoms
 from airflow_dagsched.launch.wire import decode
+
+from airflow_dagsched.provider.mirror_args import TRIGGER, MirrorArgs
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_dagsched.provider.steps import StepMirror
 
-POLL_S = 1.0
+log = logging.getLogger(__name__)
+
+POLL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +70,24 @@ def look(before: View, state: str | None, raw: Any) -> View:
 
 
 @dataclass(eq=False)
+class Waiter:
+    """A mirror that waits for its verdict. It logs for itself: a log line belongs to the coroutine that writes it."""
+
+    step: str
+    clear_number: int
+    news: asyncio.Queue[str | End] = field(default_factory=asyncio.Queue)
+    """Lines of its step, then its end."""
+    seen: int = 0
+    """Number of lines of its step it was given."""
+
+
+@dataclass(eq=False)
 class Poll:
     """The shared look at one launch task; ends with its last mirror."""
 
     watched: Watched
     view: View = field(default_factory=View)
-    waiting: dict[str, tuple[int, asyncio.Future[End]]] = field(default_factory=dict)
-    """Step -> (clear number of its mirror, its verdict to be)."""
-    logs: dict[str, Any] = field(default_factory=dict)
-    """Step -> its mirror's logger and the number of lines it has shown."""
+    waiting: dict[str, Waiter] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -82,10 +95,9 @@ class Poll:
         while self.waiting:
             try:
                 await self._look()
-                self._release()
-            except Exception as error:  # the API server may be away for a while
-                for logger in self.logs.values():
-                    logger[0].warning("cannot look at %s: %s; trying again", self.watched.launch, error)
+            except Exception as error:  # the API server may be away for a while: no reason to end a mirror
+                log.warning("cannot look at %s, trying again: %s", self.watched.launch, error)
+            self._release()
             await asyncio.sleep(POLL_S)
 
     async def _look(self) -> None:
@@ -97,54 +109,47 @@ class Poll:
         self.view = look(self.view, states.get(at.run_id, {}).get(at.launch), raw)
 
     def _release(self) -> None:
+        """Hand out verdicts, in the order in which the steps ended."""
         feed = self.view.feed
         order = {step: at for at, step in enumerate(feed.steps)} if feed else {}
         for step in sorted(self.waiting, key=lambda name: (order.get(name, len(order)), name)):
-            clear_number, future = self.waiting[step]
-            self._show_lines(step)
-            found: Verdict = verdict(self.view.state, feed, step, clear_number, self.watched.launch)
-            if isinstance(found, End) and not future.done():
-                future.set_result(found)
+            waiter = self.waiting[step]
+            self._tell_lines(waiter)
+            found = verdict(self.view.state, feed, step, waiter.clear_number, self.watched.launch)
+            if isinstance(found, End):
+                waiter.news.put_nowait(found)
+                del self.waiting[step]
 
-    def _show_lines(self, step: str) -> None:
-        lines = self.view.feed.logs.get(step) if self.view.feed else None
-        if lines is None or step not in self.logs:
+    def _tell_lines(self, waiter: Waiter) -> None:
+        lines = self.view.feed.logs.get(waiter.step) if self.view.feed else None
+        if lines is None:
             return
-        logger, seen = self.logs[step]
-        if lines.first > seen:
-            logger.info("... %d lines left out: the log of %s has them", lines.first - seen, self.watched.launch)
-        for line in lines.since(seen):
-            logger.info("%s", line)
-        self.logs[step] = (logger, lines.first + len(lines.lines))
+        if lines.first > waiter.seen:
+            waiter.news.put_nowait(f"... {lines.first - waiter.seen} lines left out, {self.watched.launch} has them")
+        for line in lines.since(waiter.seen):
+            waiter.news.put_nowait(line)
+        waiter.seen = lines.first + len(lines.lines)
 
 
 POLLS: dict[Watched, Poll] = {}
 """One entry a launch task that mirrors of this triggerer wait for."""
 
 
-async def wait_for_end(watched: Watched, step: str, clear_number: int, logger: Any) -> End:
-    """The verdict on ``step``, as soon as there is one."""
+async def wait_for_end(watched: Watched, step: str, clear_number: int, show: Callable[[str], None]) -> End:
+    """The verdict on ``step``, as soon as there is one; until then its lines go to ``show``."""
     poll = POLLS.setdefault(watched, Poll(watched))
-    future: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-    poll.waiting[step] = (clear_number, future)
-    poll.logs[step] = (logger, 0)
+    waiter = poll.waiting[step] = Waiter(step, clear_number)
     if poll.task is None or poll.task.done():
         poll.task = asyncio.create_task(poll.run())
     try:
-        return await future
+        while not isinstance(news := await waiter.news.get(), End):
+            show(news)
+        return news
     finally:
-        poll.waiting.pop(step, None)
-        poll.logs.pop(step, None)
+        if poll.waiting.get(step) is waiter:
+            del poll.waiting[step]
         if not poll.waiting:
             POLLS.pop(watched, None)
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorArgs:
-    """What a mirror's trigger knows from the DAG."""
-
-    launch: str
-    step: str
 
 
 class MirrorTrigger(BaseTrigger):
@@ -160,18 +165,8 @@ class MirrorTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         ti = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
-        end = await wait_for_end(watched, self.args.step, _clear_number(ti), self.log)
+        end = await wait_for_end(watched, self.args.step, _clear_number(ti), self.log.info)
         yield event_of(end, self.log)
-
-
-TRIGGER = f"{MirrorTrigger.__module__}.{MirrorTrigger.__qualname__}"
-
-
-def trigger_args(launch: str, step: str) -> StartTriggerArgs:
-    """How the scheduler starts the mirror of ``step``."""
-    return StartTriggerArgs(
-        trigger_cls=TRIGGER, trigger_kwargs=asdict(MirrorArgs(launch, step)), next_method="execute", timeout=None
-    )
 
 
 def event_of(end: End, logger: Any) -> TriggerEvent:
@@ -196,7 +191,7 @@ def conclude_or_reschedule(mirror: StepMirror, context: Context) -> Any:
     states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[args.launch], run_ids=[ti.run_id])
     raw = BaseXCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=args.launch, run_id=ti.run_id)
     view = look(View(), states.get(ti.run_id, {}).get(args.launch), raw)
-    found = verdict(view.state, view.feed, args.step, context["dag_run"].clear_number or 0, args.launch)
+    found = verdict(view.state, view.feed, args.step, _clear_number(ti), args.launch)
     match found:
         case Wait():
             raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))
@@ -213,6 +208,9 @@ def conclude_or_reschedule(mirror: StepMirror, context: Context) -> Any:
 
 
 def _clear_number(ti: Any) -> int:
-    """How often the run was cleared when this mirror was handed to the triggerer."""
+    """How often the run was cleared when this mirror was handed to the triggerer; 0 if the mirror never was.
+
+    The run's number alone would not do: it rises with every other task that is cleared.
+    """
     context = getattr(ti, "_ti_context_from_server", None)
-    return (context.dag_run.clear_number or 0) if context else 0
+    return (context.dag_run.clear_number or 0) if context and ti.try_number > 1 else 0

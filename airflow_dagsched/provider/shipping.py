@@ -288,7 +288,9 @@ def _pickle(flow: SparkDataflow, name: str, call: Call) -> bytes:
 @contextmanager
 def _by_value(roots: tuple[Path, ...]) -> Any:
     """Pickle functions of the DAG bundle's modules by value: the cluster does not have them."""
-    modules = [module for module in list(sys.modules.values()) if _in_bundle(module, roots)]
+    known = cloudpickle.list_registry_pickle_by_value()
+    found = {module.__name__: module for module in list(sys.modules.values()) if _in_bundle(module, roots)}
+    modules = [module for name, module in found.items() if name not in known]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:

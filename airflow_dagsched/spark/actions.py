@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -32,8 +32,12 @@ def listen() -> None:
     for name in METHODS:
         setattr(DataFrame, name, _told(getattr(DataFrame, name), lambda df, *_: df))
     for name in PROPERTIES:
-        setattr(DataFrame, name, property(_told(getattr(DataFrame, name).fget, lambda df: df)))
+        setattr(DataFrame, name, property(_told(_getter(getattr(DataFrame, name)), lambda df: df)))
     SparkSession.sql = _told_of_statements(SparkSession.sql)  # type: ignore[method-assign]
+
+
+def _getter(attribute: Any) -> Callable[..., Any]:
+    return attribute.func if isinstance(attribute, cached_property) else attribute.fget
 
 
 def _told(original: Callable[..., Any], acted_on: Callable[..., DataFrame]) -> Callable[..., Any]:

@@ -34,24 +34,33 @@ class Answer:
     value: Any = None
 
 
-def fill(value: Any, output: Callable[[Output], Any], context: Callable[[str], Any]) -> Any:
+Source = Callable[[Output, SparkSession], Any]
+"""What a step gets for an input, in its session."""
+Context = Callable[[str, SparkSession], Any]
+
+
+def fill(value: Any, replaced: Callable[[Output | ContextValue], Any]) -> Any:
     """``value`` with its placeholders, in lists, tuples and dicts too, replaced."""
     match value:
-        case Output():
-            return output(value)
-        case ContextValue(name):
-            return context(name)
+        case Output() | ContextValue():
+            return replaced(value)
         case Mapping():
-            return {key: fill(item, output, context) for key, item in value.items()}
+            return {key: fill(item, replaced) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return type(value)(fill(item, output, context) for item in value)
+            return type(value)(fill(item, replaced) for item in value)
         case _:
             return value
 
 
-def invoke(call: Call, session: SparkSession, output: Callable[[Output], Any], context: Callable[[str], Any]) -> Any:
+def invoke(call: Call, session: SparkSession, source: Source, context: Context) -> Any:
     """Run the step: its function, or its SQL with the inputs as views. Raises what the author's code raises."""
-    args, kwargs = fill(call.args, output, context), fill(dict(call.kwargs), output, context)
+
+    def replaced(placeholder: Output | ContextValue) -> Any:
+        if isinstance(placeholder, Output):
+            return source(placeholder, session)
+        return context(placeholder.name, session)
+
+    args, kwargs = fill(call.args, replaced), fill(dict(call.kwargs), replaced)
     if call.function is not None:
         return call.function(*args, **kwargs)
     return run_sql(session, call.sql or "", kwargs)

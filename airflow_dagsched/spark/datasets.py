@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col, lit
 from pyspark.sql.types import NullType, StringType, StructField, StructType
 
-from airflow_dagsched.spark.commits import CommitLog, Committed, OutputGone, Origin
+from airflow_dagsched.spark.commits import CommitLog, Committed, Origin, OutputGone
 from airflow_dagsched.spark.keys import safe, short
 from airflow_dagsched.spark.leases import Keeper, Lease
 from airflow_dagsched.spark.observed import NO_GLOB, metrics_of, observe, quoted
@@ -89,7 +89,7 @@ def _storable(df: DataFrame) -> DataFrame:
     """Parquet has no type for a column that only holds nulls: it is stored as a string."""
     if df.schema == _stored(df.schema):
         return df
-    return df.select(*(F.col(quoted(field.name)).cast(field.dataType) for field in _stored(df.schema)))
+    return df.select(*(col(quoted(field.name)).cast(field.dataType) for field in _stored(df.schema)))
 
 
 def _stored(schema: StructType) -> StructType:
@@ -106,7 +106,7 @@ def _restored(df: DataFrame, schema: StructType) -> DataFrame:
         return df
     return df.select(
         *(
-            F.lit(None).alias(field.name) if _is_void(field) else F.col(quoted(field.name)).alias(field.name)
+            lit(None).alias(field.name) if _is_void(field) else col(quoted(field.name)).alias(field.name)
             for field in schema.fields
         )
     )

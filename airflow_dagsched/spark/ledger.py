@@ -64,7 +64,12 @@ class Ledger:
         state = self._made[step].state
         return "success" if state == "defined" else state
 
+    def is_defined(self, step: str) -> bool:
+        """Whether its rows are still to be made, by the job of a reader."""
+        return self._made[step].state == "defined"
+
     def announced(self, step: str) -> bool:
+        """Whether an event said how it ended."""
         return step in self._announced
 
     def end(self, *made: Made) -> None:

@@ -32,6 +32,8 @@ class Lineage:
 
     specs: tuple[StepSpec, ...]
     repeats: tuple[Repeat, ...] = ()
+    reused: frozenset[str] = frozenset()
+    """Steps that have their turn, but read nothing: their output is there."""
 
     @cached_property
     def by_id(self) -> Mapping[str, StepSpec]:
@@ -40,17 +42,19 @@ class Lineage:
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
         """What is scheduled as one: a step, or all steps of a repeat block."""
-        blocks = {step: repeat.steps for repeat in self.repeats for step in repeat.steps}
-        return tuple(dict.fromkeys(blocks.get(spec.id, (spec.id,)) for spec in self.specs))
+        return tuple(dict.fromkeys(self._blocks.get(spec.id, (spec.id,)) for spec in self.specs))
+
+    @cached_property
+    def _blocks(self) -> Mapping[str, tuple[str, ...]]:
+        return {step: repeat.steps for repeat in self.repeats for step in repeat.steps}
 
     @cached_property
     def readers(self) -> Mapping[Output, tuple[str, ...]]:
         """Steps that read each dataset; those of its own repeat block do not count."""
         found: dict[Output, dict[str, None]] = {}
-        for spec in self.specs:
+        for spec in self._running:
             for output in spec.inputs:
-                writer = self.by_id.get(output.step)
-                if writer is not None and not (writer.repeat and writer.repeat == spec.repeat):
+                if output.step in self.by_id and spec.id not in self._blocks.get(output.step, ()):
                     found.setdefault(output, {})[spec.id] = None
         return {output: tuple(steps) for output, steps in found.items()}
 
@@ -58,8 +62,8 @@ class Lineage:
     def awaited(self) -> frozenset[str]:
         """Steps whose end, and not just their rows, something waits for."""
         return frozenset(
-            up for spec in self.specs for up in self._above(spec) if not self._lazily(spec, up)
-        )  # fmt: skip
+            up for spec in self._running for up in self._above(spec) if not self._lazily(spec, up)
+        )
 
     @cached_property
     def above(self) -> Mapping[str, frozenset[str]]:
@@ -75,6 +79,10 @@ class Lineage:
         spec = self.by_id[step]
         read = [output.name for output in self.readers if output.step == step]
         return tuple(sorted({*read, *committed_names(spec)}))
+
+    def wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
+        """Outputs something is to be done with; one that nobody asked for is run if none was, for its effect."""
+        return self.requested(step) or (() if step in self._blocks else tuple(sorted(returned)))
 
     def readers_of(self, step: str, names: Iterable[str]) -> tuple[str, ...]:
         """Steps that read one of the outputs ``names`` of ``step``, each once."""
@@ -92,7 +100,8 @@ class Lineage:
             return "write"
         if not readers:
             return "run"
-        if output.step in self.awaited or any(self.by_id[reader].repeat for reader in readers):
+        loops = any(step in self._blocks for step in (output.step, *readers))
+        if loops or output.step in self.awaited:
             return "keep"
         return "lazy" if len(readers) == 1 or bare_scan else "keep"
 
@@ -103,6 +112,10 @@ class Lineage:
             unit: frozenset(home[up] for step in unit for up in self._above(self.by_id[step]) if up in home) - {unit}
             for unit in self.units
         }
+
+    @property
+    def _running(self) -> list[StepSpec]:
+        return [spec for spec in self.specs if spec.id not in self.reused]
 
     def _above(self, spec: StepSpec) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*spec.upstream, *(output.step for output in spec.inputs))))

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col, collect_set, count, lit, struct
 
 LATE_S = 30.0
 """Spark reports an observation after the write has returned, and drops it if its listeners are far behind."""
@@ -18,10 +18,10 @@ NO_GLOB = "__globPaths__"
 def observe(df: DataFrame, *partition_by: str) -> tuple[DataFrame, Observation]:
     """``df`` with its rows, and the different values of ``partition_by`` as strings, counted at its root."""
     observation = Observation()
-    metrics = [F.count(F.lit(1)).alias("rows")]
+    metrics = [count(lit(1)).alias("rows")]
     if partition_by:
-        columns = [F.col(quoted(name)).cast("string").alias(name) for name in partition_by]
-        metrics.append(F.collect_set(F.struct(*columns)).alias("partitions"))
+        columns = [col(quoted(name)).cast("string").alias(name) for name in partition_by]
+        metrics.append(collect_set(struct(*columns)).alias("partitions"))
     return df.observe(observation, *metrics), observation
 
 

@@ -12,18 +12,20 @@ takes a transaction id, sees to that itself). Else nobody knows, and ``CannotApp
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 from urllib.parse import quote
 
 from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col, lit
+from pyspark.sql.types import StructType
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.catalog_tables import NULL_PARTITION, partition_values
-from airflow_dagsched.spark.commits import CommitLog, Committed, OutputGone, Origin
+from airflow_dagsched.spark.commits import CommitLog, Committed, Origin, OutputGone
 from airflow_dagsched.spark.keys import short
 from airflow_dagsched.spark.leases import Keeper
 from airflow_dagsched.spark.listing import version
@@ -83,12 +85,12 @@ class OtherTables:
         _save(writer, table)
         return _committed(df, table, origin, generation, metrics_of(observation))
 
-    def read(self, committed: Committed, session: SparkSession) -> DataFrame:
+    def read(self, committed: Committed, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
         """The partitions written. Raises ``OutputGone`` where they cannot be told from other rows."""
-        path = committed.path
-        table = session.read.format(committed.format).load(path) if "/" in path else session.table(path)
         if committed.mode == "append":
             raise OutputGone(committed, "appended rows cannot be told from others in this format")
+        reader, path = session.read.format(committed.format).options(**options), committed.path
+        table = (reader.load(path) if "/" in path else reader.table(path)).select(*_columns(committed))
         if not committed.partitions:
             return table
         return table.where(reduce(Column.__or__, map(_in_partition, committed.partitions)))
@@ -103,12 +105,12 @@ def _overwrite(df: DataFrame, table: Table, origin: Origin, generation: int, ses
         _save(writer, table)
     elif not session.catalog.tableExists(table.location):
         created = counted.writeTo(table.location).using(table.format).options(**table.options)
-        columns = [F.col(quoted(name)) for name in table.partition_by]
+        columns = [col(quoted(name)) for name in table.partition_by]
         (created.partitionedBy(*columns) if columns else created).create()
     elif table.partition_by:
         counted.writeTo(table.location).options(**table.options).overwritePartitions()
     else:
-        counted.writeTo(table.location).options(**table.options).overwrite(F.lit(True))
+        counted.writeTo(table.location).options(**table.options).overwrite(lit(True))
     return _committed(df, table, origin, generation, metrics_of(observation))
 
 
@@ -163,9 +165,13 @@ def _partition(values: dict[str, str | None]) -> str:
     )
 
 
+def _columns(committed: Committed) -> list[str]:
+    return [quoted(name) for name in StructType.fromJson(json.loads(committed.schema)).names]
+
+
 def _in_partition(partition: str) -> Column:
     """The rows of the partition."""
     return reduce(
         Column.__and__,
-        (F.col(quoted(name)).cast("string").eqNullSafe(F.lit(value)) for name, value in partition_values(partition)),
+        (col(quoted(name)).cast("string").eqNullSafe(lit(value)) for name, value in partition_values(partition)),
     )

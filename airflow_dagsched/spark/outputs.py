@@ -71,7 +71,7 @@ class Outputs:
         if committed.table is None:
             return self._datasets.read(committed, session)
         if committed.format not in FILE_FORMATS:
-            return self._others.read(committed, session)
+            return self._others.read(committed, session, self._options(committed.output))
         return self._paths.read(committed, session, self._options(committed.output))
 
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
@@ -83,8 +83,9 @@ class Outputs:
         return open_store(self._spark, path).exists(path)
 
     def close(self) -> None:
-        """Give all leases back."""
+        """Give all leases back, and remove what writes have replaced."""
         self.keeper.close()
+        self._paths.close()
 
     def _origin(self, output: str, fingerprint: str) -> Origin:
         run = self._manifest

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -16,23 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import CommitLog, Committed, OutputGone, Origin
-from airflow_dagsched.spark.keys import short
-from airflow_dagsched.spark.leases import Keeper, Lease
+from airflow_dagsched.spark.commits import CommitLog, Committed, Origin, OutputGone
+from airflow_dagsched.spark.leases import Keeper
 from airflow_dagsched.spark.observed import NO_GLOB, metrics_of, observe, quoted
 from airflow_dagsched.spark.store import Store, join, open_store, walk
-from airflow_dagsched.spark.swap import (
-    EMPTY,
-    Swap,
-    draft_files,
-    drafts,
-    lock_path,
-    move_all,
-    read_journal,
-    tagged,
-    torn,
-    write_journal,
-)
+from airflow_dagsched.spark.swap import EMPTY, Swap, draft_files, tagged
+from airflow_dagsched.spark.table_commit import TableCommits, draft_path
 
 _TAG = re.compile(r"part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
@@ -64,8 +52,7 @@ class PathTables:
         self._spark = spark
         self._commits = commits
         self._keeper = keeper
-        self._follow = follow
-        """Called after the moves of a swap, before its journal goes: may be called again for one swap."""
+        self._table_commits = TableCommits(commits, keeper, follow)
 
     def write(self, df: DataFrame, table: Table, origin: Origin, *, catalog: str = "") -> Committed:
         """Write and commit; blocks until readers see it. Raises ``WriteRefused`` if another is the writer."""
@@ -73,7 +60,7 @@ class PathTables:
         with self._keeper.holding(origin.output, origin.interval) as lease:
             earlier = self._commits.latest(origin.output, origin.interval)
             generation = self._commits.last_generation(origin.output, origin.interval) + 1
-            folder = join(drafts(root), f"{short(origin.interval)}-{lease.generation}-{lease.claim.nonce[:8]}")
+            folder = draft_path(root, origin.interval, lease)
             try:
                 draft = _write_draft(df, table, store, folder)
             except BaseException:
@@ -81,44 +68,16 @@ class PathTables:
                 raise
             committed = _committed(origin, generation, table, root, draft)
             swap = _swap(self._commits, committed, earlier, table, draft, catalog)
-            self._commit(store, committed, swap, lease)
+            self._table_commits.commit(store, committed, swap, lease)
         return committed
 
-    def _commit(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> None:
-        """Commit and swap, alone. Of what happened before the record appeared nothing stays if it is refused."""
-        with store.lock(lock_path(swap.table)):
-            self._finish_all(store, swap.table)
-            try:
-                self._keeper.check(lease)
-                write_journal(store, swap)
-                self._commits.commit(committed)
-            except BaseException:
-                store.delete(swap.draft)
-                raise
-            self._finish(store, swap)
-            _remove_fenced(store, swap)
-
     def finish_torn(self, location: str) -> None:
-        """Finish the swaps of a table that a driver died in; waits for one that is going on."""
-        store, root = self._open(location)
-        if torn(store, root):
-            with store.lock(lock_path(root)):
-                self._finish_all(store, root)
+        """Finish what a driver that died had committed of the table."""
+        self._table_commits.finish_torn(*self._open(location))
 
-    def _finish_all(self, store: Store, root: str) -> None:
-        for draft in torn(store, root):
-            swap = read_journal(store, self._commits, draft)
-            if swap is None:
-                store.delete(draft)
-            else:
-                self._finish(store, swap)
-
-    def _finish(self, store: Store, swap: Swap) -> None:
-        """The journal goes first of the draft: what is left of one without is rubbish."""
-        move_all(store, swap)
-        self._follow(swap)
-        store.delete(join(swap.draft, "swap.json"))
-        store.delete(swap.draft)
+    def close(self) -> None:
+        """Remove what was replaced."""
+        self._table_commits.close()
 
     def read(self, committed: Committed, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
         """The rows of this commit alone, with its schema. Raises ``OutputGone`` if they are not all there."""
@@ -153,12 +112,13 @@ def _write_draft(df: DataFrame, table: Table, store: Store, folder: str) -> Draf
     writer = counted.write.format(table.format).options(**table.options)
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     (writer.partitionBy(*table.partition_by) if table.partition_by else writer).save(join(folder, "new"))
-    folders, names, size = draft_files(store, join(folder, "new"))
+    folders, names, size = draft_files(store, folder)
     tags = {match[1] for name in names if (match := _TAG.search(name))}
-    if len(tags) > 1 or bool(tags) != bool(names):
-        raise OSError(f"{folder}: Spark's files do not carry the id of one write: {sorted(names)[:3]}")
+    rows = metrics_of(observation).get("rows")
+    if len(tags) > 1 or bool(tags) != bool(names) or (rows and not names):
+        raise OSError(f"{folder}: {rows} rows written, but not in files with the id of one write: {names[:3]}")
     empty = "" if folders else _write_empty(df, table, store, folder)
-    return Draft(folder, metrics_of(observation).get("rows"), size, df.schema, folders, "".join(tags), empty)
+    return Draft(folder, rows, size, df.schema, folders, "".join(tags), empty)
 
 
 def _write_empty(df: DataFrame, table: Table, store: Store, folder: str) -> str:
@@ -205,12 +165,3 @@ def _swap(
         empty=draft.empty,
         catalog=catalog,
     )
-
-
-def _remove_fenced(store: Store, swap: Swap) -> None:
-    """Drafts of writers of this output that lost their lease to this one."""
-    prefix, mine, _ = swap.draft.rpartition("/")[2].split("-")
-    for entry in store.list(drafts(swap.table)):
-        name = entry.name.split("-")
-        if len(name) == 3 and name[0] == prefix and int(name[1]) < int(mine):
-            store.delete(join(drafts(swap.table), entry.name))

@@ -53,4 +53,4 @@ def share_builder() -> None:
             CURRENT.session.conf.set(key, value)
         return CURRENT.session
 
-    SparkSession.Builder.getOrCreate = get_or_create  # type: ignore[method-assign]
+    SparkSession.Builder.getOrCreate = get_or_create  # type: ignore[method-assign, assignment]

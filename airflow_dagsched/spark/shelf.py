@@ -56,6 +56,13 @@ class Shelf:
         content = self._handed[output].content
         return rebind(content, session) if isinstance(content, DataFrame) else content
 
+    def all_of(self, step: str, session: SparkSession) -> Any:
+        """What the step returned: one DataFrame, a dict of named ones, or a value."""
+        names = sorted(output.name for output in self._handed if output.step == step)
+        if names in ([], [""]):
+            return self.take(Output(step), session) if names else None
+        return {name: self.take(Output(step, name), session) for name in names}
+
     def __contains__(self, output: Output) -> bool:
         return output in self._handed
 

@@ -125,7 +125,7 @@ class LocalStore:
         """See ``Store``. The text is complete before the name appears: ``link`` refuses a taken name."""
         draft = self._draft(path, text)
         try:
-            os.link(draft, local_path(path))
+            local_path(path).hardlink_to(draft)
             return True
         except FileExistsError:
             return False

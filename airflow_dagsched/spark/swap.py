@@ -7,7 +7,7 @@
     /data/.dagsched-clean/<draft>/swap.json     what is to be done: the journal
     /data/clean/day=1/…                         what readers see
 
-    journal -> commit record -> day=1 <=> new/day=1, ... -> journal and draft removed
+    journal -> commit record -> day=1 <=> new/day=1, ... -> journal removed, then the draft
                ^ the commit point
 
 Before the record exists the draft is nothing; from then on whoever holds the lock finishes the swap: each
@@ -28,6 +28,9 @@ from airflow_dagsched.spark.store import Store, hidden, join, walk
 
 EMPTY = "dagsched-empty-"
 """First part of the name of a file that only gives an empty table its schema."""
+
+REPLACED = ("new", "old", "gone")
+"""Folders of a draft where the files that the swap took out of the table are after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def read_journal(store: Store, commits: CommitLog, draft: str) -> Swap | None:
     """The journal in ``draft`` if its commit was made; None if it died before that. Call under the lock."""
     try:
         swap = decode(Swap, json.loads(store.read_text(join(draft, "swap.json"))))
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return None
     committed = commits.read(swap.record)
     return swap if committed is not None and committed.tag == swap.tag else None

@@ -1,0 +1,46 @@
+"""Running steps in a unit test, without Airflow and without committing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_dagsched.launch.interval import Interval
+    from airflow_dagsched.launch.manifest import Call, Repeat, StepSpec
+
+
+def run_local(
+    specs: tuple[StepSpec, ...],
+    calls: Mapping[str, Call],
+    *,
+    interval: Interval,
+    context: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    repeats: tuple[Repeat, ...] = (),
+    spark: SparkSession | None = None,
+) -> dict[str, Any]:
+    """Run the steps, in the order given, in this process; tables are not written.
+
+    :param calls: by step id, and by ``repeat:<id>`` the condition that ends a block.
+    :param inputs: results by step id, instead of running it: a DataFrame (Spark's or pandas', or a list of
+        dicts), a dict of named ones, or a plain value.
+    :param spark: the session to run in; else the one there is, else a new ``local[2]``.
+    :returns: what each step returned, by step id; DataFrames are not executed. None for a skipped step.
+
+    Raises what a step's code raises.
+    """
+    from airflow_dagsched.spark.rehearse import rehearse
+
+    return rehearse(
+        specs, calls, interval=interval, context=context, inputs=inputs, repeats=repeats, spark=spark or _session()
+    )
+
+
+def _session() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    return found or SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()

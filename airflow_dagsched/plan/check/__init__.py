@@ -1,0 +1,29 @@
+"""The checker: whether a plan, whoever made it, is one of this dataflow on this cluster.
+
+It shares no code with the passes that make plans.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.check.capacity import check_capacity
+from airflow_dagsched.plan.check.channels import check_channels
+from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.instances import check_instances
+from airflow_dagsched.plan.check.members import check_members
+from airflow_dagsched.plan.check.timeline import check_times
+from airflow_dagsched.plan.check.waits import check_waits
+from airflow_dagsched.plan.values import Plan
+
+__all__ = ["RULES", "Violation", "check"]
+
+RULES = (check_members, check_channels, check_waits, check_instances, check_capacity, check_times)
+
+
+def check(plan: Plan, dataflow: Dataflow, cluster: Cluster) -> tuple[Violation, ...]:
+    """All violations of ``plan``, none if it is fine; dataflow and cluster are valid. Linear but for sorting."""
+    facts = Facts.of(plan, dataflow, cluster)
+    return tuple(chain.from_iterable(rule(facts) for rule in RULES))

@@ -1,0 +1,42 @@
+"""A pipelined channel has both ends in one group, or is part of a spill; spills hold nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from airflow_dagsched.plan.check.facts import Facts, Violation
+
+Cut = tuple[str, str, str]
+"""Source, output, reader."""
+
+
+def check_channels(facts: Facts) -> Iterator[Violation]:
+    """Spills cover exactly the pipelined channels between groups."""
+    cut = _cut(facts)
+    spilled = Counter((spill.src, spill.output, dst) for spill in facts.plan.spills for dst in spill.dst)
+    for src, output, dst in sorted(cut - spilled.keys()):
+        yield Violation("completable", f"{src}/{output}", f"pipelined to {dst!r} in another group, and no spill")
+    for (src, output, dst), count in sorted(spilled.items()):
+        if (src, output, dst) not in cut:
+            yield Violation("spill", f"{src}/{output}", f"no pipelined channel to {dst!r} is cut")
+        elif count > 1:
+            yield Violation("spill", f"{src}/{output}", f"spilled {count} times for {dst!r}")
+    yield from _known(facts)
+
+
+def _cut(facts: Facts) -> set[Cut]:
+    return {
+        (channel.src, channel.output, channel.dst)
+        for channel in facts.dataflow.channels
+        if channel.kind == "pipelined" and facts.home.get(channel.src) != facts.home.get(channel.dst)
+    }
+
+
+def _known(facts: Facts) -> Iterator[Violation]:
+    datasets = {(channel.src, channel.output) for channel in facts.dataflow.channels}
+    for spill in facts.plan.spills:
+        if not spill.dst:
+            yield Violation("spill", f"{spill.src}/{spill.output}", "has no reader")
+        if (spill.src, spill.output) not in datasets:
+            yield Violation("spill", f"{spill.src}/{spill.output}", "no channel carries this dataset")

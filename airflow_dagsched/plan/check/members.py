@@ -1,0 +1,106 @@
+"""Every step is in exactly one group, and may be in it; ids are unique; reasons are given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from airflow_dagsched.model.codec import digest
+from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.values import Group
+
+
+def check_members(facts: Facts) -> Iterator[Violation]:
+    """Identity of the plan, partition of the steps, settings, isolation, ids and reasons."""
+    yield from _identity(facts)
+    yield from _partition(facts)
+    yield from _ids(facts)
+    for group in facts.plan.groups:
+        yield from _application(facts, group)
+    yield from _isolation(facts)
+    yield from _reasons(facts)
+
+
+def _identity(facts: Facts) -> Iterator[Violation]:
+    plan, name = facts.plan, facts.dataflow.name
+    if plan.dataflow != name:
+        yield Violation("identity", plan.dataflow, f"the dataflow is called {name!r}")
+    expected = digest(facts.dataflow)
+    if plan.digest != expected:
+        yield Violation("digest", plan.dataflow, f"plan is of {plan.digest[:12]!r}, dataflow is {expected[:12]!r}")
+
+
+def _partition(facts: Facts) -> Iterator[Violation]:
+    found = Counter(step for group in facts.plan.groups for step in group.steps)
+    for step in facts.steps:
+        if found[step] != 1:
+            yield Violation("partition", step, f"is in {found[step]} groups, not in one")
+    for name in found:
+        if name not in facts.steps:
+            yield Violation("partition", name, f"is in group {facts.home[name]!r} but no step of the dataflow")
+    for group in facts.plan.groups:
+        if not group.steps:
+            yield Violation("partition", group.id, "has no steps")
+
+
+def _ids(facts: Facts) -> Iterator[Violation]:
+    groups = Counter(group.id for group in facts.plan.groups)
+    boxes = Counter(box.id for group in facts.plan.groups for box in group.containers)
+    for what, counts in (("groups", groups), ("containers", boxes)):
+        for name, count in counts.items():
+            if count > 1:
+                yield Violation("ids", name, f"{count} {what} have this id")
+    for name in groups:
+        if name in facts.steps or name in facts.tasks:
+            yield Violation("ids", name, "is a group's and a step's or task's id")
+
+
+def _application(facts: Facts, group: Group) -> Iterator[Violation]:
+    steps = [facts.steps[name] for name in group.steps if name in facts.steps]
+    for step in steps[1:]:
+        if step.application != steps[0].application:
+            yield Violation("application", step.id, f"settings differ from {steps[0].id!r} in group {group.id!r}")
+
+
+def _isolation(facts: Facts) -> Iterator[Violation]:
+    """An isolated step shares its group with nothing but the steps it repeats with."""
+    nexts: dict[str, list[str]] = {}
+    for src, dst in facts.edges():
+        nexts.setdefault(src, []).append(dst)
+    for group in facts.plan.groups:
+        isolated = next((name for name in group.steps if name in facts.steps and facts.steps[name].isolate), None)
+        if isolated is not None and len(group.steps) > 1:
+            loop = _loop(nexts, set(group.steps), isolated)
+            for other in group.steps:
+                if other not in loop:
+                    yield Violation("isolate", isolated, f"shares group {group.id!r} with {other!r}")
+
+
+def _loop(nexts: dict[str, list[str]], within: set[str], start: str) -> set[str]:
+    """``start`` and the steps on a cycle with it."""
+    backs: dict[str, list[str]] = {}
+    for src in within:
+        for dst in nexts.get(src, []):
+            backs.setdefault(dst, []).append(src)
+    return _reached(nexts, within, start) & _reached(backs, within, start)
+
+
+def _reached(nexts: dict[str, list[str]], within: set[str], start: str) -> set[str]:
+    found, queue = {start}, [start]
+    for name in queue:
+        fresh = {after for after in nexts.get(name, []) if after in within} - found
+        found |= fresh
+        queue += fresh
+    return found
+
+
+def _reasons(facts: Facts) -> Iterator[Violation]:
+    for group in facts.plan.groups:
+        if not group.reason:
+            yield Violation("reason", group.id, "says nothing")
+        for pruned in group.pruned:
+            if not pruned.reason:
+                yield Violation("reason", pruned.id, f"pruned in {group.id!r} without a reason")
+    for spill in facts.plan.spills:
+        if not spill.reason:
+            yield Violation("reason", f"{spill.src}/{spill.output}", "spill says nothing")

@@ -1,0 +1,61 @@
+"""Predicted times agree with each other and with who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.values import Group
+
+TOLERANCE_S = 1e-3
+
+
+def check_times(facts: Facts) -> Iterator[Violation]:
+    """A group takes the time its parts take, starts after all it waits for; the makespan covers all."""
+    latest = _earliest_ends(facts)
+    for group in facts.plan.groups:
+        yield from _duration(group)
+        yield from _start(group, latest)
+    plan = facts.plan
+    end = max(latest.values(), default=0.0)
+    if plan.makespan_s + TOLERANCE_S < end:
+        yield Violation("times", "makespan_s", f"is {plan.makespan_s:g} s, but the last end is {end:g} s")
+    if plan.lower_bound_s > plan.makespan_s + TOLERANCE_S:
+        yield Violation("times", "lower_bound_s", f"{plan.lower_bound_s:g} s is above makespan {plan.makespan_s:g} s")
+
+
+def _duration(group: Group) -> Iterator[Violation]:
+    time = group.time
+    parts = time.start + time.read + time.compute + time.write
+    if abs(group.end_s - group.start_s - parts) > TOLERANCE_S:
+        yield Violation("times", group.id, f"lasts {group.end_s - group.start_s:g} s, its parts take {parts:g} s")
+    if group.finish_spread_s > time.compute + TOLERANCE_S:
+        yield Violation("times", group.id, f"its steps end {group.finish_spread_s:g} s apart in {time.compute:g} s")
+
+
+def _start(group: Group, ends: dict[str, float]) -> Iterator[Violation]:
+    for other in group.after:
+        if ends.get(other, 0.0) > group.start_s + TOLERANCE_S:
+            yield Violation("times", group.id, f"starts at {group.start_s:g} s, {other!r} ends at {ends[other]:g} s")
+
+
+def _earliest_ends(facts: Facts) -> dict[str, float]:
+    """Ends of the groups as predicted, and the earliest the ordinary tasks behind them can end."""
+    ends = {group.id: group.end_s for group in facts.plan.groups}
+    above: dict[str, set[str]] = {name: set() for name in facts.tasks}
+    for src, dst in facts.edges():
+        if dst in above:
+            above[dst].add(facts.unit(src))
+    nexts: dict[str, list[str]] = {}
+    for task, before in above.items():
+        for name in before & above.keys():
+            nexts.setdefault(name, []).append(task)
+    waiting = {task: len(before & above.keys()) for task, before in above.items()}
+    ready = [task for task, count in waiting.items() if not count]
+    for task in ready:
+        ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0) + facts.tasks[task].runtime_s
+        for after in nexts.get(task, []):
+            waiting[after] -= 1
+            if not waiting[after]:
+                ready.append(after)
+    return ends

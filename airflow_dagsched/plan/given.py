@@ -1,0 +1,23 @@
+"""What every pass is given, and the shape of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.values import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A valid dataflow as its graph, a valid cluster, the settings."""
+
+    graph: Graph
+    cluster: Cluster
+    settings: Settings
+
+
+Pass = Callable[[Plan, Given], Plan]

@@ -1,0 +1,40 @@
+"""The JSON schemas of the file formats, generated from the values; kept as files beside the model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.ranges import Value
+from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.values import Plan
+
+FORMATS: dict[str, type[Value]] = {
+    "cluster": Cluster,
+    "dataflow": Dataflow,
+    "plan": Plan,
+    "settings": Settings,
+    "state": State,
+}
+
+
+def schema_text(name: str) -> str:
+    """The schema of the format called ``name``, as the text of its file."""
+    schema = msgspec.json.schema(FORMATS[name])
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_allow_foreign(schema)}
+    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
+
+
+def _allow_foreign(schema: Any) -> Any:
+    """Objects with named fields also take keys that start with ``x_``."""
+    if isinstance(schema, list):
+        return [_allow_foreign(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _allow_foreign(value) for key, value in schema.items()}
+    return {**found, "patternProperties": {"^x_": {}}} if schema.get("additionalProperties") is False else found

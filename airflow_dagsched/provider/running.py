@@ -1,0 +1,258 @@
+"""One try of a launch task: facts, decision, apply.
+
+:func:`~airflow_dagsched.provider.facts.gather` asks Airflow what there is to know, :meth:`GroupRun.submits`
+decides what is submitted, the rest submits it, follows it and concludes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_dagsched.errors import DagschedError, InvalidInput
+from airflow_dagsched.launch.escalation import LEVELS, Level, next_level
+from airflow_dagsched.launch.events import Failure, Started, StepDone
+from airflow_dagsched.launch.feed import GREEN, Feed
+from airflow_dagsched.launch.manifest import ENV_NONCE
+from airflow_dagsched.launch.outcome import hopeless
+from airflow_dagsched.provider.facts import RunFacts, gather
+from airflow_dagsched.provider.follow import Follower, Memory, lost
+from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.launch import outlets_of
+from airflow_dagsched.provider.links import SparkUiLink
+from airflow_dagsched.provider.shipping import Paths, Shipment, ship, topological
+from airflow_dagsched.provider.sizing import settings_for
+from airflow_dagsched.provider.submit import check_java
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_dagsched.provider.dataflow import SparkDataflow
+    from airflow_dagsched.provider.launch import LaunchOperator
+
+
+@dataclass(eq=False)
+class GroupRun:
+    """What one try has at hand."""
+
+    launch: LaunchOperator
+    context: Context
+    facts: RunFacts
+    follower: Follower
+    memory: Memory
+    folder: Path
+    roots: tuple[Path, ...]
+    began: float = field(default_factory=time.monotonic)
+    predicted_s: float = 0.0
+
+    @classmethod
+    def of(cls, launch: LaunchOperator, context: Context) -> GroupRun:
+        """Gather the facts and open the feed."""
+        facts = gather(launch, context)
+        folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
+        follower = _follower(context, facts)
+        return cls(launch, context, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, context))
+
+    @property
+    def level(self) -> Level:
+        return LEVELS[self.memory.level]
+
+    def execute(self) -> dict[str, Any]:
+        """Submit what there is to submit, tell the mirrors, return what was measured."""
+        try:
+            for targets in self.submits():
+                self._run(targets)
+        except DagschedError as error:
+            self._blame(error)
+            raise AirflowFailException(str(error)) from None
+        finally:
+            self.follower.close()
+        return self._conclude()
+
+    def submits(self) -> list[tuple[str, ...]]:
+        """The steps of each submit, in order: all of the group in one, or each in its own."""
+        steps = [name for name in topological(self.launch.graph) if name in self.launch.group.steps]
+        return [(name,) for name in steps] if self.level.per_step or self._per_step() else [tuple(steps)]
+
+    def _per_step(self) -> bool:
+        from airflow.sdk.configuration import conf
+
+        asked = (self.facts.conf.get("dagsched") or {}).get("run", self.launch.flow.run)
+        return asked == "per_step" or not conf.getboolean("dagsched", "enabled", fallback=True)
+
+    def _run(self, targets: tuple[str, ...]) -> None:
+        self.follower.finished = None
+        paths = _paths(self.folder, self.facts, targets)
+        shipment = self._ship(targets, paths)
+        without = hopeless(spec for spec in shipment.manifest.steps if spec.id in targets)
+        if len(without) == len(targets):
+            self.follower.take(without.values())
+        else:
+            self._submit(shipment, paths)
+
+    def _ship(self, targets: tuple[str, ...], paths: Paths) -> Shipment:
+        launch, known = self.launch, [*self.facts.feeds.values(), self.follower.feed]
+        done = {name: end for feed in known for name, end in feed.steps.items()}
+        env = launch.get_template_env()
+        return ship(
+            launch.flow,
+            launch.graph,
+            launch.group.id,
+            targets,
+            self.facts,
+            paths,
+            lambda value: launch.render_template(value, self.context, env),
+            roots=self.roots,
+            slots=1 if self.level.one_at_a_time else launch.flow.slots,
+            datasets={f"{name}/{output}": path for name, end in done.items() for output, path in end.datasets.items()},
+            states={name: end.state for name, end in done.items()},
+        )
+
+    def _submit(self, shipment: Shipment, paths: Paths) -> None:
+        launch = self.launch
+        hook = PlannerHook(launch.flow.conn_id)
+        hook.check_connection(launch.group.id)
+        check_java(launch.group.id)
+        conf, predicted = settings_for(launch.flow, launch.graph, launch.group.id, hook.cluster(), self.level)
+        self.predicted_s += predicted
+        nonce = secrets.token_hex(16)
+        Path(paths.folder).mkdir(parents=True, exist_ok=True)
+        Path(paths.manifest).write_text(shipment.manifest.to_json())
+        write_private(paths.payload, shipment.payload)
+        try:
+            launch.submit(
+                self.context,
+                conf=conf,
+                arguments=[paths.manifest],
+                env=driver_environment(nonce, self.roots),
+                on_line=lambda line: self.follower.line(nonce, line),
+            )
+        except AirflowException as error:
+            self.follower.catch_up(paths.events)
+            self._explain(error)
+        finally:
+            Path(paths.payload).unlink(missing_ok=True)
+            Path(paths.payload).parent.rmdir()
+
+    def _explain(self, error: AirflowException) -> None:
+        """A driver that said why it failed is judged by that; one that was lost, here."""
+        finished = self.follower.finished
+        failed = [done for done in self.follower.feed.steps.values() if done.failure is not None]
+        failure = finished.failure if finished else lost(str(error))
+        failure = failure or next((done.failure for done in failed), None)
+        if failure is not None:
+            self.memory.remember(level=next_level(self.memory.level, failure.kind))
+        if finished is None or not failed:
+            raise AirflowException(f"{failure.kind}: {failure.message}" if failure else str(error)) from error
+
+    def _blame(self, error: DagschedError) -> None:
+        """Steps without an end yet fail with it: those it names, else all."""
+        failure, steps = Failure("refused", str(error)), self.launch.flow.steps
+        where = error.where if isinstance(error, InvalidInput) else ""
+        named = {name for name in self.launch.group.steps if repr(steps[name].task_id) in where}
+        for name in self.launch.group.steps:
+            if name in self.follower.feed.steps:
+                continue
+            if not named or name in named:
+                self.follower.take([StepDone(name, "failed", failure=failure)])
+            else:
+                self.follower.take([StepDone(name, "upstream_failed", reason=f"not run: {error}")])
+
+    def _conclude(self) -> dict[str, Any]:
+        ends = self.follower.feed.steps
+        missing = [name for name in self.launch.group.steps if name not in ends]
+        if missing:
+            raise AirflowException(f"the driver program ended without a word on {', '.join(missing)}")
+        _raise_for([done for done in ends.values() if done.state in ("failed", "upstream_failed")])
+        if all(done.state == "skipped" for done in ends.values()):
+            raise AirflowSkipException("every step of the group is skipped")
+        self._emit(ends)
+        return {
+            "steps": {name: _measured(done) for name, done in ends.items()},
+            "applications": self.follower.applications,
+            "predicted_s": round(self.predicted_s, 1),
+            "measured_s": round(time.monotonic() - self.began, 1),
+        }
+
+    def _emit(self, ends: Mapping[str, StepDone]) -> None:
+        """Keep the outlets of what was really written; of what is reused, if no earlier try emitted it."""
+        emitted = self.memory.emitted
+        fresh = {name for name, done in ends.items() if _is_fresh(done, emitted)}
+        self.launch.outlets = outlets_of(self.launch.flow, [name for name in self.launch.group.steps if name in fresh])
+        self.memory.remember(level=0, emitted=emitted | fresh)
+
+
+def _is_fresh(done: StepDone, emitted: frozenset[str]) -> bool:
+    return done.state == "success" or (done.state == "reused" and done.step not in emitted)
+
+
+def _follower(context: Context, facts: RunFacts) -> Follower:
+    ti = context["ti"]
+
+    def started(event: Started) -> None:
+        if event.ui:
+            ti.xcom_push(key=SparkUiLink().xcom_key, value=event.ui)
+
+    follower = Follower(Feed(nonce=secrets.token_hex(8), clear_number=facts.clear_number), ti.xcom_push, started)
+    follower.push()
+    return follower
+
+
+def _raise_for(bad: Sequence[StepDone]) -> None:
+    """A failed step may be mended by a retry; a step whose upstream failed may not."""
+    if not bad:
+        return
+    text = "; ".join(f"{done.step}: {done.failure.message if done.failure else done.reason}" for done in bad)
+    if all(done.state == "upstream_failed" for done in bad):
+        raise AirflowFailException(text)
+    raise AirflowException(text)
+
+
+def _measured(done: StepDone) -> dict[str, Any]:
+    return {"state": done.state, "rows": done.rows, "bytes": done.bytes, "seconds": done.seconds}
+
+
+def run_folder(work_dir: str, dag_id: str, run_id: str) -> Path:
+    """Folder of one run's manifests and events."""
+    return Path(work_dir.removeprefix("file://")) / "runs" / dag_id / _safe(run_id)
+
+
+def _safe(text: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_." else "_" for char in text)
+
+
+def _paths(folder: Path, facts: RunFacts, targets: tuple[str, ...]) -> Paths:
+    one = f"-{_safe(targets[0])}" if len(targets) == 1 else ""
+    here = folder / f"{facts.clear_number}-{facts.try_number}{one}"
+    private = tempfile.mkdtemp(prefix="dagsched-")
+    return Paths(str(here), str(here / "events.jsonl"), str(here / "manifest.json"), str(Path(private, "payload")))
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Write a file only this user can read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+
+
+def driver_environment(nonce: str, roots: Sequence[Path]) -> dict[str, str]:
+    """Environment of the driver program: this Python, this package, the DAG bundle's modules."""
+    package = str(Path(__file__).parents[2])
+    paths = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
+    python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
+    return {ENV_NONCE: nonce, "PYTHONPATH": os.pathsep.join(path for path in paths if path), **python}
+
+
+def bundle_roots(flow: SparkDataflow, context: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Folders whose modules are the author's: the DAG bundle, else the folder of the DAG file."""
+    bundle = getattr(context.get("ti"), "bundle_instance", None)
+    found = [Path(str(bundle.path))] if bundle is not None else []
+    return tuple(dict.fromkeys([*found, Path(flow.dag.fileloc).parent]))

@@ -1,0 +1,100 @@
+"""What all turns of one application share, and the questions they ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.events import Event, StepRunning
+from airflow_dagsched.launch.interval import Interval
+from airflow_dagsched.launch.manifest import Manifest, Output
+from airflow_dagsched.launch.rules import decide
+from airflow_dagsched.spark.commits import Committed
+from airflow_dagsched.spark.keep import Kept
+from airflow_dagsched.spark.ledger import Ledger, Made
+from airflow_dagsched.spark.lineage import Lineage
+from airflow_dagsched.spark.outputs import Outputs
+from airflow_dagsched.spark.payload import Payload
+from airflow_dagsched.spark.shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Application:
+    """One run of a group in one Spark application."""
+
+    spark: SparkSession
+    manifest: Manifest
+    interval: Interval
+    lineage: Lineage
+    payload: Payload
+    emit: Callable[..., None]
+    outputs: Outputs | None
+    """None where nothing is committed."""
+    fingerprints: Mapping[str, str]
+    reused: Mapping[str, str]
+    """Step -> why it need not run."""
+    found: Callable[[Output, SparkSession], DataFrame]
+    """Rows of a dataset that was committed before this application."""
+    commits: Callable[[Output], Committed | None]
+    """The commit that still is what the step would make."""
+    kept: Kept
+    shelf: Shelf
+    ledger: Ledger
+
+    def before(self, step: str) -> Made | None:
+        """How the step's turn goes without it being called; None if it must be."""
+        spec = self.lineage.by_id[step]
+        if step in self.manifest.targets:
+            if spec.skipped_by:
+                return Made(step, "skipped", reason=f"skipped by {spec.skipped_by!r}")
+            inside = {up: self.ledger.state(up) for up in spec.upstream if up in self.lineage.by_id}
+            states = {**spec.outside, **inside}
+            outcome = decide(spec.rule, tuple(states.values()))
+            if outcome != "run":
+                return Made(step, outcome, reason=_because(spec.rule, states))
+        lost = next((each.step for each in spec.inputs if self._is_lost(each)), None)
+        if lost is not None:
+            return Made(step, "upstream_failed", reason=f"{lost!r}, which it reads, had to be made again and failed")
+        return self._reuse(step) if step in self.reused else None
+
+    def _is_lost(self, output: Output) -> bool:
+        """Whether an earlier group's step was run again for its rows, in vain."""
+        again = output.step in self.lineage.by_id and output.step not in self.manifest.targets
+        return again and self.ledger.state(output.step) != "success"
+
+    def _reuse(self, step: str) -> Made:
+        spec = self.lineage.by_id[step]
+        names = {*spec.store, *([""] if spec.writes is not None else [])}
+        commits = {name: found for name in names if (found := self.commits(Output(step, name))) is not None}
+        rows = [each.rows for each in commits.values()]
+        total = sum(each for each in rows if each is not None) if rows and None not in rows else None
+        sizes = [each.bytes for each in commits.values() if each.bytes is not None]
+        size = sum(sizes) if commits and len(sizes) == len(commits) else None
+        return Made(step, "reused", rows=total, bytes=size, commits=commits, reason=self.reused[step])
+
+    def running(self, step: str) -> None:
+        """Say that the step's function is called now."""
+        self.tell(step, StepRunning(step))
+
+    def tell(self, step: str, *events: Event) -> None:
+        """Emit, unless the step is another group's, made again for its rows."""
+        if step in self.manifest.targets:
+            self.emit(*events)
+
+    def input(self, output: Output, session: SparkSession) -> Any:
+        """What a step gets for an input: rows or a plain value of this application, else rows committed before."""
+        return self.shelf.take(output, session) if output in self.shelf else self.found(output, session)
+
+    def context(self, name: str, session: SparkSession) -> Any:
+        """A context value. Raises ``KeyError`` where the run has none of that name."""
+        if name == "spark":
+            return session
+        return self.interval if name == "interval" else self.manifest.context[name]
+
+
+def _because(rule: str, states: Mapping[str, str]) -> str:
+    telling = [f"{name} is {state}" for name, state in sorted(states.items()) if state not in ("success", "reused")]
+    return f"trigger rule {rule}: {', '.join(telling) or 'everything above succeeded'}"

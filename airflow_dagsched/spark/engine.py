@@ -1,0 +1,143 @@
+"""Runs the steps of one manifest in one Spark application.
+
+Facts first (fingerprints, commits), then the decision what runs (``reuse.select``), then the turns: a step's
+begins when all above it had theirs, at most ``slots`` side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from datetime import datetime
+from graphlib import TopologicalSorter
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.interval import Interval
+from airflow_dagsched.launch.manifest import Manifest, Output
+from airflow_dagsched.spark import actions, sessions
+from airflow_dagsched.spark.application import Application
+from airflow_dagsched.spark.commits import CommitLog, Committed
+from airflow_dagsched.spark.keep import Kept
+from airflow_dagsched.spark.ledger import Ledger
+from airflow_dagsched.spark.lineage import Lineage
+from airflow_dagsched.spark.listing import input_generation
+from airflow_dagsched.spark.outputs import Outputs
+from airflow_dagsched.spark.payload import Payload
+from airflow_dagsched.spark.repeat import take_block_turn
+from airflow_dagsched.spark.reuse import fingerprints, select
+from airflow_dagsched.spark.shelf import Shelf
+from airflow_dagsched.spark.store import Store
+from airflow_dagsched.spark.turn import take_turn
+
+
+def run_group(app: Application) -> bool:
+    """Take all turns; whether all targets ended well."""
+    actions.listen()
+    sessions.share_builder()
+    blocks = {repeat.steps: repeat for repeat in app.manifest.repeats}
+
+    def take(unit: tuple[str, ...]) -> None:
+        if unit in blocks:
+            take_block_turn(app, blocks[unit])
+        else:
+            take_turn(app, unit[0])
+
+    in_order(app.lineage, take, app.manifest.slots)
+    app.ledger.finish()
+    return app.ledger.ok
+
+
+def in_order(lineage: Lineage, take: Callable[[tuple[str, ...]], None], slots: int) -> None:
+    """Call ``take`` for each unit, those above first, at most ``slots`` at once, ties as in the manifest."""
+    position = {unit: index for index, unit in enumerate(lineage.units)}
+    order: TopologicalSorter[tuple[str, ...]] = TopologicalSorter(lineage.dependencies())
+    order.prepare()
+    running: dict[Future[None], tuple[str, ...]] = {}
+    with ThreadPoolExecutor(max_workers=slots, thread_name_prefix="dagsched-step") as pool:
+        while order.is_active():
+            for unit in sorted(order.get_ready(), key=position.__getitem__):
+                running[pool.submit(take, unit)] = unit
+            ended, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                future.result()
+                order.done(running.pop(future))
+
+
+def application(
+    spark: SparkSession,
+    manifest: Manifest,
+    payload: Payload,
+    emit: Callable[..., None],
+    store: Store,
+    log: CommitLog,
+    outputs: Outputs,
+) -> Application:
+    """Find out what has to run, and set the table for it."""
+    interval = interval_of(manifest)
+    prints = fingerprints(manifest, spark.version, lambda table: input_generation(spark, store, table, interval))
+    commits = Commits(manifest, log, outputs, prints)
+    selection = select(manifest, lambda output: commits.right(output) is not None, commits.at_hand)
+    specs = tuple(spec for spec in manifest.steps if spec.id in selection.run or spec.id in selection.reused)
+    lineage = Lineage(specs, manifest.repeats, frozenset(selection.reused))
+    kept = Kept(spark.sparkContext)
+    shelf = Shelf(kept)
+    return Application(
+        spark=spark,
+        manifest=manifest,
+        interval=interval,
+        lineage=lineage,
+        payload=payload,
+        emit=emit,
+        outputs=outputs,
+        fingerprints=prints,
+        reused=selection.reused,
+        found=commits.read,
+        commits=commits.right,
+        kept=kept,
+        shelf=shelf,
+        ledger=Ledger(lineage, frozenset(manifest.targets), emit, shelf.release),
+    )
+
+
+class Commits:
+    """What earlier applications committed of the manifest's steps."""
+
+    def __init__(self, manifest: Manifest, log: CommitLog, outputs: Outputs, prints: Mapping[str, str]) -> None:
+        self._manifest = manifest
+        self._specs = {spec.id: spec for spec in manifest.steps}
+        self._log = log
+        self._outputs = outputs
+        self._prints = prints
+
+    def right(self, output: Output) -> Committed | None:
+        """The newest commit, if it is what the step would make now and its data is there."""
+        key = self._outputs.output_key(self._specs[output.step], output.name)
+        found = self._log.latest(key, self._manifest.interval_key)
+        if found is None or found.fingerprint != self._prints[output.step]:
+            return None
+        return found if self._outputs.exists(found.path) else None
+
+    def at_hand(self, output: Output) -> bool:
+        """Whether rows of an earlier group's step can be read."""
+        return self._path(output) is not None or self.right(output) is not None
+
+    def read(self, output: Output, session: SparkSession) -> DataFrame:
+        """The rows, at the path this run knows, else of the right commit."""
+        path = self._path(output)
+        if path is not None:
+            return self._outputs.read_path(path, session)
+        committed = self.right(output)
+        assert committed is not None, f"{output}: neither here nor committed"
+        return self._outputs.read(committed, session)
+
+    def _path(self, output: Output) -> str | None:
+        path = self._manifest.datasets.get(f"{output.step}/{output.name}")
+        table = self._specs[output.step].writes is not None and not output.name
+        return path if path is not None and not table and self._outputs.exists(path) else None
+
+
+def interval_of(manifest: Manifest) -> Interval:
+    """The interval as steps see it."""
+    start, end = (datetime.fromisoformat(text) if text else None for text in (manifest.interval_start, manifest.interval_end))
+    return Interval(manifest.interval_key, start, end)

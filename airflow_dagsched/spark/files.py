@@ -1,0 +1,50 @@
+"""The driver's own files, on this machine or on any file system Spark can reach."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.spark.emitter import EventFile, HadoopEventFile, LocalEventFile
+from airflow_dagsched.spark.store import local_path
+
+
+def is_local(path: str) -> bool:
+    """Whether Python can open it; a path without a scheme is this machine's."""
+    return "://" not in path or path.startswith("file:")
+
+
+def read_bytes(path: str) -> bytes:
+    """The file's content."""
+    if is_local(path):
+        with open(local_path(path), "rb") as file:
+            return file.read()
+    system, where, jvm = _hadoop(path)
+    stream = system.open(where)
+    try:
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+    finally:
+        stream.close()
+
+
+def remove(path: str) -> None:
+    """Delete the file."""
+    if is_local(path):
+        os.unlink(local_path(path))
+        return
+    system, where, _ = _hadoop(path)
+    system.delete(where, False)
+
+
+def event_file(path: str) -> EventFile:
+    """The event file at ``path``, made if it is not there."""
+    return LocalEventFile(path) if is_local(path) else HadoopEventFile(SparkSession.builder.getOrCreate(), path)
+
+
+def _hadoop(path: str) -> tuple[Any, Any, Any]:
+    spark = SparkSession.builder.getOrCreate()
+    jvm: Any = spark._jvm
+    where = jvm.org.apache.hadoop.fs.Path(path)
+    return where.getFileSystem(spark._jsc.hadoopConfiguration()), where, jvm

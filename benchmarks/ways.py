@@ -1,0 +1,117 @@
+"""Three ways to run one case, each timed from outside: the seconds all its spark-submits take.
+
+::
+
+    per_step   step │ step │ step │ ...   one application a step, rows written and read between them
+    planned    step - step - step - ...   what the launch tasks submit
+    by_hand    program                    what a person would write without any of this
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.cases import Case
+from benchmarks.home import CONF, MASTER
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.dataflow import SparkDataflow
+    from airflow_dagsched.provider.facts import RunFacts
+    from airflow_dagsched.provider.launch import LaunchOperator
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Of one run. ``out`` and ``work`` are its own."""
+
+    data: Path
+    out: Path
+    work: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one case in one way."""
+
+    seconds: float
+    applications: int
+    predicted_s: float | None = None
+
+
+def planned(case: Case, folders: Folders) -> Run:
+    """As the launch tasks run it."""
+    return _launched(case, folders, "planned")
+
+
+def per_step(case: Case, folders: Folders) -> Run:
+    """As the launch tasks run it where they are told to submit each step."""
+    return _launched(case, folders, "per_step")
+
+
+def by_hand(case: Case, folders: Folders) -> Run:
+    """The program written by hand. Raises ``RuntimeError`` with the end of its log."""
+    folders.work.mkdir(parents=True, exist_ok=True)
+    log = folders.work / "by_hand.log"
+    settings = [part for name, value in CONF.items() for part in ("--conf", f"{name}={value}")]
+    program = [str(case.by_hand), str(folders.data), str(folders.out), *case.by_hand_arguments]
+    began = time.perf_counter()
+    with log.open("w") as file:
+        done = subprocess.run(
+            ["spark-submit", "--master", MASTER, *settings, *program], stdout=file, stderr=file, check=False
+        )
+    seconds = time.perf_counter() - began
+    if done.returncode:
+        raise RuntimeError(f"{case.by_hand} failed:\n{log.read_text()[-4000:]}")
+    return Run(seconds, 1)
+
+
+WAYS: dict[str, Callable[[Case, Folders], Run]] = {"per_step": per_step, "planned": planned, "by_hand": by_hand}
+
+
+def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
+    """The case's dataflow, from a fresh parse of its DAG file under ``variables``."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    from airflow_dagsched.provider.hook import dataflows
+
+    os.environ |= variables
+    bag = DagBag(case.dag_file, collect_dags=False)
+    (dag,) = bag.process_file(str(case.dag_file), only_if_updated=False)
+    return next(dataflows(dag))
+
+
+def _launched(case: Case, folders: Folders, run: Any) -> Run:
+    flow = dataflow(case, case.variables(folders.data, folders.out, folders.work))
+    flow.run, flow.conf = run, CONF
+    began = time.perf_counter()
+    results = [_launch(launch, case) for launch in flow.launches()]
+    seconds = time.perf_counter() - began
+    predicted = sum(result["predicted_s"] for result in results)
+    return Run(seconds, sum(result["applications"] for result in results), predicted)
+
+
+def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
+    """What the launch task does, without a scheduler to ask for the run's facts."""
+    from airflow_dagsched.launch.feed import Feed
+    from airflow_dagsched.provider.follow import Follower, Memory
+    from airflow_dagsched.provider.running import GroupRun, bundle_roots, run_folder
+
+    facts = _facts(launch, case)
+    folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
+    follower = Follower(Feed(nonce="benchmark", clear_number=0), lambda key, value: None, lambda event: None)
+    return GroupRun(launch, {}, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, {})).execute()
+
+
+def _facts(launch: LaunchOperator, case: Case) -> RunFacts:
+    from airflow_dagsched.provider.facts import RunFacts
+
+    return RunFacts(
+        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_number=1, tries_left=0, clear_number=0, conf={},
+        interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
+    )  # fmt: skip

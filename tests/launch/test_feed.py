@@ -1,0 +1,87 @@
+"""The mirrors' verdict table, row by row, and the feed it reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_dagsched.launch.events import Failure, StepDone, StepLog, StepRunning
+from airflow_dagsched.launch.feed import FINISHED, LOG_LINES, End, Feed, StepLines, Wait, verdict, xcoms
+from airflow_dagsched.launch.wire import decode, encode
+
+NOT_STARTED = (None, "scheduled", "queued")
+BUSY = ("running", "up_for_retry")
+
+
+def feed(*ends: StepDone, clear_number: int = 0) -> Feed:
+    return Feed("n", clear_number).add(ends)
+
+
+GREEN = StepDone("s", "success", rows=3)
+RED = StepDone("s", "failed", failure=Failure("author", "no such column"))
+GREY = StepDone("s", "skipped", reason="skipped by 'branch'")
+
+
+@pytest.mark.parametrize("state", NOT_STARTED)
+@pytest.mark.parametrize("end", [GREEN, RED, GREY])
+def test_waits_while_the_launch_task_has_not_started(state: str | None, end: StepDone) -> None:
+    """Whatever the feed says, it is an earlier try's."""
+    assert verdict(state, feed(end), "s", 0, "launch") == Wait()
+
+
+@pytest.mark.parametrize("state", BUSY)
+def test_while_running_only_good_ends_count(state: str) -> None:
+    """A failed step may be mended by the next try."""
+    assert verdict(state, feed(GREEN), "s", 0, "launch") == End("success", "", GREEN)
+    assert verdict(state, feed(GREY), "s", 0, "launch") == End("skipped", GREY.reason, GREY)
+    assert verdict(state, feed(RED), "s", 0, "launch") == Wait()
+    assert verdict(state, feed(), "s", 0, "launch") == Wait()
+
+
+@pytest.mark.parametrize("state", sorted(FINISHED))
+def test_no_mirror_hangs_once_the_launch_task_ended(state: str) -> None:
+    """Every mirror ends, whatever the feed holds or lacks."""
+    for known in (None, feed(), feed(GREEN), feed(RED), feed(GREY)):
+        assert isinstance(verdict(state, known, "s", 0, "launch"), End)
+
+
+def test_a_lost_launch_task_turns_open_mirrors_red() -> None:
+    end = verdict("failed", feed(), "s", 0, "f.launch")
+    assert isinstance(end, End) and end.state == "failed" and "'f.launch' ended as failed" in end.reason
+
+
+def test_a_skipped_launch_task_is_never_green() -> None:
+    assert verdict("skipped", None, "s", 0, "launch").state == "skipped"  # type: ignore[union-attr]
+    assert verdict("upstream_failed", None, "s", 0, "launch").state == "failed"  # type: ignore[union-attr]
+
+
+def test_a_mirror_cleared_alone_says_what_to_clear() -> None:
+    """The feed is of clear number 0, the mirror of 1: nothing ran since."""
+    end = verdict("success", feed(GREEN), "s", 1, "f.launch")
+    assert isinstance(end, End) and end.state == "failed" and "clear 'f.launch' with it" in end.reason
+    assert verdict("success", feed(GREEN, clear_number=1), "s", 1, "f.launch") == End("success", "", GREEN)
+
+
+def test_feed_survives_xcom() -> None:
+    """Encode, decode: the same feed."""
+    full = feed(GREEN, RED).add([StepLog("s", ("a", "b")), StepRunning("t")])
+    assert decode(Feed, encode(full)) == full
+
+
+def test_lines_are_bounded_and_numbered() -> None:
+    """250 lines: the last 100 stay, and a reader that saw 200 gets 50."""
+    lines = StepLines().add(str(n) for n in range(250))
+    assert (lines.first, len(lines.lines)) == (250 - LOG_LINES, LOG_LINES)
+    assert lines.since(200) == tuple(str(n) for n in range(200, 250))
+
+
+def test_xcoms_of_a_plain_value_and_of_rows() -> None:
+    assert xcoms(StepDone("s", "success", value=7))["return_value"] == 7
+    named = xcoms(StepDone("s", "success", rows=2, path="/a", datasets={"good": "/g", "": "/a"}))
+    assert named["return_value"] == {"path": "/a", "rows": 2, "seconds": None, "metrics": {}}
+    assert named["good"]["path"] == "/g"
+
+
+@pytest.mark.parametrize("state", BUSY)
+def test_a_feed_older_than_the_clear_is_not_believed(state: str) -> None:
+    """The worker wipes the old feed only some seconds after the launch task runs again."""
+    assert verdict(state, feed(GREEN), "s", 1, "launch") == Wait()

@@ -1,0 +1,105 @@
+"""Containers: the arithmetic of each case stands beside its number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Cluster, Free, Worker
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import DEFAULTS, Settings, settings_table
+from airflow_dagsched.plan.values import Group
+from tests.plan.drawn import drawn, standalone
+
+
+def sized(edges: str, cluster: Cluster, settings: Settings = DEFAULTS, **steps: dict[str, Any]) -> Group:
+    return plan(drawn(edges, tasks="", **steps), cluster, settings).groups[0]
+
+
+def shapes(group: Group) -> list[tuple[str, int, int]]:
+    return [(box.worker, box.cores, box.memory_mb) for box in group.containers]
+
+
+def test_waves_need_the_memory_of_the_largest_so_many() -> None:
+    """3 instances of 1000 MiB and 5 of 100 on 4 cores: 3 x 1000 + 100, and a padding of 384."""
+    group = sized(
+        "a == b",
+        standalone(4),
+        Settings(slots=1),
+        a={"parallelism": 3, "memory_mb": 1000},
+        b={"parallelism": 5, "memory_mb": 100},
+    )
+    assert shapes(group)[0] == ("w1", 4, 3 * 1000 + 100 + 384)
+
+
+def test_resident_instances_need_the_sum() -> None:
+    """1 + 2 x 1 cores, 500 + 2 x 700 MiB and a padding of 384."""
+    group = sized(
+        "a == b", standalone(8), a={"mode": "streaming", "memory_mb": 500}, b={"parallelism": 2, "memory_mb": 700}
+    )
+    assert group.residency == "all"
+    assert shapes(group) == [("w1", 3, 500 + 2 * 700 + 384)]
+
+
+def test_resident_instances_spread_over_the_fewest_workers() -> None:
+    """Six cores on workers of four: two containers of three cores."""
+    step = {"mode": "streaming", "parallelism": 6, "memory_mb": 100}
+    assert shapes(sized("a", standalone(4, 4, 4), a=step)) == [("w1", 3, 300 + 384), ("w2", 3, 300 + 384)]
+
+
+def test_first_fit_in_natural_order() -> None:
+    """Ten cores wanted in containers of four: w1 has room for one, w2 for two."""
+    group = sized("a", standalone(4, 8, 8), a={"parallelism": 10, "memory_mb": 10})
+    assert [box.worker for box in group.containers] == ["w1", "w2", "w2"]
+    assert sorted(len(box.instances) for box in group.containers) == [3, 3, 4]
+
+
+def test_fewer_cores_where_memory_is_short() -> None:
+    """Two at once need 2 x 3000 + 600 MiB, one needs 3000 + 384: only that fits 4096."""
+    group = sized("a", standalone(4, memory_mb=4096), a={"parallelism": 4, "memory_mb": 3000})
+    assert shapes(group) == [("w1", 1, 3384)]
+
+
+def test_a_pinned_step_is_on_its_worker_only() -> None:
+    group = sized("a == b", standalone(4, 4, 4), a={"pinned": ("w3",), "parallelism": 2}, b={"parallelism": 2})
+    where = {one: box.worker for box in group.containers for one in box.instances}
+    assert {where["a", 0], where["a", 1]} == {"w3"}
+
+
+def test_a_local_group_is_one_container_that_is_the_driver() -> None:
+    worker = Worker(id="here", host="localhost", cores=8, memory_mb=8000, free=Free(cores=2))
+    group = sized("a", Cluster(manager="local", workers=(worker,)), a={"memory_mb": 1000})
+    assert shapes(group) == [("here", 2, 1000 + 384)]
+    assert (group.driver.worker, group.driver.cores, group.driver.memory_mb) == ("here", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "dimension", "needed", "available"),
+    [
+        ({"cores": 9}, "cores of an instance", 9, 4),
+        ({"memory_mb": 10_000}, "memory of a container with 1 cores", 11_000, 8000),
+        ({"pinned": ("w7",)}, "workers it is pinned to", 1, 0),
+        ({"mode": "streaming", "parallelism": 5}, "cores of all its resident instances", 5, 4),
+        ({"disk_mb": 600}, "disk of worker 'w1'", 600, 500),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_numbers(
+    step: dict[str, Any], dimension: str, needed: int, available: int
+) -> None:
+    cluster = Cluster(manager="standalone", workers=(Worker(id="w1", host="h", cores=4, memory_mb=8000, disk_mb=500),))
+    with pytest.raises(DoesNotFit) as refused:
+        sized("a", cluster, a=step)
+    assert (refused.value.dimension, refused.value.needed, refused.value.available) == (dimension, needed, available)
+
+
+def test_a_cluster_without_workers_fits_nothing() -> None:
+    with pytest.raises(DoesNotFit, match="needed 1 cores, available 0"):
+        sized("a", Cluster(manager="standalone"))
+
+
+def test_the_settings_table_has_a_row_for_each() -> None:
+    rows = settings_table().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [name for name in Settings.__struct_fields__ if name != "version"]
+    assert "| `slots` | 4 | steps | 1 to 64 | Steps side by side in a batch group. |" in rows

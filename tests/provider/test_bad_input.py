@@ -1,0 +1,119 @@
+"""Each mistake in a DAG file is one clear error at parse, naming DAG, step and rule."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG, task
+
+from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
+from airflow_dagsched.errors import InvalidInput
+
+
+@task.spark_step
+def orders(spark):
+    return spark.range(3)
+
+
+@task.spark_step
+def clean(orders):
+    return orders
+
+
+def test_step_outside_a_dataflow(dag: DAG) -> None:
+    """A step has no application to run in outside of a dataflow."""
+    with pytest.raises(InvalidInput, match=r"DAG 'sales', step 'orders'.*with SparkDataflow"):
+        orders()
+
+
+def test_cycle_is_shown_as_a_path(dag: DAG) -> None:
+    """orders -> clean -> orders"""
+    with pytest.raises(InvalidInput, match=r"DAG 'sales', dataflow 'f'.*orders -> clean -> orders"), SparkDataflow("f"):
+        rows = orders()
+        clean(rows) >> rows
+
+
+def test_spark_operator_inside(dag: DAG) -> None:
+    """An operator that starts Spark by itself is no step."""
+    with pytest.raises(InvalidInput, match=r"'f.old' is a SparkSubmitOperator.*write it as a step"), SparkDataflow("f"):
+        orders()
+        SparkSubmitOperator(task_id="old", application="x.py")
+
+
+def test_channel_into_a_step_that_does_not_take_it(dag: DAG) -> None:
+    """clean takes one DataFrame, not two."""
+    with (
+        pytest.raises(InvalidInput, match=r"step 'f.clean': clean\(\) takes 1 positional argument but 2"),
+        SparkDataflow("f"),
+    ):
+        rows = orders()
+        clean(rows, rows)
+
+
+def test_missing_argument(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"clean\(\) missing argument 'orders'"), SparkDataflow("f"):
+        clean()
+
+
+def test_expand(dag: DAG) -> None:
+    """Mapped tasks can't start from a trigger."""
+    with pytest.raises(InvalidInput, match=r"override\(task_id"), SparkDataflow("f"):
+        clean.expand(orders=[1, 2])
+
+
+def test_step_asks_for_the_task_instance(dag: DAG) -> None:
+    @task.spark_step
+    def nosy(spark, ti):
+        return spark.range(ti.try_number)
+
+    with pytest.raises(InvalidInput, match=r"nosy\(\) asks for ti.*may ask for"), SparkDataflow("f"):
+        nosy()
+
+
+def test_template_needs_the_task_instance(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"template asks for ti"), SparkDataflow("f"):
+        clean("{{ ti.try_number }}")
+
+
+def test_launch_setting_on_a_step(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"retries: belongs to the launch task"), SparkDataflow("f"):
+        orders.override(retries=3)()
+
+
+def test_unknown_trigger_rule_and_size(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match="'sometimes' is none of"), SparkDataflow("f"):
+        orders.override(trigger_rule="sometimes")()
+    with pytest.raises(InvalidInput, match="memory: 'much' is no size"), SparkDataflow("g"):
+        orders.override(memory="much")()
+
+
+def test_launch_id_is_taken(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match="launch"), SparkDataflow("f"):
+        orders.override(task_id="launch")()
+
+
+def test_empty_dataflow(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match="has no step"), SparkDataflow("f"):
+        pass
+
+
+def test_authors_own_exception_is_not_hidden(dag: DAG) -> None:
+    with pytest.raises(ZeroDivisionError), SparkDataflow("f"):
+        orders()
+        _ = 1 / 0
+
+
+def test_two_inputs_with_one_view_name(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match="two inputs have one view name"), SparkDataflow("f"):
+        rows = orders()
+        SparkSqlStep("s", sql="select 1", inputs=[rows, rows])
+
+
+def test_missing_sql_file(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"sql: no file '.*nowhere.sql'"), SparkDataflow("f"):
+        SparkSqlStep("s", sql="nowhere.sql")
+
+
+def test_partition_by_a_string() -> None:
+    with pytest.raises(ValueError, match="must be a list of columns"):
+        Table("/t", partition_by="day")  # type: ignore[arg-type]

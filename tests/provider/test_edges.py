@@ -1,0 +1,135 @@
+"""How launch tasks are tied into the author's DAG."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.providers.standard.operators.python import BranchPythonOperator, ShortCircuitOperator
+from airflow.sdk import DAG, TaskGroup, task
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_dagsched import SparkDataflow
+
+
+@task.spark_step
+def rows(spark, above=None):
+    return spark.range(3)
+
+
+@task
+def count(rows):
+    return rows["rows"]
+
+
+def step(name: str, *above: object) -> object:
+    return rows.override(task_id=name)(*above)
+
+
+def edges(dag: DAG) -> set[str]:
+    return {f"{t.task_id} > {below}" for t in dag.tasks for below in t.downstream_task_ids}
+
+
+def test_one_group(dag: DAG) -> None:
+    """fetch -> launch -> a* -> b* -> publish"""
+    fetch, publish = EmptyOperator(task_id="fetch"), EmptyOperator(task_id="publish")
+    with SparkDataflow("f") as flow:
+        a = step("a")
+        b = step("b", a)
+    fetch >> a
+    b >> publish
+    assert edges(dag) == {"fetch > f.a", "fetch > f.launch", "f.launch > f.a", "f.a > f.b", "f.b > publish"}
+    assert [launch.task_id for launch in flow.launches()] == ["f.launch"]
+
+
+def test_ordinary_task_between_steps_makes_two_groups(dag: DAG) -> None:
+    """a* -> count -> b*: the second launch task waits for count, and for a, whose rows it reads."""
+    with SparkDataflow("f") as flow:
+        a = step("a")
+        b = rows.override(task_id="b")(count(a))
+        b.operator.set_upstream(a.operator)
+    assert [launch.task_id for launch in flow.launches()] == ["f.launch_a", "f.launch_b"]
+    assert {"f.count > f.launch_b", "f.launch_b > f.b", "f.a > f.launch_b"} <= edges(dag)
+
+
+def test_a_branch_reaches_the_launch_task_through_a_gate(dag: DAG) -> None:
+    """A task that skips what is below it must not skip the launch task."""
+    choose = BranchPythonOperator(task_id="choose", python_callable=lambda: "f.a")
+    with SparkDataflow("f"):
+        choose >> step("a")
+        choose >> step("b")
+    assert {"choose > f.launch_after_choose", "f.launch_after_choose > f.launch"} <= edges(dag)
+    assert "choose > f.launch" not in edges(dag)
+    assert dag.get_task("f.launch_after_choose").trigger_rule == "all_done"
+
+
+def test_a_skipping_task_sees_the_authors_graph_alone(dag: DAG) -> None:
+    """quit -> before -> a* -> d* <- c*: what quit skips is a and d; c only shares their launch task."""
+    quit_early = ShortCircuitOperator(task_id="quit", python_callable=lambda: False)
+    before = EmptyOperator(task_id="before")
+    with SparkDataflow("f"):
+        a, c = step("a"), step("c")
+        quit_early >> before >> a
+        step("d", [a, c])
+    assert {t.task_id for t in quit_early.get_flat_relatives(upstream=False)} >= {"f.c", "f.launch"}
+    quit_early._pre_execute_hook({})
+    assert {t.task_id for t in quit_early.get_flat_relatives(upstream=False)} == {"before", "f.a", "f.d"}
+
+
+def test_task_above_the_whole_dataflow(dag: DAG) -> None:
+    """fetch >> flow means its root steps, before and after the with block."""
+    fetch = EmptyOperator(task_id="fetch")
+    with SparkDataflow("f") as flow:
+        a = step("a")
+        step("b", a)
+    fetch >> flow >> EmptyOperator(task_id="publish")
+    assert edges(dag) == {"fetch > f.a", "fetch > f.launch", "f.launch > f.a", "f.a > f.b", "f.b > publish"}
+
+
+def test_task_above_the_dataflow_before_the_with_block(dag: DAG) -> None:
+    """Edges on the still empty group hold for its steps too."""
+    fetch, flow = EmptyOperator(task_id="fetch"), SparkDataflow("f")
+    fetch >> flow
+    with flow:
+        step("a")
+    assert {"fetch > f.a", "fetch > f.launch"} <= edges(dag)
+
+
+def test_late_edge_splits_a_group(dag: DAG) -> None:
+    """An edge made after the with block counts as if it had been inside."""
+    with SparkDataflow("f") as flow:
+        a, b = step("a"), step("b")
+    counted = count(a)
+    counted >> b
+    assert [launch.task_id for launch in flow.launches()] == ["f.launch_a", "f.launch_b"]
+    assert set(dag.task_dict) == {"f.a", "f.b", "count", "f.launch_a", "f.launch_b"}
+
+
+def test_nested_task_groups(dag: DAG) -> None:
+    """A TaskGroup inside the dataflow is for the eye only."""
+    with SparkDataflow("f") as flow:
+        with TaskGroup("inner"):
+            a = step("a")
+        step("b", a)
+    assert list(flow.steps) == ["inner.a", "b"]
+    assert [launch.task_id for launch in flow.launches()] == ["f.launch"]
+
+
+def test_mirrors_hold_no_slot(dag: DAG) -> None:
+    """Whatever default_args say: no retries, no time-out, deferred from the start, also after serialization."""
+    dag.default_args = {"retries": 3, "pool": "spark", "queue": "big"}
+    with SparkDataflow("f", retries=2, pool="heavy"):
+        step("a")
+    again = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    mirror, launch = again.get_task("f.a"), again.get_task("f.launch")
+    assert dag.get_task("f.a").start_trigger_args.trigger_kwargs == {"launch": "f.launch", "step": "a"}
+    assert (mirror.retries, mirror.pool, mirror.trigger_rule, mirror.start_from_trigger) == (0, "default_pool", "always", True)
+    assert (launch.retries, launch.pool, launch.trigger_rule) == (2, "heavy", "all_done")
+
+
+@pytest.mark.parametrize("names", [("a", "b", "c"), ("c", "a", "b")])
+def test_launch_ids_come_from_the_first_step_in_the_authors_order(dag: DAG, names: tuple[str, ...]) -> None:
+    with SparkDataflow("f") as flow:
+        first = step(names[0])
+        rows.override(task_id=names[1])(count(first))
+        step(names[2])
+    assert {launch.task_id for launch in flow.launches()} == {f"f.launch_{name}" for name in names}

@@ -1,0 +1,87 @@
+"""Commit records: one writer a generation, the newest counts."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from airflow_dagsched.spark.commits import CommitLog, CommitRefused, Committed
+from airflow_dagsched.spark.store import LocalStore
+
+FIRST = Committed(
+    output="dag/flow/step/",
+    interval="2013-01-01",
+    generation=1,
+    fingerprint="f",
+    run_id="run 1",
+    clear_number=0,
+    path="/data/x",
+    table=None,
+    rows=None,
+    bytes=3,
+    schema="{}",
+    partitions=("day=1", "day=2"),
+    format="parquet",
+)
+
+
+def log_in(folder: Path | str) -> CommitLog:
+    """The log in a work dir."""
+    return CommitLog(LocalStore(), str(folder))
+
+
+def test_the_newest_commit_is_the_output(tmp_path: Path):
+    """Of all runs, and of one; it comes back as it was."""
+    log = log_in(tmp_path)
+    second = replace(FIRST, generation=2, run_id="run 2")
+    log.commit(FIRST)
+    log.commit(second)
+    assert log.latest(FIRST.output, FIRST.interval) == second
+    assert log.of_run(FIRST.output, FIRST.interval, "run 1") == FIRST
+    assert log.of_run(FIRST.output, FIRST.interval, "run 3") is None
+    assert log.latest(FIRST.output, "2013-01-02") is None
+    assert log.last_generation(FIRST.output, FIRST.interval) == 2
+
+
+def test_a_taken_generation_is_refused(tmp_path: Path):
+    """The message says that nothing changed, and nothing has."""
+    log = log_in(tmp_path)
+    log.commit(FIRST)
+    with pytest.raises(CommitRefused, match=r"generation 1 is not committed.*Nothing was changed"):
+        log.commit(replace(FIRST, run_id="run 2"))
+    assert log.latest(FIRST.output, FIRST.interval) == FIRST
+
+
+def test_a_torn_record_is_no_commit(tmp_path: Path):
+    """But its generation is gone: its writer may yet complete it."""
+    log = log_in(tmp_path)
+    log.commit(FIRST)
+    LocalStore().write_text(log.record(FIRST.output, FIRST.interval, 2), '{"output": "da')
+    assert log.latest(FIRST.output, FIRST.interval) == FIRST
+    assert log.last_generation(FIRST.output, FIRST.interval) == 2
+
+
+def _commit(folder: str, run_id: str) -> bool:
+    try:
+        log_in(folder).commit(replace(FIRST, run_id=run_id))
+    except CommitRefused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_of_two_writers_of_a_generation_one_wins(pool: type, tmp_path: Path):
+    """Whoever it is: the record is that writer's."""
+    processes = {"mp_context": get_context("spawn")} if pool is ProcessPoolExecutor else {}
+    with pool(2, **processes) as executor:
+        for turn in range(10):
+            folder = f"{tmp_path}/{turn}"
+            won = list(executor.map(_commit, [folder] * 2, "ab"))
+            assert sorted(won) == [False, True]
+            latest = log_in(folder).latest(FIRST.output, FIRST.interval)
+            assert latest is not None
+            assert latest.run_id == "ab"[won.index(True)]

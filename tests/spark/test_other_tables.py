@@ -1,0 +1,66 @@
+"""Tables that commit by themselves. XML stands for them: a format of Spark's own that is not ours to swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.manifest import StepSpec
+from airflow_dagsched.launch.tables import Table
+from airflow_dagsched.spark.commits import CommitLog, Committed, OutputGone
+from airflow_dagsched.spark.other_tables import CannotAppend
+from airflow_dagsched.spark.outputs import Outputs
+from airflow_dagsched.spark.store import LocalStore
+
+pytestmark = pytest.mark.spark
+OutputsOf = Callable[..., Outputs]
+ROW = {"rowTag": "row"}
+
+
+def write(outputs: Outputs, query: str, table: Table, spark: SparkSession, fingerprint: str = "f") -> Committed:
+    """Write a query's rows."""
+    return outputs.write_table(spark.sql(query), StepSpec("s", "c", writes=table), fingerprint, spark)
+
+
+def rows(spark: SparkSession, table: Table) -> int:
+    """As anyone reads the table."""
+    return spark.read.format("xml").options(**ROW).load(table.location).count()
+
+
+def test_overwrite_by_partition(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """The other interval's partition stays, and each interval reads its own."""
+    table = Table(f"{tmp_path}/t", "xml", ["p"], options=ROW)
+    outputs = outputs_of(table)
+    committed = write(outputs, "select 1 a, 'x y' p union all select 2, null", table, spark)
+    write(outputs_of(table, interval="tuesday"), "select 3 a, 'z' p", table, spark)
+    again = write(outputs, "select 5 a, 'x y' p union all select 6, null", table, spark)
+    assert rows(spark, table) == 3
+    assert (committed.rows, committed.bytes, again.generation) == (2, None, 2)
+    assert sorted(row.a for row in outputs.read(again, spark).collect()) == [5, 6]
+
+
+def test_an_append_is_made_once(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """The second time only the record is new; other rows for the same interval are refused."""
+    table = Table(f"{tmp_path}/t", "xml", mode="append", options=ROW)
+    outputs = outputs_of(table)
+    write(outputs, "select 1 a", table, spark)
+    again = write(outputs_of(table, run="other"), "select 1 a", table, spark)
+    assert rows(spark, table) == 1
+    assert (again.run_id, again.generation) == ("other", 2)
+    with pytest.raises(CannotAppend, match="run other appended other rows"):
+        write(outputs, "select 2 a", table, spark, fingerprint="g")
+    with pytest.raises(OutputGone, match="cannot be told from others"):
+        outputs.read(again, spark)
+
+
+def test_an_append_in_doubt_is_refused(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """An earlier try said that it would, and not that it did: nobody knows."""
+    table = Table(f"{tmp_path}/t", "xml", mode="append", options=ROW)
+    record = CommitLog(LocalStore(), f"{tmp_path}/work").record(table.location, "2013-01-01", 1)
+    LocalStore().write_text(record + ".intent", '"version 7"')
+    with pytest.raises(CannotAppend, match="an earlier try may have"):
+        write(outputs_of(table), "select 1 a", table, spark)
+    assert not Path(table.location).exists()

@@ -1,0 +1,1 @@
+"""Whole jobs: a real Airflow, a real spark-submit, real data."""

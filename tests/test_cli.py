@@ -1,0 +1,148 @@
+"""The command ``dagsched``: what it prints, and its exit codes 0, 1, 2, 3."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.cli import main
+from airflow_dagsched.model.codec import decode
+from airflow_dagsched.plan.values import Plan
+
+FLOW = {"name": "two", "steps": [{"id": "a", "runtime_s": 5}, {"id": "b"}], "channels": [{"src": "a", "dst": "b"}]}
+CLUSTER = {"manager": "standalone", "workers": [{"id": "w1", "host": "h1", "cores": 4, "memory_mb": 8000}]}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(flow=FLOW, cluster=CLUSTER)
+    return tmp_path
+
+
+def write(**values: Any) -> None:
+    for name, value in values.items():
+        Path(f"{name}.json").write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+PLANNING = ("plan", "flow.json", "--cluster", "cluster.json")
+
+
+@pytest.mark.usefixtures("files")
+def test_a_plan_is_printed_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *PLANNING)
+    assert (code, err) == (0, "")
+    assert decode(Plan, out.encode(), "plan").groups[0].steps == ("a", "b")
+    write(plan=out)
+    assert run(capsys, "check", "plan.json", "flow.json", "cluster.json") == (0, "", "")
+
+
+@pytest.mark.usefixtures("files")
+def test_violations_are_listed_with_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
+    made = json.loads(run(capsys, *PLANNING)[1])
+    write(plan={**made, "digest": "0", "makespan_s": 0})
+    code, out, _ = run(capsys, "check", "plan.json", "flow.json", "cluster.json")
+    assert code == 1
+    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times"]
+
+
+@pytest.mark.usefixtures("files")
+def test_text_and_dot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, *PLANNING, "--format", "text")[1].startswith("two: 2 steps, 1 Spark application, 0 spills\n")
+    assert run(capsys, *PLANNING, "--format", "dot")[1].startswith('digraph "two" {')
+
+
+@pytest.mark.usefixtures("files")
+def test_state_and_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
+    """5 + 30 s, measured 50 and by the settings 100."""
+    write(state={"measured": {"a": {"runtime_s": 50}}}, settings={"step_runtime_s": 100})
+    plain = json.loads(run(capsys, *PLANNING)[1])
+    told = json.loads(run(capsys, *PLANNING, "--state", "state.json", "--settings", "settings.json")[1])
+    assert [made["groups"][0]["time"]["compute"] for made in (plain, told)] == [35, 150]
+
+
+@pytest.mark.parametrize(
+    ("broken", "arguments", "line"),
+    [
+        ({"flow": '{"name": '}, PLANNING, "flow.json: Input data was truncated\n"),
+        ({"flow": {**FLOW, "z": 1}}, PLANNING, "flow.json: z: unknown field\n"),
+        (
+            {"flow": {"name": "x", "steps": [{"id": "launch"}]}},
+            PLANNING,
+            "flow.json: steps[0].id: the id 'launch' is needed",
+        ),
+        ({"cluster": {"manager": "mesos"}}, PLANNING, "cluster.json: manager: Invalid enum value 'mesos'\n"),
+        ({"state": []}, (*PLANNING, "--state", "state.json"), "state.json: Expected `object`, got `array`\n"),
+        (
+            {"settings": {"slots": 0}},
+            (*PLANNING, "--settings", "settings.json"),
+            "settings.json: slots: Expected `int` >= 1\n",
+        ),
+        (
+            {},
+            ("plan", "none.json", "--cluster", "cluster.json"),
+            "none.json: cannot be read: No such file or directory\n",
+        ),
+        (
+            {},
+            (*PLANNING, "--placement", "magic"),
+            "dagsched plan: --placement: no policy is called 'magic', only: first_fit\n",
+        ),
+        ({}, (*PLANNING, "--format", "xml"), "dagsched plan: argument --format: invalid choice: 'xml'"),
+        ({}, (), "dagsched: the following arguments are required: COMMAND"),
+        (
+            {"plan": {"dataflow": "x"}},
+            ("check", "plan.json", "flow.json", "cluster.json"),
+            "plan.json: digest: required",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_bad_input_is_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], broken: dict[str, Any], arguments: tuple[str, ...], line: str
+) -> None:
+    write(**broken)
+    code, out, err = run(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(line)
+
+
+@pytest.mark.usefixtures("files")
+def test_what_does_not_fit_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
+    write(flow={"name": "big", "steps": [{"id": "a", "cores": 5}]})
+    assert run(capsys, *PLANNING) == (
+        3,
+        "",
+        "step 'a' does not fit: cores of an instance needed 5 cores, available 4 cores\n",
+    )
+
+
+@pytest.mark.usefixtures("files")
+def test_without_a_cluster_this_machine_is_planned_for(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "plan", "flow.json")
+    assert (code, json.loads(out)["groups"][0]["driver"]["worker"]) == (0, "local")
+    assert err.startswith("no --cluster: planned for one local worker, ")
+
+
+def test_the_module_is_the_command_and_loads_neither_airflow_nor_spark(files: Path) -> None:
+    code = (
+        "import sys; from airflow_dagsched.cli import main; main(sys.argv[1:]);"
+        "sys.exit(bool({'airflow', 'pyspark', 'networkx', 'ortools'} & set(sys.modules)))"
+    )
+    for start in (("-c", code), ("-m", "airflow_dagsched")):
+        done = subprocess.run([sys.executable, *start, *PLANNING], cwd=files, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
