@@ -2,9 +2,9 @@
 
 ::
 
-    step 0   1   2 ... 9        ten chains side by side; every tenth row,
-         |   | \ |     |        each step also reads its neighbour's chain
-        10  11  12 ... 19
+    step  0   1   2 ...  9      ten chains side by side; most steps read
+          |   |   |      |      their left neighbour's chain, too
+         10  11  12 ... 19
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OURS = "from airflow_dagsched import SparkDataflow, SparkSqlStep, Table\nairflow
 EDGES = f"""
 def above(i):
     direct = [i - {CHAINS}] if i >= {CHAINS} else []
-    return direct + [i - {CHAINS} - 1] * (i % {CHAINS ** 2} > {CHAINS} and i % {CHAINS} > 0)
+    return direct + [i - {CHAINS} - 1] * (i % {CHAINS**2} > {CHAINS} and i % {CHAINS} > 0)
 """
 PLANNED = """
 from airflow.sdk import DAG, task

@@ -1,7 +1,7 @@
 """An ordinary Airflow task between steps: a branch on how many rows a step wrote.
 
-    readings -> enough? -> averages     (one application up to the branch,
-                        -> plain_copy    one after it; the branch not taken is skipped)
+readings -> enough? -> averages     (one application up to the branch,
+                    -> plain_copy    one after it; the branch not taken is skipped)
 """
 
 import os

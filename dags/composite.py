@@ -1,8 +1,8 @@
 """A loop of steps as one composite step: PageRank, until no rank moves by a ten-thousandth.
 
-    links ------------.
-    start -> votes -> ranks -> top      votes and ranks run again and again,
-               ^________|               inside one Spark application
+links ------------.
+start -> votes -> ranks -> top      votes and ranks run again and again,
+           ^________|               inside one Spark application
 """
 
 import os

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ class AirflowClient:
         """All XCom values of a task instance by key."""
         path = f"{run.path}/taskInstances/{task_id}/xcomEntries"
         keys = [entry["key"] for entry in self.call("GET", path, params={"limit": 1000})["xcom_entries"]]
-        return {key: self.call("GET", f"{path}/{key}", params={"deserialize": False})["value"] for key in keys}
+        return {key: _stored(self.call("GET", f"{path}/{key}", params={"deserialize": False})["value"]) for key in keys}
 
     def xcom(self, run: Run, task_id: str, key: str = "return_value") -> Any:
         """One XCom value; None where there is none."""
@@ -210,6 +211,14 @@ def _refuse(response: httpx.Response) -> None:
         request = response.request
         message = f"{request.method} {request.url} answered {response.status_code}: {response.text[:2000]}"
         raise httpx.HTTPStatusError(message, request=request, response=response)
+
+
+def _stored(value: Any) -> Any:
+    """An XCom value as Airflow itself reads it: what a trigger pushed is stored as text of JSON."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _log_line(entry: Any) -> str:

@@ -63,12 +63,13 @@ def _pipelined(dataflow: Dataflow, index: dict[str, int]) -> dict[tuple[int, int
 
 
 def _successors(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, ...], ...]:
-    found: list[set[int]] = [set() for _ in index]
-    for channel in dataflow.channels:
-        found[index[channel.src]].add(index[channel.dst])
-    for before, after in dataflow.dependencies:
-        found[index[before]].add(index[after])
-    return tuple(tuple(sorted(nexts - {node})) for node, nexts in enumerate(found))
+    edges = {(index[channel.src], index[channel.dst]) for channel in dataflow.channels}
+    edges.update((index[before], index[after]) for before, after in dataflow.dependencies)
+    found: list[list[int]] = [[] for _ in index]
+    for node, after in sorted(edges):
+        if node != after:
+            found[node].append(after)
+    return tuple(tuple(nexts) for nexts in found)
 
 
 def _condensed(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ...]) -> Sequence[Sequence[int]]:

@@ -18,10 +18,13 @@ def parts_of(graph: Graph, colors: Sequence[int]) -> list[int]:
 
 def quotient(graph: Graph, part: Sequence[int]) -> list[list[int]]:
     """The edges between different parts, each once, in order; ``part`` maps a node to its part's first node."""
-    found: list[set[int]] = [set() for _ in part]
+    found: dict[int, set[int]] = {}
     for node, nexts in enumerate(graph.successors):
-        found[part[node]].update(part[after] for after in nexts)
-    return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
+        here = part[node]
+        for after in nexts:
+            if part[after] != here:
+                found.setdefault(here, set()).add(part[after])
+    return [sorted(found[node]) if node in found else [] for node in range(len(part))]
 
 
 def _find(parent: list[int], node: int) -> int:
@@ -33,5 +36,5 @@ def _find(parent: list[int], node: int) -> int:
 
 def _join(parent: list[int], one: int, other: int) -> None:
     """The least node of a part is its root. Halving paths alone keeps this near linear."""
-    roots = sorted((_find(parent, one), _find(parent, other)))
-    parent[roots[1]] = roots[0]
+    first, second = _find(parent, one), _find(parent, other)
+    parent[max(first, second)] = min(first, second)

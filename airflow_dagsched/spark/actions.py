@@ -51,10 +51,10 @@ def _told(original: Callable[..., Any], acted_on: Callable[..., DataFrame]) -> C
 
 def _told_of_statements(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
-    def sql(self: SparkSession, sqlQuery: str, *args: Any, **kwargs: Any) -> Any:
-        if not _QUERY.match(sqlQuery):
+    def sql(self: SparkSession, *args: Any, **kwargs: Any) -> Any:
+        if not _QUERY.match(args[0] if args else kwargs["sqlQuery"]):
             _tell(None)
-        return original(self, sqlQuery, *args, **kwargs)
+        return original(self, *args, **kwargs)
 
     return sql
 

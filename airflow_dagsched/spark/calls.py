@@ -112,10 +112,11 @@ def _plain(returned: Any) -> Any:
             f"returned {_kind(returned)} ({error}): return a DataFrame, a dict of named DataFrames, None, "
             "or a plain JSON value (float(x), str(x), x.tolist() make one)"
         ) from None
-    if len(text.encode()) > VALUE_BYTES:
+    size = len(text.encode())
+    if size > VALUE_BYTES:
         raise StepFault(
-            f"returned {len(text.encode())} bytes of JSON, more than {VALUE_BYTES}: return it as a DataFrame, or write it "
-            "somewhere and return the path"
+            f"returned {size} bytes of JSON, more than {VALUE_BYTES}: return it as a DataFrame, "
+            "or write it somewhere and return the path"
         )
     return json.loads(text)
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from airflow_dagsched.launch.events import Event, Finished, Heartbeat, StepLog, marker_line, to_line
@@ -31,7 +32,7 @@ class LocalEventFile:
     """An event file of this machine."""
 
     def __init__(self, path: str) -> None:
-        self._file = open(local_path(path), "a", encoding="utf-8")  # noqa: SIM115 - open as long as the driver runs
+        self._file = Path(local_path(path)).open("a", encoding="utf-8")  # noqa: SIM115 - open as long as the driver runs
 
     def append(self, line: str) -> None:
         self._file.write(line + "\n")

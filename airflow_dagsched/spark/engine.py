@@ -27,7 +27,7 @@ from airflow_dagsched.spark.payload import Payload
 from airflow_dagsched.spark.repeat import take_block_turn
 from airflow_dagsched.spark.reuse import fingerprints, select
 from airflow_dagsched.spark.shelf import Shelf
-from airflow_dagsched.spark.store import Store
+from airflow_dagsched.spark.store import open_store
 from airflow_dagsched.spark.turn import take_turn
 
 
@@ -69,12 +69,11 @@ def application(
     manifest: Manifest,
     payload: Payload,
     emit: Callable[..., None],
-    store: Store,
     log: CommitLog,
     outputs: Outputs,
 ) -> Application:
     """Find out what has to run, and set the table for it."""
-    interval = interval_of(manifest)
+    interval, store = interval_of(manifest), open_store(spark, manifest.work_dir)
     prints = fingerprints(manifest, spark.version, lambda table: input_generation(spark, store, table, interval))
     commits = Commits(manifest, log, outputs, prints)
     selection = select(manifest, lambda output: commits.right(output) is not None, commits.at_hand)
@@ -139,5 +138,5 @@ class Commits:
 
 def interval_of(manifest: Manifest) -> Interval:
     """The interval as steps see it."""
-    start, end = (datetime.fromisoformat(text) if text else None for text in (manifest.interval_start, manifest.interval_end))
-    return Interval(manifest.interval_key, start, end)
+    ends = (datetime.fromisoformat(text) if text else None for text in (manifest.interval_start, manifest.interval_end))
+    return Interval(manifest.interval_key, *ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,8 +19,7 @@ def is_local(path: str) -> bool:
 def read_bytes(path: str) -> bytes:
     """The file's content."""
     if is_local(path):
-        with open(local_path(path), "rb") as file:
-            return file.read()
+        return Path(local_path(path)).read_bytes()
     system, where, jvm = _hadoop(path)
     stream = system.open(where)
     try:
@@ -32,7 +31,7 @@ def read_bytes(path: str) -> bytes:
 def remove(path: str) -> None:
     """Delete the file."""
     if is_local(path):
-        os.unlink(local_path(path))
+        Path(local_path(path)).unlink()
         return
     system, where, _ = _hadoop(path)
     system.delete(where, False)

@@ -48,7 +48,7 @@ def level(sc: SparkContext) -> StorageLevel:
 
 
 def storage_memory(sc: SparkContext) -> tuple[int, int]:
-    """Bytes of storage memory free, and there in all, on the executors now; the driver's counts where it is the only one."""
+    """Bytes of storage memory free, and in all, on the executors; the driver's where there is no other."""
     found = list(_block_managers(sc))
     driver = str(sc._jsc.sc().env().blockManager().blockManagerId().hostPort())
     executors = [sizes for name, *sizes in found if name != driver] or [sizes for _, *sizes in found]

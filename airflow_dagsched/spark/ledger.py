@@ -41,7 +41,10 @@ class Made:
 
 
 class Ledger:
-    """All turns of one application. ``on_event`` gets batches, ``on_settled`` steps whose rows nobody needs any more."""
+    """All turns of one application.
+
+    ``on_event`` gets the events of one batch, ``on_settled`` a step whose rows nobody needs any more.
+    """
 
     def __init__(
         self,

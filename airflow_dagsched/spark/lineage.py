@@ -61,9 +61,7 @@ class Lineage:
     @cached_property
     def awaited(self) -> frozenset[str]:
         """Steps whose end, and not just their rows, something waits for."""
-        return frozenset(
-            up for spec in self._running for up in self._above(spec) if not self._lazily(spec, up)
-        )
+        return frozenset(up for spec in self._running for up in self._above(spec) if not self._lazily(spec, up))
 
     @cached_property
     def above(self) -> Mapping[str, frozenset[str]]:

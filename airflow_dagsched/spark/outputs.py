@@ -104,4 +104,5 @@ class Outputs:
 
 def _key(table: Table) -> str:
     """The table's location, with and without ``file://`` or a last slash the same."""
-    return str(local_path(table.location)) if table.is_path else table.location
+    location = table.location.rstrip("/")
+    return str(local_path(location)) if location.startswith("file:") else location

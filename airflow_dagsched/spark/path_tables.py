@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -67,6 +67,8 @@ class PathTables:
                 store.delete(folder)
                 raise
             committed = _committed(origin, generation, table, root, draft)
+            if catalog:
+                committed = replace(committed, table=Table(catalog).uri)
             swap = _swap(self._commits, committed, earlier, table, draft, catalog)
             self._table_commits.commit(store, committed, swap, lease)
         return committed

@@ -118,8 +118,8 @@ def _given(value: Any, spark: SparkSession) -> Any:
 
 
 def _put(shelf: Shelf, step: str, value: Any) -> None:
-    named = value if isinstance(value, Mapping) and any(isinstance(item, DataFrame) for item in value.values()) else {"": value}
-    for name, item in named.items():
+    named = isinstance(value, Mapping) and any(isinstance(item, DataFrame) for item in value.values())
+    for name, item in value.items() if named else [("", value)]:
         shelf.put(Output(step, name), item)
 
 

@@ -38,7 +38,8 @@ def fingerprints(manifest: Manifest, spark_version: str, generation: Callable[[T
     for unit in lineage.units:
         specs = [lineage.by_id[step] for step in unit]
         parts = [part for spec in specs for part in _parts(spec, unit, lineage, manifest, generation, found)]
-        loops = [str((repeat.max_iterations, sorted(repeat.feedback.items()))) for repeat in manifest.repeats if repeat.steps == unit]
+        mine = [repeat for repeat in manifest.repeats if repeat.steps == unit]
+        loops = [str((repeat.max_iterations, sorted(repeat.feedback.items()))) for repeat in mine]
         shared = _digest(*common, *parts, *loops)
         found.update({step: _digest(shared, step) if len(unit) > 1 else shared for step in unit})
     return found
@@ -59,9 +60,7 @@ def _parts(
     return [spec.code, *inputs, *reads, *run]
 
 
-def _read(
-    table: Table, above: list[StepSpec], generation: Callable[[Table], str], found: Mapping[str, str]
-) -> str:
+def _read(table: Table, above: list[StepSpec], generation: Callable[[Table], str], found: Mapping[str, str]) -> str:
     """What the read depends on: the step that writes the table before, else what is there now."""
     writer = next((spec.id for spec in above if spec.writes and spec.writes.location == table.location), None)
     if writer is not None:

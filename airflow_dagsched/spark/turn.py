@@ -126,9 +126,7 @@ def _blame(app: Application, step: str, guilty: str, failure: Failure) -> list[M
     ]
 
 
-def made_of(
-    step: str, parts: Mapping[str, Part], answer: Answer, seconds: float, fused: tuple[str, ...] = ()
-) -> Made:
+def made_of(step: str, parts: Mapping[str, Part], answer: Answer, seconds: float, fused: tuple[str, ...] = ()) -> Made:
     """The turn's entry for the ledger."""
     lazy = any(part.mode == "lazy" for part in parts.values())
     counted = {name: part.rows for name, part in parts.items() if part.rows is not None}

@@ -45,7 +45,7 @@ def run(client: AirflowClient) -> Run:
     client.wait_for_dag("flights")
     client.pause("flights", paused=False)
     run = client.trigger("flights", DAY, DAY + timedelta(days=1))
-    client.wait_for_run(run, timeout_s=400.0)
+    client.wait_for_run(run, timeout_s=600.0)
     return run
 
 
@@ -113,5 +113,5 @@ def test_cleared_run_goes_green_again(client: AirflowClient, run: Run) -> None:
     """Clearing the launch task with downstream repeats the run; nothing is left deferred."""
     cleared = client.clear(run, ["flights.launch"], downstream=True)
     assert set(cleared) == set(client.states(run))
-    assert client.wait_for_run(run, timeout_s=400.0) == "success"
+    assert client.wait_for_run(run, timeout_s=600.0) == "success"
     assert set(client.states(run).values()) == {"success"}

@@ -1,0 +1,118 @@
+"""Runs steps through the engine, with real outputs in a temporary folder, and gives back the events."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched import __version__
+from airflow_dagsched.launch.events import Event, StepDone, StepLog, StepRunning, from_line
+from airflow_dagsched.launch.manifest import Call, ContextValue, Manifest, Output, Repeat, StepSpec
+from airflow_dagsched.spark.commits import CommitLog
+from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
+from airflow_dagsched.spark.engine import application, run_group
+from airflow_dagsched.spark.masking import Masking
+from airflow_dagsched.spark.outputs import Outputs
+from airflow_dagsched.spark.payload import Payload
+from airflow_dagsched.spark.prints import capturing
+from airflow_dagsched.spark.store import LocalStore
+
+
+@dataclass
+class Flow:
+    """Steps written down as in a DAG: parameters named like steps are channels, ``spark`` is the session."""
+
+    specs: dict[str, StepSpec] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+
+    def step(self, function: Callable[..., Any], *, after: tuple[str, ...] = (), **spec: Any) -> None:
+        """Add ``function`` as a step of its own name."""
+        arguments = {name: self._argument(name) for name in inspect.signature(function).parameters}
+        lines, first = inspect.getsourcelines(function)
+        location = (inspect.getsourcefile(function) or "", first, first + len(lines) - 1)
+        self._add(function.__name__, Call(function, (), arguments), after, {"location": location, **spec})
+
+    def sql(self, name: str, text: str, *inputs: str, **spec: Any) -> None:
+        """Add a SQL step."""
+        self._add(name, Call(None, (), {each: Output(each) for each in inputs}, text), (), spec)
+
+    def _argument(self, name: str) -> Any:
+        step, _, output = name.partition("__")
+        return Output(step, output) if step in self.specs else ContextValue(name)
+
+    def _add(self, name: str, call: Call, after: tuple[str, ...], spec: Mapping[str, Any]) -> None:
+        inputs = tuple(each for each in call.kwargs.values() if isinstance(each, Output))
+        upstream = tuple(dict.fromkeys([*(each.step for each in inputs), *after]))
+        facts = {"code": f"code of {name}", "inputs": inputs, "upstream": upstream, **spec}
+        self.specs[name] = StepSpec(name, **facts)
+        self.calls[name] = call
+
+
+@dataclass
+class Ran:
+    """One run of the engine."""
+
+    ok: bool
+    batches: list[tuple[Event, ...]]
+
+    @property
+    def done(self) -> dict[str, StepDone]:
+        return {event.step: event for batch in self.batches for event in batch if isinstance(event, StepDone)}
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {step: done.state for step, done in sorted(self.done.items())}
+
+    @property
+    def ran(self) -> list[str]:
+        return sorted(event.step for batch in self.batches for event in batch if isinstance(event, StepRunning))
+
+    def lines(self, step: str) -> list[str]:
+        logs = (event for batch in self.batches for event in batch if isinstance(event, StepLog) and event.step == step)
+        return [line for log in logs for line in log.lines]
+
+
+def run(
+    spark: SparkSession, folder: Path, flow: Flow, *, repeats: tuple[Repeat, ...] = (), **manifest: Any
+) -> Ran:
+    """Run ``flow`` as one group, unless ``targets`` says otherwise; ``manifest`` overrides its fields."""
+    made = _manifest(folder, flow, repeats, **manifest)
+    masking = Masking()
+    payload = Payload(flow.calls, {})
+    masking.learn(payload.arguments())
+    events = folder / f"events-{made.run_id}-{made.try_number}.jsonl"
+    emitter = Emitter(LocalEventFile(str(events)), "", io.StringIO(), masking)
+    log = CommitLog(LocalStore(), made.work_dir)
+    outputs = Outputs(spark, LocalStore(), log, made)
+    with capturing(emitter.log):
+        ok = run_group(application(spark, made, payload, emitter.emit, log, outputs))
+    emitter.flush()
+    outputs.close()
+    return Ran(ok, [from_line(line) for line in events.read_text().splitlines()])
+
+
+def _manifest(folder: Path, flow: Flow, repeats: tuple[Repeat, ...], **fields: Any) -> Manifest:
+    made = Manifest(
+        package_version=__version__,
+        python="3.11",
+        dag_id="dag",
+        dataflow="flow",
+        group="launch",
+        run_id="run",
+        try_number=1,
+        clear_number=0,
+        work_dir=str(folder / "work"),
+        events="",
+        payload="",
+        interval_key="2013-01-01",
+        targets=tuple(flow.specs),
+        steps=tuple(flow.specs.values()),
+        repeats=repeats,
+    )
+    return replace(made, **fields)
