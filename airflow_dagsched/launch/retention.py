@@ -58,9 +58,11 @@ def _records(interval: Path, before: float, datasets: set[Path]) -> Iterator[Pat
 
 
 def _points_nowhere(record: dict[str, Any], datasets: set[Path]) -> bool:
-    """Whether the record is a dataset's whose folder is gone, or goes now."""
-    path = _local(str(record.get("path", "")))
-    return record.get("table") is None and (path in datasets or not path.exists())
+    """Whether the record is a dataset's whose folder is gone, or goes now; a torn one is no one's."""
+    if not record or record.get("table") is not None:
+        return not record
+    path = _local(str(record.get("path")))
+    return path in datasets or not path.exists()
 
 
 def _leases(root: Path, before: float) -> Iterator[Path]:

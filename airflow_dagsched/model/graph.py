@@ -24,6 +24,8 @@ class Graph:
     successors: tuple[tuple[int, ...], ...]
     pipelined: dict[tuple[int, int], int]
     """Bytes of the pipelined channels between each two steps."""
+    plain: tuple[tuple[int, int], ...]
+    """Edges from step to step that carry no rows at all."""
     loop: tuple[int, ...]
     """For each node the first node of the loop it is in: itself if it is in none."""
     condensed: Sequence[Sequence[int]]
@@ -44,7 +46,16 @@ def graph_of(dataflow: Dataflow) -> Graph:
     loop = tuple(strong_components(successors))
     condensed = _condensed(successors, loop)
     return Graph(
-        dataflow, steps, ids, index, successors, _pipelined(dataflow, index), loop, condensed, _order(condensed, loop)
+        dataflow,
+        steps,
+        ids,
+        index,
+        successors,
+        _pipelined(dataflow, index),
+        _plain(dataflow, index),
+        loop,
+        condensed,
+        _order(condensed, loop),
     )
 
 
@@ -60,6 +71,13 @@ def _pipelined(dataflow: Dataflow, index: dict[str, int]) -> dict[tuple[int, int
             ends = index[channel.src], index[channel.dst]
             found[ends] = found.get(ends, 0) + channel.bytes
     return dict(sorted(found.items()))
+
+
+def _plain(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, int], ...]:
+    steps = len(dataflow.steps)
+    carrying = {(index[channel.src], index[channel.dst]) for channel in dataflow.channels}
+    edges = {(index[before], index[after]) for before, after in dataflow.dependencies} - carrying
+    return tuple(sorted(edge for edge in edges if max(edge) < steps))
 
 
 def _successors(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, ...], ...]:

@@ -8,12 +8,12 @@
     for it                     ══ pipelined   ~~ buffered   ── dependency   ( ) ordinary task
 
 Words. *Color*: what must be equal within one application (settings, the author's ``isolate``). *Part*: steps
-joined by pipelined channels of one color. *Knot*: parts and ordinary tasks that wait for each other.
+joined by pipelined channels, or plain edges, of one color. *Knot*: parts and ordinary tasks that wait for each other.
 *Stage*: a level inside a knot; it never falls along an edge.
 
 Guarantee. Both ends of a pipelined channel are in one group or the channel is a spill; the groups together
 with the ordinary tasks are acyclic: a knot without tasks and of one color is one group, any other is cut
-by stages.
+by stages. Groups of one color that wait for the same are one group: two applications would start for nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import predecessors, strong_components, topological
 from airflow_dagsched.model.validate import valid_graph
 from airflow_dagsched.plan.colors import colors_of
-from airflow_dagsched.plan.parts import parts_of, quotient
+from airflow_dagsched.plan.parts import alike, parts_of, quotient
 from airflow_dagsched.plan.reasons import group_reason
 from airflow_dagsched.plan.spills import find_spills
 from airflow_dagsched.plan.stages import Stages, stages_of
@@ -65,7 +65,8 @@ def find_groups(dataflow: Dataflow) -> Grouping:
 def group_graph(graph: Graph) -> Grouping:
     """The groups of a valid dataflow, given as its graph."""
     stages = _stages(graph)
-    home = _homes(graph, stages)
+    apart = _homes(graph, stages)
+    home = _least(alike(apart, stages.color, quotient(graph, apart)))
     members = _members(graph, home)
     names = _names(graph, members)
     _refuse_clash(graph, names)
@@ -92,6 +93,12 @@ def _homes(graph: Graph, stages: Stages) -> list[int]:
         key = (stages.knot[node], stages.level[node], stages.color[node])
         homes.append(first.setdefault(key, node) if graph.is_step(node) else node)
     return homes
+
+
+def _least(home: Sequence[int]) -> list[int]:
+    """The same homes, each named by its least node."""
+    least: dict[int, int] = {}
+    return [least.setdefault(of, node) for node, of in enumerate(home)]
 
 
 def _members(graph: Graph, home: Sequence[int]) -> dict[int, list[int]]:

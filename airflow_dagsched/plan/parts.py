@@ -1,16 +1,22 @@
-"""Parts: what pipelined channels of one color hold together; and graphs drawn together by parts."""
+"""Parts: what runs together although it need not be one step; and graphs drawn together by parts.
+
+Pipelined channels and plain edges between steps of one color hold a part together: a plain edge orders two
+steps, which one application can do as well as two. A buffered channel keeps its ends apart.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.model.order import predecessors, topological
+from airflow_dagsched.plan.colors import TASK
 
 
 def parts_of(graph: Graph, colors: Sequence[int]) -> list[int]:
     """For each node the least node of its part; loops are never split, an ordinary task is its own part."""
     parent = list(graph.loop)
-    for src, dst in graph.pipelined:
+    for src, dst in (*graph.pipelined, *graph.plain):
         if colors[src] == colors[dst]:
             _join(parent, src, dst)
     return [_find(parent, node) for node in range(len(parent))]
@@ -25,6 +31,22 @@ def quotient(graph: Graph, part: Sequence[int]) -> list[list[int]]:
             if part[after] != here:
                 found.setdefault(here, set()).add(part[after])
     return [sorted(found[node]) if node in found else [] for node in range(len(part))]
+
+
+def alike(home: Sequence[int], kind: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
+    """For each node its home, homes of one kind drawn together where they wait for exactly the same.
+
+    ``edges`` are those between homes, without cycles. Homes that wait for the same cannot wait for each
+    other, so no cycle arises; and none starts later than it did.
+    """
+    above = predecessors(edges)
+    merged = list(range(len(home)))
+    first: dict[tuple[int, frozenset[int]], int] = {}
+    for node in topological(edges):
+        if home[node] == node and kind[node] != TASK:
+            key = kind[node], frozenset(merged[before] for before in above[node])
+            merged[node] = first.setdefault(key, node)
+    return [merged[of] for of in home]
 
 
 def _find(parent: list[int], node: int) -> int:

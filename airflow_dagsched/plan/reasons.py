@@ -22,7 +22,7 @@ def group_reason(graph: Graph, stages: Stages, members: Sequence[int], *, alone:
         return "no pipelined channel joins it to a step it could share an application with"
     if _connected(graph, members):
         return f"pipelined channels join its {len(members)} steps"
-    return f"its {len(members)} steps would wait for each other if they were apart"
+    return f"its {len(members)} steps wait for the same, or would wait for each other if they were apart"
 
 
 def cut_reason(graph: Graph, stages: Stages, src: int, dst: int) -> str:

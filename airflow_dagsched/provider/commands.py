@@ -11,6 +11,7 @@ from airflow.sdk.configuration import conf
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.retention import expired, remove
+from airflow_dagsched.model.codec import encode
 from airflow_dagsched.plan.explain import as_dot, explain
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
 
@@ -46,10 +47,4 @@ def clean(args: Namespace) -> None:
         print(f"{work_dir}: {len(paths)} path(s)")
 
 
-def _json(planned: object) -> str:
-    import msgspec
-
-    return msgspec.json.encode(planned).decode()
-
-
-PRINTERS = {"text": explain, "dot": as_dot, "json": _json}
+PRINTERS = {"text": explain, "dot": as_dot, "json": lambda planned: encode(planned).decode()}

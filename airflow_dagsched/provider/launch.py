@@ -5,14 +5,13 @@ Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset
 
 from airflow_dagsched.provider.links import SparkUiLink
+from airflow_dagsched.provider.outlets import outlets_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -30,6 +29,7 @@ class LaunchOperator(SparkSubmitOperator):
 
     ui_color = "#ffd9b3"
     operator_extra_links = (SparkUiLink(),)
+    shallow_copy_attrs = ("flow", "graph", "group")
 
     def __init__(self, *, flow: SparkDataflow, graph: DataflowGraph, group: Grouped, **kwargs: Any) -> None:
         kwargs.pop("trigger_rule", None)  # from default_args, which mean the author's tasks
@@ -86,17 +86,6 @@ class LaunchOperator(SparkSubmitOperator):
         plain = super()._get_hook()
         plain.__class__ = FollowedSubmit
         return plain  # type: ignore[return-value]
-
-
-def outlets_of(flow: SparkDataflow, steps: Sequence[str]) -> list[Any]:
-    """The assets that ``steps`` write."""
-    found: list[Any] = []
-    for name in steps:
-        step = flow.steps[name]
-        if step.declared.writes is not None:
-            found.append(Asset(name=step.declared.writes.location, uri=step.declared.writes.uri))
-        found += step.step_outlets
-    return found
 
 
 def _doc(group: Grouped) -> str:

@@ -27,8 +27,8 @@ from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.facts import RunFacts, gather
 from airflow_dagsched.provider.follow import Follower, Memory, lost
 from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.launch import outlets_of
 from airflow_dagsched.provider.links import SparkUiLink
+from airflow_dagsched.provider.outlets import outlets_of
 from airflow_dagsched.provider.shipping import Paths, Shipment, ship, topological
 from airflow_dagsched.provider.sizing import settings_for
 from airflow_dagsched.provider.submit import check_java

@@ -6,7 +6,7 @@ without a worker slot, and ends as its step ends inside the launch task of its g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -33,6 +33,7 @@ class StepMirror(BaseOperator):
 
     ui_color = "#e8f0fb"
     start_from_trigger = True
+    shallow_copy_attrs = ("flow", "function", "arguments", "declared")
 
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
@@ -47,6 +48,7 @@ class StepMirror(BaseOperator):
         except (ValueError, TypeError) as error:
             raise self.invalid(str(error)) from None
         self.flow.adopt(self)
+        self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.edges_changed)
 
     def invalid(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this step, naming DAG and step."""
@@ -59,18 +61,22 @@ class StepMirror(BaseOperator):
 
         return conclude_or_reschedule(self, context)
 
-    def update_relative(self, other: Any, upstream: bool = True, edge_modifier: Any = None) -> None:
-        super().update_relative(other, upstream, edge_modifier)
-        self._tell_flow(other)
 
-    def _set_relatives(self, *args: Any, **kwargs: Any) -> None:
-        super()._set_relatives(*args, **kwargs)
-        self._tell_flow(None)
+class _Above(set[str]):
+    """Ids of the tasks above a step. Whoever adds one, after the ``with`` block too, changes the groups."""
 
-    def _tell_flow(self, other: Any) -> None:
-        flow = getattr(self, "flow", None)
-        if flow is not None:
-            flow.edges_changed()
+    def __init__(self, ids: Iterable[str], changed: Callable[[], None]) -> None:
+        super().__init__(ids)
+        self._changed = changed
+
+    def add(self, task_id: str) -> None:
+        if task_id not in self:
+            super().add(task_id)
+            self._changed()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the DAG has plain sets: its groups are made already."""
+        return set, (list(self),)
 
 
 class PythonStep(StepMirror):

@@ -32,11 +32,11 @@ class LocalEventFile:
     """An event file of this machine."""
 
     def __init__(self, path: str) -> None:
-        self._file = Path(local_path(path)).open("a", encoding="utf-8")  # noqa: SIM115 - open as long as the driver runs
+        self._path = Path(local_path(path))
 
     def append(self, line: str) -> None:
-        self._file.write(line + "\n")
-        self._file.flush()
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
 
 
 class HadoopEventFile:

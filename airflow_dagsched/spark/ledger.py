@@ -147,10 +147,8 @@ class Ledger:
 
     def _is_settled(self, step: str) -> bool:
         """Whether nobody will read its rows any more, lazily or not."""
-        made = self._made.get(step)
-        if made is None:
-            return False
-        return all(self._has_read(reader) for reader in self._lineage.readers_of(step, made.passed_on))
+        readers = self._lineage.readers_of(step, self._lineage.requested(step))
+        return step in self._made and all(self._has_read(reader) for reader in readers)
 
     def _has_read(self, reader: str) -> bool:
         made = self._made.get(reader)

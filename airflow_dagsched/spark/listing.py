@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from urllib.parse import unquote
@@ -57,34 +57,44 @@ def matches(condition: str, value: str, interval: Interval) -> bool:
     """Whether a partition of ``value`` (as its folder says, decoded) may satisfy ``column = condition``."""
     if value == NULL_PARTITION:
         return False
-    if condition == "interval.key":
-        return value == interval.key
-    if condition.startswith("interval."):
+    if condition in ("interval.start", "interval.end"):
         moment = interval.start if condition == "interval.start" else interval.end
         return moment is None or _may_be(value, moment)
-    if condition[0] in "'\"":
-        return value == condition[1:-1] or _equal_numbers(value, condition[1:-1])
-    return _equal_numbers(value, condition)
+    text = condition[1:-1] if condition[0] in "'\"" else condition
+    literal = interval.key if condition == "interval.key" else text
+    return value == literal or _equal_as(_number, value, literal) or _equal_as(_moment, value, literal)
 
 
 def _may_be(value: str, moment: datetime) -> bool:
     """A date is the moment's date, a time the moment, in its own time zone or in UTC."""
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
+    found = _moment(value)
+    if found is None:
         return True
     moments = [moment, moment.astimezone(UTC)]
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+    if len(value) == len("2013-01-01"):
         return found.date() in [each.date() for each in moments]
     return found == moment if found.tzinfo else found in [each.replace(tzinfo=None) for each in moments]
 
 
-def _equal_numbers(value: str, other: str) -> bool:
-    """``07`` is 7 to an integer column. What is no number is not understood: it may match."""
+def _moment(value: str) -> datetime | None:
+    """None if ``value`` is no ISO date or time."""
     try:
-        return float(value) == float(other)
+        return datetime.fromisoformat(value)
     except ValueError:
-        return not re.fullmatch(r"-?[\d.]+", other)
+        return None
+
+
+def _number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _equal_as(read: Callable[[str], object], value: str, literal: str) -> bool:
+    """Whether both are the same to a column of another type, or the folder's is of that type and who knows."""
+    found, wanted = read(value), read(literal)
+    return found is not None and (wanted is None or found == wanted)
 
 
 def input_generation(spark: SparkSession, store: Store, table: Table, interval: Interval) -> str:

@@ -74,12 +74,20 @@ class Outputs:
             return self._others.read(committed, session, self._options(committed.output))
         return self._paths.read(committed, session, self._options(committed.output))
 
+    def holds(self, committed: Committed) -> bool:
+        """Whether the commit's rows are there: no other interval or program wrote over them, or removed them."""
+        if committed.table is not None and committed.format in FILE_FORMATS:
+            return self._paths.holds(committed)
+        return self.exists(committed.path)
+
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
         """The dataset at ``path``. Raises ``OutputGone`` if it is not there."""
         return self._datasets.read_path(path, session)
 
     def exists(self, path: str) -> bool:
-        """Whether the folder of a dataset or table is there."""
+        """Whether the folder of a dataset or table, or the table of that name, is there."""
+        if "/" not in path:
+            return self._spark.catalog.tableExists(path)
         return open_store(self._spark, path).exists(path)
 
     def close(self) -> None:

@@ -92,6 +92,14 @@ class PathTables:
         found = reader.option("basePath", committed.path).option(NO_GLOB, "false").load(list(paths))
         return found.select(*(quoted(name) for name in schema.names))
 
+    def holds(self, committed: Committed) -> bool:
+        """Whether all that the commit wrote is in the table."""
+        self.finish_torn(committed.path)
+        try:
+            return not committed.tag or bool(self._paths(committed))
+        except OutputGone:
+            return False
+
     def _paths(self, committed: Committed) -> tuple[str, ...]:
         """Folders that hold this commit only, else its files in them."""
         store, _ = self._open(committed.path)

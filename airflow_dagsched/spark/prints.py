@@ -69,16 +69,14 @@ def capturing(on_line: Callable[[str, str], None]) -> Iterator[None]:
     swaps = ((before[0], out), (before[1], err))
     for old, new in swaps:
         _point_handlers(old, new)
-    handler = _root_handler(err)
     sys.stdout, sys.stderr = out, err
     try:
-        yield
+        with _root_handler(out, err):
+            yield
     finally:
         sys.stdout, sys.stderr = before
         for old, new in swaps:
             _point_handlers(new, old)
-        if handler is not None:
-            logging.getLogger().removeHandler(handler)
 
 
 def end_lines() -> None:
@@ -97,15 +95,20 @@ def _point_handlers(old: object, new: object) -> None:
             handler.setStream(new)
 
 
-def _root_handler(stream: io.TextIOBase) -> logging.Handler | None:
-    """A handler for what steps log, where the root logger has none yet."""
-    for name, level in NOISY.items():
-        logging.getLogger(name).setLevel(level)
+@contextmanager
+def _root_handler(*streams: StepStream) -> Iterator[None]:
+    """A handler for what steps log, where the root logger has none that writes to ``streams``."""
     root = logging.getLogger()
-    if root.handlers:
-        return None
-    handler = logging.StreamHandler(stream)
+    level = root.level
+    for name, lowest in NOISY.items():
+        logging.getLogger(name).setLevel(lowest)
+    handler = logging.StreamHandler(streams[-1])
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    root.addHandler(handler)
-    root.setLevel(min(root.level, logging.INFO))
-    return handler
+    if not any(isinstance(each, logging.StreamHandler) and each.stream in streams for each in root.handlers):
+        root.addHandler(handler)
+        root.setLevel(min(level, logging.INFO))
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)

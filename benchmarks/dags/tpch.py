@@ -1,4 +1,4 @@
-# mypy: ignore-errors -- written as authors write DAG files
+# mypy: ignore-errors
 """A pipeline over the TPC-H tables: 24 steps, 8 that load, 3 that join, 13 that answer TPC-H's questions."""
 
 import os

@@ -125,8 +125,8 @@ def test_steps_side_by_side_end_apart() -> None:
 
 
 def test_groups_without_room_wait_for_it() -> None:
-    """Two groups that depend on nothing, one worker with room for one: 8 + 30 s each, one after another."""
-    made = plan(drawn("a; b"), standalone(1))
+    """Two groups of other settings, one worker with room for one: 8 + 30 s each, one after another."""
+    made = plan(drawn("a; b", b={"application": {"jars": "x"}}), standalone(1))
     assert [(group.id, group.start_s) for group in made.groups] == [("launch_a", 0.0), ("launch_b", 38.0)]
     assert made.makespan_s == 2 * 38
 

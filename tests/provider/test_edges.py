@@ -132,4 +132,11 @@ def test_launch_ids_come_from_the_first_step_in_the_authors_order(dag: DAG, name
         first = step(names[0])
         rows.override(task_id=names[1])(count(first))
         step(names[2])
-    assert {launch.task_id for launch in flow.launches()} == {f"f.launch_{name}" for name in names}
+    assert [launch.task_id for launch in flow.launches()] == [f"f.launch_{names[0]}", f"f.launch_{names[1]}"]
+
+
+def test_a_part_of_the_dag_can_be_copied(dag: DAG) -> None:
+    """Airflow copies a DAG to run a part of it."""
+    with SparkDataflow("f"):
+        step("b", step("a"))
+    assert set(dag.partial_subset("f.a", include_upstream=True).task_dict) == {"f.launch", "f.a"}

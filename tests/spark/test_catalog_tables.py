@@ -52,6 +52,8 @@ def test_overwrite_of_an_intervals_partitions(outputs_of: OutputsOf, spark: Spar
     assert spark.sql(f"SHOW PARTITIONS {name}").count() == 2
     assert [tuple(row) for row in monday.read(committed, spark).collect()] == [(4, "x")]
     assert committed.table == f"spark://{name}"
+    assert monday.holds(committed)
+    assert monday.exists(name)
 
 
 def test_a_table_without_partitions_is_replaced(outputs_of: OutputsOf, spark: SparkSession, name: str):

@@ -71,9 +71,12 @@ def test_not_understood(where: str | None):
         ("interval.start", "20130101x", True),  # not understood: it may be
         ("interval.key", "2013-01-01", True),
         ("interval.key", "2013-01-02", False),
+        ("interval.key", "2013-01-01 00:00:00", True),
         ("'AA'", "AA", True),
         ("'AA'", "aa", False),
         ("'7'", "07", True),
+        ("'2013-01-01'", "2013-01-01 00:00:00", True),
+        ("'1 Jan 2013'", "2013-01-01", True),  # Spark may make it a date
         ("7", "07", True),
         ("7", "8", False),
         ("7", "x", False),

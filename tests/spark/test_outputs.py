@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.manifest import StepSpec
 from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import CommitLog, OutputGone
+from airflow_dagsched.spark.commits import CommitLog, Origin, OutputGone
 from airflow_dagsched.spark.datasets import Datasets
 from airflow_dagsched.spark.hadoop_store import HadoopStore
 from airflow_dagsched.spark.leases import Keeper
@@ -45,16 +45,15 @@ def test_output_key(outputs_of: OutputsOf, table: Table | None, name: str, key: 
 
 def test_a_dataset_comes_back_as_it_was(outputs_of: OutputsOf, spark: SparkSession):
     """Types that Parquet has not, too; by record, and by path alone."""
-    df = spark.sql(
-        "select 1 a, null v, array(1.5bd) `odd, name`, timestamp'2013-01-01' t union all select 2, null, null, null"
-    )
+    first = spark.sql("select 1 a, null v, array(1.5bd) `odd, name`, timestamp'2013-01-01' t")
+    df = first.union(spark.sql("select 2, null, null, null"))
     outputs = outputs_of()
     committed = outputs.write_dataset(df, STEP, "late", "f")
     assert (committed.rows, committed.table, committed.partitions) == (2, None, ())
     assert committed.bytes is not None
     assert committed.bytes > 0
     for found in (outputs.read(committed, spark), outputs.read_path(committed.path, spark)):
-        assert [(field.name, field.dataType) for field in found.schema] == [(f.name, f.dataType) for f in df.schema]
+        assert found.dtypes == df.dtypes
         assert sorted(found.collect()) == sorted(df.collect())
     assert outputs.exists(committed.path)
     assert not outputs.exists(committed.path + "x")
@@ -75,7 +74,9 @@ def test_a_dataset_that_is_gone_says_so(outputs_of: OutputsOf, spark: SparkSessi
     """Retention, or a person, was there first."""
     outputs = outputs_of()
     committed = outputs.write_dataset(spark.range(3), STEP, "", "f")
+    assert outputs.holds(committed)
     LocalStore().delete(committed.path)
+    assert not outputs.holds(committed)
     with pytest.raises(OutputGone, match="the folder is missing"):
         outputs.read(committed, spark)
 
@@ -129,12 +130,10 @@ def test_through_hadoops_file_system(spark: SparkSession, tmp_path: Path):
     log = CommitLog(store, work_dir)
     keeper = Keeper(store, work_dir, run_id="run", try_number=1)
     datasets = Datasets(store, work_dir, log, keeper)
-    outputs_key = ("dag/flow/step/", "2013-01-01T00:00:00+00:00")
-    from airflow_dagsched.spark.commits import Origin
-
+    key = ("dag/flow/step/", "2013-01-01T00:00:00+00:00")
     for generation in (1, 2):
-        committed = datasets.write(spark.range(3), Origin(*outputs_key, "f", "run", 0))
+        committed = datasets.write(spark.range(3), Origin(*key, "f", "run", 0))
         assert committed.generation == generation
         assert datasets.read(committed, spark).count() == 3
-    assert log.latest(*outputs_key) == committed
+    assert log.latest(*key) == committed
     keeper.close()

@@ -186,7 +186,9 @@ def test_rows_that_another_interval_wrote_over_are_gone(outputs_of: OutputsOf, s
     table = Table(f"{tmp_path}/t")
     outputs = outputs_of(table)
     committed = write(outputs, spark.range(2), table)
+    assert outputs.holds(committed)
     write(outputs_of(table, interval="other"), spark.range(3), table)
+    assert not outputs.holds(committed)
     with pytest.raises(OutputGone, match=r"0 of .* bytes are there.*clear the step that writes it"):
         outputs.read(committed, spark)
 
