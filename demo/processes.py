@@ -37,7 +37,7 @@ def family(leader: int) -> list[psutil.Process]:
     return list(members.values())
 
 
-def stop(program: subprocess.Popen[bytes], grace_s: float = 15.0) -> None:
+def stop(program: subprocess.Popen[bytes], grace_s: float = 8.0) -> None:
     """End ``program`` and its family: asked first, killed after ``grace_s`` seconds."""
     members = family(program.pid)
     _signal(members, kill=False)

@@ -57,6 +57,7 @@ def demonstrate(home: Path) -> int:
             print("Ctrl-C stops Airflow.", flush=True)
             with suppress(KeyboardInterrupt):
                 signal.pause()
+        print("Airflow: stopping ...", flush=True)
     return 0 if succeeded else 1
 
 

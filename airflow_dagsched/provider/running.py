@@ -122,7 +122,7 @@ class GroupRun:
         hook = PlannerHook(launch.flow.conn_id)
         hook.check_connection(launch.group.id)
         check_java(launch.group.id)
-        conf, predicted = settings_for(launch.flow, launch.graph, launch.group.id, hook.cluster(), self.level)
+        conf, predicted = settings_for(launch, hook, self.level)
         self.predicted_s += predicted
         nonce = secrets.token_hex(16)
         Path(paths.folder).mkdir(parents=True, exist_ok=True)
@@ -151,6 +151,8 @@ class GroupRun:
         failure = failure or next((done.failure for done in failed), None)
         if failure is not None:
             self.memory.remember(level=next_level(self.memory.level, failure.kind))
+        if failure is not None and failure.kind == "refused":
+            raise AirflowFailException(failure.message) from error
         if finished is None or not failed:
             raise AirflowException(f"{failure.kind}: {failure.message}" if failure else str(error)) from error
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,6 +21,8 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_dagsched.errors import LaunchRefused
 
+LEAVE_WITHIN_S = 5.0
+"""Seconds a killed application has to leave its cluster."""
 JAVA_MISSING = "install Java 17 or 21 (Debian: openjdk-17-jre-headless) or set JAVA_HOME"
 
 
@@ -45,15 +48,19 @@ class FollowedSubmit(SparkSubmitHook):
 
     def on_kill(self) -> None:
         """Stop the application: politely first, so that Spark tells its cluster."""
-        self._signal_group(signal.SIGTERM)
-        super().on_kill()
-        self._signal_group(signal.SIGKILL)
-
-    def _signal_group(self, signum: int) -> None:
         child = getattr(self, "_submit_sp", None)
         if child is not None and child.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signum)
+            _signal_group(child.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(LEAVE_WITHIN_S)
+        super().on_kill()
+        if child is not None:
+            _signal_group(child.pid, signal.SIGKILL)
+
+
+def _signal_group(group: int, signum: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
 
 
 def find_spark_submit(group: str) -> str:

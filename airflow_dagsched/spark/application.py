@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.events import Event, StepRunning
 from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Manifest, Output
+from airflow_dagsched.launch.manifest import Manifest, Output, StepSpec
 from airflow_dagsched.launch.rules import decide
 from airflow_dagsched.spark.commits import Committed
 from airflow_dagsched.spark.keep import Kept
@@ -50,20 +50,29 @@ class Application:
         if step in self.manifest.targets:
             if spec.skipped_by:
                 return Made(step, "skipped", reason=f"skipped by {spec.skipped_by!r}")
-            inside = {up: self.ledger.state(up) for up in spec.upstream if up in self.lineage.by_id}
+            inside = {up: self.ledger.state(up) for up in spec.upstream if self._ends_before(up, spec)}
             states = {**spec.outside, **inside}
             outcome = decide(spec.rule, tuple(states.values()))
             if outcome != "run":
                 return Made(step, outcome, reason=_because(spec.rule, states))
-        lost = next((each.step for each in spec.inputs if self._is_lost(each)), None)
+        above = [each.step for each in spec.inputs if self._is_before(each.step, step)]
+        lost = next((each for each in above if self._is_lost(each)), None)
         if lost is not None:
             return Made(step, "upstream_failed", reason=f"{lost!r}, which it reads, had to be made again and failed")
         return self._reuse(step) if step in self.reused else None
 
-    def _is_lost(self, output: Output) -> bool:
+    def _ends_before(self, up: str, spec: StepSpec) -> bool:
+        """Whether ``up`` is of this application and no part of the same loop, whose steps end together."""
+        above = self.lineage.by_id.get(up)
+        return above is not None and not (spec.repeat and above.repeat == spec.repeat)
+
+    def _is_before(self, up: str, step: str) -> bool:
+        """Whether ``up`` has its turn in this application, and a turn of its own."""
+        return up in self.lineage.by_id and up not in self.lineage.unit(step)
+
+    def _is_lost(self, up: str) -> bool:
         """Whether an earlier group's step was run again for its rows, in vain."""
-        again = output.step in self.lineage.by_id and output.step not in self.manifest.targets
-        return again and self.ledger.state(output.step) != "success"
+        return up not in self.manifest.targets and self.ledger.state(up) != "success"
 
     def _reuse(self, step: str) -> Made:
         spec = self.lineage.by_id[step]

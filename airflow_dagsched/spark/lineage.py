@@ -42,7 +42,11 @@ class Lineage:
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
         """What is scheduled as one: a step, or all steps of a repeat block."""
-        return tuple(dict.fromkeys(self._blocks.get(spec.id, (spec.id,)) for spec in self.specs))
+        return tuple(dict.fromkeys(self.unit(spec.id) for spec in self.specs))
+
+    def unit(self, step: str) -> tuple[str, ...]:
+        """The steps that are scheduled as one with ``step``, itself among them."""
+        return self._blocks.get(step, (step,))
 
     @cached_property
     def _blocks(self) -> Mapping[str, tuple[str, ...]]:
@@ -54,7 +58,7 @@ class Lineage:
         found: dict[Output, dict[str, None]] = {}
         for spec in self._running:
             for output in spec.inputs:
-                if output.step in self.by_id and spec.id not in self._blocks.get(output.step, ()):
+                if output.step in self.by_id and spec.id not in self.unit(output.step):
                     found.setdefault(output, {})[spec.id] = None
         return {output: tuple(steps) for output, steps in found.items()}
 

@@ -105,9 +105,10 @@ class Outputs:
 
     def _finish_torn(self) -> None:
         for table in self._written.values():
-            folder = table.location if table.is_path else self._catalog.folder(table.location)
-            if table.format in FILE_FORMATS and folder is not None:
-                self._paths.finish_torn(folder)
+            if table.format in FILE_FORMATS:
+                folder = table.location if table.is_path else self._catalog.folder(table.location)
+                if folder is not None:
+                    self._paths.finish_torn(folder)
 
 
 def _key(table: Table) -> str:

@@ -15,7 +15,7 @@ from airflow_dagsched.spark import actions, sessions
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.current import working_for
 from airflow_dagsched.spark.keep import Kept
-from airflow_dagsched.spark.ledger import Ledger
+from airflow_dagsched.spark.ledger import Ledger, Made
 from airflow_dagsched.spark.lineage import Lineage, Mode
 from airflow_dagsched.spark.payload import Payload
 from airflow_dagsched.spark.repeat import Block
@@ -51,6 +51,8 @@ def rehearse(
     results = {step: _given(value, spark) for step, value in inputs.items()}
     for step, value in results.items():
         _put(app.shelf, step, value)
+        app.ledger.end(Made(step, "success"))
+    app.ledger.end(*(Made(step, "success") for step in results))
     blocks = {repeat.steps: repeat for repeat in repeats}
     for unit in app.lineage.units:
         left = [step for step in unit if step not in inputs]

@@ -1,0 +1,158 @@
+"""The driver program: refusals in this process, runs as ``spark-submit`` starts it."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+import airflow_dagsched
+from airflow_dagsched.launch.events import Event, Failure, Finished, Started, StepDone, StepRunning, from_line
+from airflow_dagsched.launch.manifest import Call, Manifest, Output, StepSpec
+from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
+from airflow_dagsched.spark.masking import Masking
+from airflow_dagsched.spark.program import REFUSED, STOPPED, Driver
+from airflow_dagsched.spark.stop import Launcher
+
+PACKAGE = Path(airflow_dagsched.__file__).parent
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def manifest(folder: Path, *steps: StepSpec, **fields: Any) -> Manifest:
+    made = Manifest(
+        airflow_dagsched.__version__, PYTHON, "d", "f", "g", "run", 1, 0, str(folder / "work"),
+        str(folder / "events"), str(folder / "payload"), "key", tuple(step.id for step in steps), steps,
+    )  # fmt: skip
+    return replace(made, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"package_version": "0.0.9"}, "install the same version on both sides"),
+        ({"version": 99}, "format 99"),
+        ({"python": "3.8"}, "pickled by Python 3.8"),
+    ],
+)
+def test_another_versions_manifest_is_refused(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
+    """Exit code 2, and one event that says which side to change. Spark is not started for it."""
+    emitter = Emitter(LocalEventFile(str(tmp_path / "events")), "", io.StringIO(), Masking())
+    assert Driver(emitter, Masking()).run(manifest(tmp_path, **fields).to_json()) == REFUSED
+    ((last,),) = events(tmp_path)
+    assert isinstance(last, Finished)
+    assert not last.ok
+    assert last.failure is not None
+    assert last.failure.kind == "refused"
+    assert reason in last.failure.message
+
+
+@pytest.fixture
+def launcher() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_launcher_that_ended_is_gone_though_not_yet_collected(launcher: subprocess.Popen[bytes]) -> None:
+    seen = Launcher(launcher.pid)
+    assert not seen.is_gone()
+    launcher.kill()
+    os.waitid(os.P_PID, launcher.pid, os.WEXITED | os.WNOWAIT)
+    assert seen.is_gone()
+
+
+def test_only_the_driver_and_a_zip_of_its_folders_are_needed(tmp_path: Path) -> None:
+    """a -> b, and c that cannot be unpickled there; no Airflow, no DAG file; the payload is gone at once."""
+
+    def a() -> list[bool]:
+        import sys
+        from pathlib import Path
+
+        return ["airflow" in sys.modules, Path(payload).exists()]
+
+    def b(a: list[bool]) -> list[bool]:
+        return a
+
+    payload = str(tmp_path / "payload")
+    code = submit(
+        tmp_path,
+        manifest(tmp_path, StepSpec("a", "1"), StepSpec("b", "2", (Output("a"),), ("a",)), StepSpec("c", "3")),
+        {"a": cloudpickle.dumps(Call(a)), "b": cloudpickle.dumps(Call(b, (Output("a"),))), "c": b"not a pickle"},
+    )
+    told = [event for batch in events(tmp_path) for event in batch]
+    ends = {event.step: event for event in told if isinstance(event, StepDone)}
+    assert code == 1
+    assert isinstance(told[0], Started)
+    assert told[-1] == replace(told[-1], ok=False, failure=None)  # type: ignore[call-arg]
+    assert {step: end.state for step, end in ends.items()} == {"a": "success", "b": "success", "c": "failed"}
+    assert ends["b"].value == [False, False]
+    assert "cannot be unpickled" in str(ends["c"].failure)
+
+
+def test_a_driver_whose_launcher_is_gone_stops(tmp_path: Path, launcher: subprocess.Popen[bytes]) -> None:
+    """The launcher is killed once the step runs; the step itself would never end."""
+
+    def endless() -> None:
+        import time
+
+        while True:
+            time.sleep(1)
+
+    def kill_when_running(line: str) -> None:
+        if StepRunning("a") in from_marker_or_none(line):
+            launcher.kill()
+
+    made = manifest(tmp_path, StepSpec("a", "1"), launcher_pid=launcher.pid)
+    assert submit(tmp_path, made, {"a": cloudpickle.dumps(Call(endless))}, kill_when_running) == STOPPED
+    (last,) = events(tmp_path)[-1]
+    assert isinstance(last, Finished)
+    assert last.failure == Failure("lost_driver", "stopped: the process that launched this driver is gone")
+
+
+def from_marker_or_none(line: str) -> tuple[Event, ...]:
+    from airflow_dagsched.launch.events import from_marker
+
+    return from_marker(line, "n0nce") or ()
+
+
+def events(folder: Path) -> list[tuple[Event, ...]]:
+    return [from_line(line) for line in (folder / "events").read_text().splitlines()]
+
+
+def submit(
+    folder: Path, made: Manifest, payload: dict[str, bytes], on_line: Callable[[str], None] = lambda _: None
+) -> int:
+    """Run ``spark-submit`` as on a machine that has PySpark and what is shipped; its exit code."""
+    (folder / "payload").write_bytes(cloudpickle.dumps(payload))
+    (folder / "manifest").write_text(made.to_json())
+    command = [
+        str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]", "--conf", "spark.ui.enabled=false",
+        "--py-files", str(shipped(folder)), str(folder / "driver.py"), str(folder / "manifest"),
+    ]  # fmt: skip
+    environment = {**os.environ, "DAGSCHED_NONCE": "n0nce", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            on_line(line)
+    return process.returncode
+
+
+def shipped(folder: Path) -> Path:
+    """A zip of the pure folders and ``spark/``, and beside it the file that is submitted."""
+    (folder / "driver.py").write_bytes((PACKAGE / "spark" / "driver.py").read_bytes())
+    with zipfile.ZipFile(folder / "package.zip", "w") as archive:
+        for part in ("__init__.py", "errors.py", "launch", "spark"):
+            found = PACKAGE / part
+            for file in [found] if found.is_file() else sorted(found.rglob("*.py")):
+                archive.write(file, file.relative_to(PACKAGE.parent))
+    return folder / "package.zip"

@@ -1,0 +1,81 @@
+"""Kinds of failure, the line about each, and whose code it came from. No Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_dagsched.launch.manifest import StepSpec
+from airflow_dagsched.spark.calls import StepFault
+from airflow_dagsched.spark.failures import culprit, failure_of, kind_of, message_of
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ValueError("no"), "author"),
+        (SystemExit(0), "author"),
+        (MemoryError(), "out_of_memory"),
+        (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "out_of_memory"),
+        (RuntimeError("Container killed by YARN for exceeding physical memory limits"), "out_of_memory"),
+        (RuntimeError("ExecutorLostFailure (executor 1 exited): Command exited with code 137"), "out_of_memory"),
+        (RuntimeError("ExecutorLostFailure (executor 1 exited): Remote RPC client disassociated"), "lost_executor"),
+        (ConnectionError("Answer from Java side is empty"), "lost_driver"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_kinds(error: BaseException, kind: str) -> None:
+    assert kind_of(error) == kind
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            ValueError("[PATH_NOT_FOUND] Path does not exist: file:/nope/x. SQLSTATE: 42K03"),
+            "input path is missing: file:/nope/x (check the path, or let the step wait for whoever writes it)",
+        ),
+        (
+            OSError("x: No space left on device"),
+            "the disk is full: No space left on device (free space on the work dir's disk and on spark.local.dir, "
+            "or point them elsewhere)",
+        ),
+        (SystemExit(0), "the step called sys.exit(0): a step ends by returning"),
+        (ValueError("one\ntwo"), "ValueError: one"),
+        (
+            RuntimeError('Traceback (most recent call last):\n  File "x.py", line 1, in f\nKeyError: 3\n'),
+            "RuntimeError: KeyError: 3",
+        ),
+        (StepFault("did it wrong"), "did it wrong"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_messages_are_one_line_and_say_what_to_do(error: BaseException, message: str) -> None:
+    assert message_of(error) == message
+
+
+STEPS = [StepSpec("a", "", location=("/dag.py", 10, 20)), StepSpec("b", "", location=("/dag.py", 22, 30))]
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ('Traceback:\n  File "/dag.py", line 12, in f', "a"),
+        ('  File "/dag.py", line 25, in f\n  File "/lib/other.py", line 12, in g', "b"),
+        ('== DataFrame ==\n"__truediv__" was called from\n/dag.py:15\n', "a"),
+        ('File "/dag.py", line 21, in f', None),
+        ('File "/other.py", line 12, in f', None),
+    ],
+)
+def test_the_culprit_is_found_by_its_lines(text: str, step: str | None) -> None:
+    assert culprit(RuntimeError(text), STEPS) == step
+
+
+def test_a_traceback_has_the_authors_frames_alone() -> None:
+    def author() -> None:
+        raise ValueError("here")
+
+    with pytest.raises(ValueError, match="here") as caught:
+        author()
+    shown = failure_of(caught.value).traceback
+    assert "in author" in shown
+    assert shown.endswith("ValueError: here")

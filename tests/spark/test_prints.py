@@ -1,0 +1,39 @@
+"""What steps print and log, whoever configured the logging."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from airflow_dagsched.spark.current import working_for
+from airflow_dagsched.spark.prints import capturing, end_lines
+
+
+def test_prints_of_a_step_and_of_nobody(capsys) -> None:  # type: ignore[no-untyped-def]
+    lines: list[tuple[str, str]] = []
+    with capturing(lambda step, line: lines.append((step, line))):
+        print("before")
+        with working_for("a"):
+            print("one\ntwo", file=sys.stderr)
+            print("begun", end="")
+            print(" and ended")
+            print("cut", end="")
+            end_lines()
+        print("after")
+    assert lines == [("a", "one"), ("a", "two"), ("a", "begun and ended"), ("a", "cut")]
+    assert capsys.readouterr().out == "before\nafter\n"
+
+
+def test_a_logger_configured_before_is_heard_once() -> None:
+    """It has its own handler on the old stderr, and does not propagate."""
+    lines: list[str] = []
+    logger = logging.getLogger("tests.prints.before")
+    handler = logging.StreamHandler(sys.stderr)
+    logger.addHandler(handler)
+    logger.propagate = False
+    old = handler.stream
+    with capturing(lambda _, line: lines.append(line)), working_for("a"):
+        logger.warning("heard")
+        logging.getLogger("tests.prints.new").info("this too")
+    assert lines == ["heard", "INFO tests.prints.new: this too"]
+    assert handler.stream is old
