@@ -25,7 +25,7 @@ _HOMES = {
     "SparkSqlStep": "provider.steps",
     "Table": "launch.tables",
 }
-__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table"]  # noqa: F822
+__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table"]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,8 @@ class DoesNotFit(DagschedError):
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.what} does not fit: {self.dimension} needed {self.needed:g}{unit}, available {self.available:g}{unit}"
+        amounts = f"needed {self.needed:g}{unit}, available {self.available:g}{unit}"
+        return f"{self.what} does not fit: {self.dimension} {amounts}"
 
 
 @dataclass

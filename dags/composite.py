@@ -17,7 +17,9 @@ HOME = os.environ.get("AIRFLOW_HOME", str(Path.home() / "airflow"))
 
 @dag(schedule=None)
 def composite():
-    with SparkDataflow("pagerank", work_dir=f"{HOME}/dagsched") as flow:
+    # Settings for the application: few rows need few partitions, in each of the rounds.
+    few = {"spark.sql.shuffle.partitions": "2"}
+    with SparkDataflow("pagerank", work_dir=f"{HOME}/dagsched", conf=few) as flow:
 
         @task.spark_step
         def links(spark):

@@ -1,1 +1,1 @@
-"""Tests, in the folders of the package they test; ``testbed`` has the real parts they start, ``system`` uses them all."""
+"""Tests, in the folders of the package they test; ``testbed`` has the real parts, ``system`` uses them all."""

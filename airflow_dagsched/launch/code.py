@@ -63,7 +63,7 @@ class _Walk:
     def scalar(self, value: Any) -> Iterator[str]:
         if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes)):
             yield f"{type(value).__name__}:{value!r}"
-        elif type(value).__repr__ is not object.__repr__ and " at 0x" not in repr(value):
+        elif " at 0x" not in repr(value):
             yield f"{type(value).__module__}.{type(value).__qualname__}:{value!r}"
         elif callable(value) and hasattr(value, "__qualname__"):
             yield f"{getattr(value, '__module__', '')}.{value.__qualname__}"

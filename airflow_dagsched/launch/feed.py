@@ -119,7 +119,9 @@ def verdict(launch_state: str | None, feed: Feed | None, step: str, mirror_clear
 
 def _after(state: str, feed: Feed | None, done: StepDone | None, mirror_clear: int, launch_id: str) -> Verdict:
     if feed is not None and mirror_clear > feed.clear_number:
-        return End("failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)")
+        return End(
+            "failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)"
+        )
     if done is not None:
         return _conclude(done)
     if state == "skipped":

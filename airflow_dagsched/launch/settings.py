@@ -30,7 +30,8 @@ def _local(group: Group, level: Level) -> dict[str, str]:
 
 def _standalone(group: Group, level: Level) -> dict[str, str]:
     """Equal executors, as many as containers. The padding is inside a container: Spark adds its own overhead
-    to memory, which standalone workers do not account for."""
+    to memory, which standalone workers do not account for.
+    """
     first = group.containers[0]
     return {
         "spark.driver.memory": f"{group.driver.memory_mb}m",

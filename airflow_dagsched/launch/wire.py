@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Hashable
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -32,15 +33,15 @@ def decode(cls: type[T], raw: Any) -> T:
 
     Raises ``TypeError`` where a field without a default is missing.
     """
-    hints = _hints(cls)
-    known = {name: _decode(hint, raw[name]) for name, hint in hints.items() if name in raw}
+    known = {name: _decode(hint, raw[name]) for name, hint in _hints(typing.cast(Hashable, cls)).items() if name in raw}
     return cls(**known)
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
-    hints = get_type_hints(cls)
-    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+def _hints(cls: Hashable) -> dict[str, Any]:
+    kind = typing.cast(type, cls)
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
 
 
 def _decode(hint: Any, raw: Any) -> Any:

@@ -1,0 +1,1 @@
+"""What Airflow sees: the only importer of Airflow."""

@@ -82,15 +82,17 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     signature = with_context(function)
     names = list(signature.parameters)
     offset = 1 if names and names[0] == "spark" and "spark" not in kwargs else 0
-    filled: dict[str, Any] = {name: ContextValue(name) for name in names if name in CONTEXT_NAMES and name not in kwargs}
+    filled: dict[str, Any] = {
+        name: ContextValue(name) for name in names if name in CONTEXT_NAMES and name not in kwargs
+    }
     given = _positional(signature, args, offset, filled)
     overlap = given.keys() & kwargs.keys()
     if overlap:
-        raise TypeError(f"got multiple values for argument {sorted(overlap)[0]!r}")
+        raise TypeError(f"got multiple values for argument {min(overlap)!r}")
     call = {**filled, **given, **kwargs}
     unknown = call.keys() - signature.parameters.keys()
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
-        raise TypeError(f"takes no argument {sorted(unknown)[0]!r}")
+        raise TypeError(f"takes no argument {min(unknown)!r}")
     missing = [
         p.name for p in signature.parameters.values()
         if p.default is p.empty and p.name not in call and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
@@ -124,7 +126,9 @@ def forbidden_template_names(value: Any) -> list[str]:
     from jinja2 import Environment, meta
 
     parse = Environment(autoescape=False).parse
-    return sorted(FORBIDDEN_IN_TEMPLATES & {name for text in texts for name in meta.find_undeclared_variables(parse(text))})
+    return sorted(
+        FORBIDDEN_IN_TEMPLATES & {name for text in texts for name in meta.find_undeclared_variables(parse(text))}
+    )
 
 
 __all__ = ["Output", "bind", "forbidden_template_names", "operators_in", "optional", "source", "transform", "walk"]

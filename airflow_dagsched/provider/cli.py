@@ -20,10 +20,18 @@ def commands() -> list[GroupCommand]:
             name="dagsched",
             help="Plan Spark dataflows, and clean up after them",
             subcommands=(
-                ActionCommand("plan", "Print the plan of a DAG's dataflows", lazy_load_command(f"{WORK}.plan"), (DAG_ID, CONN_ID, FORMAT)),
-                ActionCommand("clean", "Remove what nobody reads any more", lazy_load_command(f"{WORK}.clean"), (WORK_DIR, DAYS, DRY_RUN)),
+                ActionCommand(
+                    "plan",
+                    "Print the plan of a DAG's dataflows",
+                    lazy_load_command(f"{WORK}.plan"),
+                    (DAG_ID, CONN_ID, FORMAT),
+                ),
+                ActionCommand(
+                    "clean",
+                    "Remove what nobody reads any more",
+                    lazy_load_command(f"{WORK}.clean"),
+                    (WORK_DIR, DAYS, DRY_RUN),
+                ),
             ),
         )
     ]
-
-

@@ -37,7 +37,9 @@ def plan(args: Namespace) -> None:
 def clean(args: Namespace) -> None:
     """Remove runs, events and datasets that are older than the retention."""
     days = conf.getfloat("dagsched", "retention_days", fallback=30.0) if args.days is None else args.days
-    configured = conf.get("dagsched", "work_dir", fallback="") or str(Path(conf.get("core", "dags_folder")).parent / "dagsched")
+    configured = conf.get("dagsched", "work_dir", fallback="") or str(
+        Path(conf.get("core", "dags_folder")).parent / "dagsched"
+    )
     for work_dir in args.work_dirs or [configured]:
         paths = expired(work_dir, time.time(), days * DAY_S)
         for path in paths:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import TaskGroup
@@ -55,7 +56,7 @@ class SparkDataflow(TaskGroup):
         priority_weight, ...): for the launch tasks, never for the mirrors.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a setting of its own, by keyword
         self,
         name: str,
         *,
@@ -179,7 +180,9 @@ class SparkDataflow(TaskGroup):
 
     # TaskGroup
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         try:
             if exc_type is None:
                 self._check_children()
@@ -215,11 +218,11 @@ class SparkDataflow(TaskGroup):
         with self._rewired():
             super().set_downstream(task_or_task_list, edge_modifier)
 
-    def get_roots(self) -> Iterator[Any]:
+    def get_roots(self) -> Generator[Any, None, None]:
         """The author's first tasks: launch tasks and gates are ours."""
         yield from self._authors(super().get_roots)
 
-    def get_leaves(self) -> Iterator[Any]:
+    def get_leaves(self) -> Generator[Any, None, None]:
         """The author's last tasks."""
         yield from self._authors(super().get_leaves)
 

@@ -14,7 +14,7 @@ _UNITS = {"": 1.0, "m": 1.0, "mb": 1.0, "g": 1024.0, "gb": 1024.0, "t": 1024.0**
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 
 
-def mebibytes(size: str | int | float) -> int:
+def mebibytes(size: str | float) -> int:
     """``"1g"``, ``"512m"`` or a number of MiB as MiB; raises ``ValueError`` for anything else."""
     if isinstance(size, (int, float)):
         return int(size)
@@ -28,7 +28,7 @@ def mebibytes(size: str | int | float) -> int:
 class Declared:
     """Sizes are per instance. 0 means not declared."""
 
-    cores: float = 1
+    cores: int = 1
     memory: str | int = 0
     disk: str | int = 0
     parallelism: int = 1
@@ -45,8 +45,8 @@ class Declared:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise ValueError(f"trigger_rule {self.rule!r} is none of {', '.join(RULES)}")
-        if self.parallelism < 1 or self.cores <= 0:
-            raise ValueError("parallelism must be at least 1 and cores above 0")
+        if self.parallelism < 1 or self.cores < 1:
+            raise ValueError("parallelism and cores must be at least 1")
         for value, name in ((self.memory, "memory"), (self.disk, "disk")):
             try:
                 mebibytes(value)

@@ -10,7 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airflow_dagsched.launch.events import Event, Failure, Finished, Heartbeat, Started, StepDone, StepLog, StepRunning, from_line, from_marker
+from airflow_dagsched.launch.events import (
+    Event,
+    Failure,
+    Finished,
+    Heartbeat,
+    Started,
+    StepDone,
+    StepLog,
+    StepRunning,
+    from_line,
+    from_marker,
+)
 from airflow_dagsched.launch.feed import FEED_KEY, GREEN, Feed
 from airflow_dagsched.launch.wire import encode
 
@@ -108,13 +119,20 @@ def describe(done: StepDone) -> str:
 def lost(returncode_text: str) -> Failure:
     """The failure of a driver that went without a last word."""
     text = returncode_text.lower()
-    memory = any(sign in text for sign in ("outofmemory", "java heap space", "exit code 137", "error code is: 137", "cannot allocate memory"))
-    return Failure("out_of_memory" if memory else "lost_driver", returncode_text.splitlines()[0] if returncode_text else "the driver program ended without a word")
+    memory = any(
+        sign in text
+        for sign in ("outofmemory", "java heap space", "exit code 137", "error code is: 137", "cannot allocate memory")
+    )
+    return Failure(
+        "out_of_memory" if memory else "lost_driver",
+        returncode_text.splitlines()[0] if returncode_text else "the driver program ended without a word",
+    )
 
 
 class Memory:
     """What one launch task's try leaves for the next, in the work folder (Airflow's own stores die or live at
-    the wrong moments): the escalation level, and which outlets have been emitted."""
+    the wrong moments): the escalation level, and which outlets have been emitted.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "memory.json"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.launch.manifest import Output
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
-from airflow_dagsched.provider.calls import operators_in, source, transform, walk
+from airflow_dagsched.provider.calls import operators_in, source, walk
 from airflow_dagsched.provider.declared import mebibytes
 
 if TYPE_CHECKING:
@@ -38,10 +38,12 @@ class DataflowGraph:
         names = _names(steps, ordinary)
         inputs = {name: tuple(_outputs(flow, step)) for name, step in flow.steps.items()}
         upstream = {
-            name: tuple(sorted(steps[t] for t in step.upstream_task_ids if t in steps)) for name, step in flow.steps.items()
+            name: tuple(sorted(steps[t] for t in step.upstream_task_ids if t in steps))
+            for name, step in flow.steps.items()
         }
         outside = {
-            name: tuple(sorted(t for t in step.upstream_task_ids if t not in steps)) for name, step in flow.steps.items()
+            name: tuple(sorted(t for t in step.upstream_task_ids if t not in steps))
+            for name, step in flow.steps.items()
         }
         return cls(
             dataflow=Dataflow(
@@ -58,6 +60,23 @@ class DataflowGraph:
             consumed=_consumed(flow, steps),
         )
 
+    def topological(self) -> tuple[str, ...]:
+        """All steps, those above first; ties in the author's order."""
+        done: dict[str, None] = {}
+        for name in self.upstream:
+            self._visit(name, done)
+        return tuple(done)
+
+    def _visit(self, start: str, done: dict[str, None]) -> None:
+        """Put ``start`` into ``done`` behind all above it, without recursion."""
+        stack = [start]
+        while stack:
+            waiting = [up for up in self.upstream[stack[-1]] if up not in done]
+            if waiting:
+                stack.append(waiting[0])
+            else:
+                done.setdefault(stack.pop())
+
 
 def placeholder(flow: SparkDataflow, value: Any) -> Any:
     """``value`` with the return value of one of ``flow``'s steps replaced by an :class:`Output`."""
@@ -68,14 +87,14 @@ def placeholder(flow: SparkDataflow, value: Any) -> Any:
 
 def _outputs(flow: SparkDataflow, step: StepMirror) -> Iterator[Output]:
     seen = set()
-    for leaf in walk(step.arguments):  # type: ignore[attr-defined]
+    for leaf in walk(step.arguments):
         found = placeholder(flow, leaf)
         if isinstance(found, Output):
             if found not in seen:
                 yield found
             seen.add(found)
             continue
-        ours = [op.task_id for op in operators_in(leaf) if flow.steps.get(flow.step_id(op.task_id)) is op]
+        ours = [op.task_id for op in operators_in(leaf) if op in flow.steps.values()]
         if ours:
             raise step.invalid(f"takes {ours[0]!r} through .map() or .zip(): rows can only be passed as they are")
 

@@ -10,7 +10,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from airflow.sdk import BaseHook, Connection
+from airflow.sdk import DAG, BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_dagsched.errors import LaunchRefused
@@ -22,8 +22,6 @@ from airflow_dagsched.plan.values import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from airflow.sdk import DAG
 
     from airflow_dagsched.provider.dataflow import SparkDataflow
 
@@ -69,7 +67,9 @@ class PlannerHook(BaseHook):
             )
         if not connection.host:
             raise LaunchRefused(
-                group, f"connection {self.conn_id!r} has no host", "its host is the Spark master: 'local[*]', 'spark://host'"
+                group,
+                f"connection {self.conn_id!r} has no host",
+                "its host is the Spark master: 'local[*]', 'spark://host'",
             )
         return connection
 
@@ -114,7 +114,7 @@ class PlannerHook(BaseHook):
 
     def _standalone_state(self, master: str) -> dict[str, Any]:
         connection = self.check_connection(self.conn_id)
-        host = str(urlsplit(master.split(",")[0]).hostname)
+        host = str(urlsplit(master.split(",", maxsplit=1)[0]).hostname)
         base = connection.extra_dejson.get("master_ui") or f"http://{host}:{MASTER_UI_PORT}"
         url = f"{base.rstrip('/')}/json/"
         try:
@@ -158,17 +158,16 @@ def dataflow_of(what: DAG | SparkDataflow | Dataflow) -> Dataflow:
     """The planner's view of ``what``; raises ``ValueError`` for a DAG without, or with several, dataflows."""
     if isinstance(what, Dataflow):
         return what
-    if hasattr(what, "task_group_dict"):
-        flows = list(dataflows(what))
-        if len(flows) != 1:
-            raise ValueError(f"DAG {what.dag_id!r} has {len(flows)} dataflows: pass one of them")
-        what = flows[0]
-    found: Dataflow = what.dataflow  # type: ignore[union-attr]
-    return found
+    if not isinstance(what, DAG):
+        return what.dataflow
+    flows = list(dataflows(what))
+    if len(flows) != 1:
+        raise ValueError(f"DAG {what.dag_id!r} has {len(flows)} dataflows: pass one of them")
+    return flows[0].dataflow
 
 
 def dataflows(dag: DAG) -> Iterator[SparkDataflow]:
     """The dataflows of a DAG: its task groups that have one."""
     for group in dag.task_group_dict.values():
         if hasattr(type(group), "dataflow"):
-            yield group  # type: ignore[misc]
+            yield group

@@ -25,7 +25,7 @@ def get_provider_info() -> dict[str, Any]:
                         "default": "True",
                     },
                     "work_dir": {
-                        "description": "Folder for manifests, events, commits and datasets where a dataflow names none.",
+                        "description": "Folder for manifests, events, commits and datasets, if a dataflow names none.",
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "/data/dagsched",

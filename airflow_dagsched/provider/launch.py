@@ -59,7 +59,7 @@ class LaunchOperator(SparkSubmitOperator):
         """Task ids of the launch tasks of the dataflow's other groups."""
         return [launch.task_id for launch in self.flow.launches() if launch.task_id != self.task_id]
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Run what can run; fail if any step failed; return what was measured."""
         from airflow_dagsched.provider.running import GroupRun
 

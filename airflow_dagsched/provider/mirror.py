@@ -29,7 +29,6 @@ from asgiref.sync import sync_to_async
 
 from airflow_dagsched.launch.feed import FEED_KEY, End, Feed, Wait, verdict, xcoms
 from airflow_dagsched.launch.wire import decode
-
 from airflow_dagsched.provider.mirror_args import TRIGGER, MirrorArgs
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ class Poll:
         while self.waiting:
             try:
                 await self._look()
-            except Exception as error:  # the API server may be away for a while: no reason to end a mirror
+            except Exception as error:  # noqa: BLE001 - the API server may be away: no reason to end a mirror
                 log.warning("cannot look at %s, trying again: %s", self.watched.launch, error)
             self._release()
             await asyncio.sleep(POLL_S)
@@ -163,7 +162,7 @@ class MirrorTrigger(BaseTrigger):
         return TRIGGER, asdict(self.args)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        ti = self.task_instance
+        ti: Any = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
         end = await wait_for_end(watched, self.args.step, _clear_number(ti), self.log.info)
         yield event_of(end, self.log)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_dagsched.launch.interval import Interval
 from airflow_dagsched.provider.calls import source
 from airflow_dagsched.provider.facts import RunFacts
-from airflow_dagsched.provider.shipping import plain_parts
+from airflow_dagsched.provider.specs import Submit, parts_of
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.dataflow import SparkDataflow
@@ -20,17 +20,24 @@ def run_local(flow: SparkDataflow, interval: Interval | None, inputs: Mapping[st
     from airflow_dagsched.local import run_local as run
 
     facts = _facts(flow, interval or Interval("local"), inputs)
-    parts = plain_parts(flow, flow.graph, facts, _renderer(flow, facts, inputs), (Path(flow.dag.fileloc).parent,))
+    graph, roots = flow.graph, (Path(flow.dag.fileloc).parent,)
+    parts = parts_of(Submit(flow, graph, graph.topological(), facts, _renderer(flow, facts, inputs), roots))
     rows = {name: value for name, value in inputs.items() if name in flow.steps}
     return run(
-        parts.specs, parts.calls, interval=facts.interval, context=facts.context, inputs=rows, repeats=parts.repeats, spark=spark
+        parts.specs,
+        parts.calls,
+        interval=facts.interval,
+        context=facts.context,
+        inputs=rows,
+        repeats=parts.repeats,
+        spark=spark,
     )
 
 
 def _facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -> RunFacts:
     start = interval.start
     dates = {"ds": f"{start:%Y-%m-%d}", "ts": start.isoformat(), "logical_date": start.isoformat()} if start else {}
-    params = {name: param for name, param in flow.dag.params.items()}
+    params = dict(flow.dag.params.items())
     context = {**dates, "run_id": "local", "dag_id": flow.dag.dag_id, "params": params}
     return RunFacts(
         dag_id=flow.dag.dag_id, run_id="local", try_number=1, tries_left=0, clear_number=0, conf={}, interval=interval,
@@ -46,12 +53,12 @@ def _renderer(flow: SparkDataflow, facts: RunFacts, inputs: Mapping[str, Any]) -
         if found is not None:
             task_id = found[0].task_id
             if task_id not in inputs:
-                raise KeyError(f"a step takes the return value of task {task_id!r}: give it in inputs={{{task_id!r}: ...}}")
+                raise KeyError(
+                    f"a step takes the return value of task {task_id!r}: give it in inputs={{{task_id!r}: ...}}"
+                )
             return inputs[task_id]
         if isinstance(value, str):
             return flow.dag.get_template_env().from_string(value).render(**facts.context)
         return value
 
     return render
-
-

@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_dagsched.errors import DagschedError, InvalidInput
 from airflow_dagsched.launch.escalation import LEVELS, Level, next_level
 from airflow_dagsched.launch.events import Failure, Started, StepDone
-from airflow_dagsched.launch.feed import GREEN, Feed
+from airflow_dagsched.launch.feed import Feed
 from airflow_dagsched.launch.manifest import ENV_NONCE
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.facts import RunFacts, gather
@@ -29,8 +29,9 @@ from airflow_dagsched.provider.follow import Follower, Memory, lost
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
 from airflow_dagsched.provider.outlets import outlets_of
-from airflow_dagsched.provider.shipping import Paths, Shipment, ship, topological
+from airflow_dagsched.provider.shipping import Paths, Shipment, ship
 from airflow_dagsched.provider.sizing import settings_for
+from airflow_dagsched.provider.specs import Submit
 from airflow_dagsched.provider.submit import check_java
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class GroupRun:
 
     def submits(self) -> list[tuple[str, ...]]:
         """The steps of each submit, in order: all of the group in one, or each in its own."""
-        steps = [name for name in topological(self.launch.graph) if name in self.launch.group.steps]
+        steps = [name for name in self.launch.graph.topological() if name in self.launch.group.steps]
         return [(name,) for name in steps] if self.level.per_step or self._per_step() else [tuple(steps)]
 
     def _per_step(self) -> bool:
@@ -103,19 +104,17 @@ class GroupRun:
         launch, known = self.launch, [*self.facts.feeds.values(), self.follower.feed]
         done = {name: end for feed in known for name, end in feed.steps.items()}
         env = launch.get_template_env()
-        return ship(
+        submit = Submit(
             launch.flow,
             launch.graph,
-            launch.group.id,
             targets,
             self.facts,
-            paths,
-            lambda value: launch.render_template(value, self.context, env),
+            render=lambda value: launch.render_template(value, self.context, env),
             roots=self.roots,
-            slots=1 if self.level.one_at_a_time else launch.flow.slots,
-            datasets={f"{name}/{output}": path for name, end in done.items() for output, path in end.datasets.items()},
             states={name: end.state for name, end in done.items()},
+            datasets={f"{name}/{output}": path for name, end in done.items() for output, path in end.datasets.items()},
         )
+        return ship(submit, launch.group.id, paths, slots=1 if self.level.one_at_a_time else launch.flow.slots)
 
     def _submit(self, shipment: Shipment, paths: Paths) -> None:
         launch = self.launch

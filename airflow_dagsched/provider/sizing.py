@@ -36,7 +36,8 @@ def cluster_of(declared: str | Cluster | None, hook: PlannerHook) -> Cluster:
 
 def _sized(dataflow: Dataflow, cluster: Cluster) -> Group:
     """The only group of ``dataflow`` on what is free; if that is too little, on what there is: then the
-    application waits at its cluster manager."""
+    application waits at its cluster manager.
+    """
     try:
         return plan(dataflow, cluster).groups[0]
     except DoesNotFit:

@@ -38,11 +38,16 @@ class StepMirror(BaseOperator):
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
         _refuse_launch_settings(task_id, kwargs)
-        super().__init__(task_id=task_id, trigger_rule="always", retries=0, pool="default_pool", **_mirror_kwargs(kwargs))
+        super().__init__(
+            task_id=task_id, trigger_rule="always", retries=0, pool="default_pool", **_mirror_kwargs(kwargs)
+        )
         from airflow_dagsched.provider.dataflow import enclosing_dataflow
 
         self.flow = enclosing_dataflow(self)
         self.step_outlets = list(outlets or [])
+        self.function: Callable[..., Any] | None = None
+        self.arguments: dict[str, Any] = {}
+        self.sql: str | None = None
         try:
             self.declared = Declared(rule=str(trigger_rule), **declared)
         except (ValueError, TypeError) as error:
@@ -101,7 +106,6 @@ class PythonStep(StepMirror):
             self.arguments = bind(python_callable, tuple(op_args), dict(op_kwargs or {}))
         except TypeError as error:
             raise self.invalid(f"{python_callable.__name__}() {error}") from None
-        self.sql: str | None = None
         connect_arguments(self)
 
 
@@ -124,9 +128,8 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
         self, *, task_id: str, sql: str, inputs: Sequence[Any] | Mapping[str, Any] = (), **kwargs: Any
     ) -> None:
         super().__init__(task_id=task_id, **kwargs)
-        self.function: Callable[..., Any] | None = None
         self.sql = self._text(sql)
-        self.arguments: dict[str, Any] = dict(inputs) if isinstance(inputs, Mapping) else self._views(inputs)
+        self.arguments = dict(inputs) if isinstance(inputs, Mapping) else self._views(inputs)
         connect_arguments(self)
 
     def _text(self, sql: str) -> str:
@@ -157,29 +160,33 @@ def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
     """Check the step's arguments and make Airflow's edges for the return values among them."""
     names = forbidden_template_names([list(step.arguments.values()), step.sql])
     if names:
-        raise step.invalid(f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step")
+        raise step.invalid(
+            f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
+        )
     for operator in operators_in([*step.arguments.values()]):
         step.set_upstream(operator)
 
 
-class SparkStepFactory(_TaskDecorator):
+class SparkStepFactory(_TaskDecorator[..., Any, Any]):
     """What ``@task.spark_step`` makes of a function; each call is one step."""
 
-    def expand(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
+    def expand(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise InvalidInput(
             f"step {self.kwargs.get('task_id', '?')!r}", "expand",
             "mapped steps cannot be shown: write a loop with .override(task_id=...)",
         )  # fmt: skip
 
-    expand_kwargs = expand  # type: ignore[assignment]
-    partial = expand  # type: ignore[assignment]
+    expand_kwargs = expand
+    partial = expand
 
 
 def spark_step(python_callable: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """``@task.spark_step`` with or without arguments (see :class:`Declared` for what they may be)."""
 
     def decorate(function: Callable[..., Any]) -> SparkStepFactory:
-        return SparkStepFactory(function=function, operator_class=PythonStep, multiple_outputs=False, kwargs=dict(kwargs))
+        return SparkStepFactory(
+            function=function, operator_class=PythonStep, multiple_outputs=False, kwargs=dict(kwargs)
+        )
 
     if python_callable is None:
         return decorate

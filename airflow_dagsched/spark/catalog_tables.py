@@ -16,7 +16,8 @@ from pyspark.sql.types import StructField, StructType
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.tables import FILE_FORMATS, Table
 from airflow_dagsched.spark.observed import quoted
-from airflow_dagsched.spark.store import join, open_store
+from airflow_dagsched.spark.store import join
+from airflow_dagsched.spark.stores import open_store
 from airflow_dagsched.spark.swap import Swap
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"

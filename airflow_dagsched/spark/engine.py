@@ -27,7 +27,7 @@ from airflow_dagsched.spark.payload import Payload
 from airflow_dagsched.spark.repeat import take_block_turn
 from airflow_dagsched.spark.reuse import fingerprints, select
 from airflow_dagsched.spark.shelf import Shelf
-from airflow_dagsched.spark.store import open_store
+from airflow_dagsched.spark.stores import open_store
 from airflow_dagsched.spark.turn import take_turn
 
 

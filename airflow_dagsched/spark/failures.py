@@ -11,6 +11,8 @@ from types import TracebackType
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.events import Failure, FailureKind
 from airflow_dagsched.launch.manifest import StepSpec
+from airflow_dagsched.spark.calls import StepFault
+from airflow_dagsched.spark.commits import WriteRefused
 
 MESSAGE_CHARS = 400
 TEXT_CHARS = 6000
@@ -56,20 +58,23 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from
 _OURS = tuple(os.sep + name + os.sep for name in ("airflow_dagsched", "pyspark", "py4j", "concurrent"))
 
 
-def failure_of(error: BaseException) -> Failure:
-    """The failure that ``error``, raised in a step's turn, is."""
-    return Failure(kind_of(error), message_of(error), traceback_of(error))
+def failure_of(error: BaseException, step: str) -> Failure:
+    """The failure that ``error``, raised in the turn of ``step``, is."""
+    shown = "" if isinstance(error, DagschedError) else traceback_of(error)
+    return Failure(kind_of(error), message_of(error, step), shown)
 
 
 def kind_of(error: BaseException) -> FailureKind:
     """See ``KINDS``. ``sys.exit`` and the like are the author's."""
     if isinstance(error, MemoryError):
         return "out_of_memory"
+    if isinstance(error, WriteRefused):
+        return "refused"
     text = f"{type(error).__name__}: {error}"
     return next((kind for kind, pattern in KINDS if pattern.search(text)), "author")
 
 
-def message_of(error: BaseException) -> str:
+def message_of(error: BaseException, step: str) -> str:
     """One line: what to do where that is known, else the exception's own first line."""
     text = str(error)
     for pattern, remedy in REMEDIES:
@@ -78,7 +83,7 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the step called sys.exit({error.code!r}): a step ends by returning"
     if isinstance(error, DagschedError):
-        return text
+        return f"step {step!r} {text}" if isinstance(error, StepFault) else text
     lines = [line for line in text.splitlines() if line.strip()]
     return f"{type(error).__name__}: {_telling(lines)}"[:MESSAGE_CHARS]
 

@@ -30,7 +30,7 @@ class Kept:
             plan = df.semanticHash()
             self._holders[plan] += 1
             if self._holders[plan] == 1:
-                df.persist(level(self._sc))
+                df.persist(level(*storage_memory(self._sc)))
 
     def release(self, df: DataFrame) -> None:
         """Undo one :meth:`keep`."""
@@ -41,10 +41,9 @@ class Kept:
                 df.unpersist()
 
 
-def level(sc: SparkContext) -> StorageLevel:
-    """Memory and disk, or disk alone once the executors' storage memory is nearly used up."""
-    free, total = storage_memory(sc)
-    return StorageLevel.DISK_ONLY if total and free < TIGHT * total else StorageLevel.MEMORY_AND_DISK_DESER
+def level(free: int, total: int) -> StorageLevel:
+    """Memory and disk, or disk alone once the executors' storage memory (bytes) is nearly used up."""
+    return StorageLevel.DISK_ONLY if free < TIGHT * total else StorageLevel.MEMORY_AND_DISK_DESER
 
 
 def storage_memory(sc: SparkContext) -> tuple[int, int]:

@@ -125,10 +125,10 @@ class Ledger:
     def _verdict(
         self, made: Made, below: Mapping[str, tuple[StepState, str]], final: bool
     ) -> tuple[StepState, str] | None:
-        readers = self._lineage.readers_of(made.step, made.passed_on)
+        readers = self._fed_by(made.step)
         states = {reader: below[reader][0] for reader in readers if reader in below}
         bad = next((reader for reader, state in states.items() if state in BAD), None)
-        whole = len(states) == len(readers) and bad is None
+        whole = len(states) == len(set(readers)) and bad is None
         if made.state == "success":
             return ("success", made.reason) if whole or final else None
         if made.state != "defined":
@@ -138,6 +138,11 @@ class Ledger:
         if whole:
             return "success", made.reason
         return ("upstream_failed", f"not completed: {bad or 'a step'} that reads it failed") if final else None
+
+    def _fed_by(self, step: str) -> tuple[str, ...]:
+        """Steps that read what it handed over, or what another step of its repeat block did."""
+        mates = [self._made[mate] for mate in self._lineage.unit(step) if mate in self._made]
+        return tuple(reader for mate in mates for reader in self._lineage.readers_of(mate.step, mate.passed_on))
 
     def _settle(self) -> None:
         for spec in reversed(self._lineage.specs):

@@ -21,7 +21,8 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.interval import Interval
 from airflow_dagsched.launch.tables import FILE_FORMATS, Table
 from airflow_dagsched.spark.catalog_tables import NULL_PARTITION, describe
-from airflow_dagsched.spark.store import Entry, Store, hidden, join, open_store
+from airflow_dagsched.spark.store import Entry, Store, hidden, join
+from airflow_dagsched.spark.stores import open_store
 
 _CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
 

@@ -15,7 +15,8 @@ from airflow_dagsched.spark.datasets import Datasets
 from airflow_dagsched.spark.leases import Keeper
 from airflow_dagsched.spark.other_tables import OtherTables
 from airflow_dagsched.spark.path_tables import PathTables
-from airflow_dagsched.spark.store import Store, local_path, open_store
+from airflow_dagsched.spark.store import Store, local_path
+from airflow_dagsched.spark.stores import open_store
 
 
 class Outputs:

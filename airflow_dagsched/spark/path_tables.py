@@ -18,7 +18,8 @@ from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.commits import CommitLog, Committed, Origin, OutputGone
 from airflow_dagsched.spark.leases import Keeper
 from airflow_dagsched.spark.observed import NO_GLOB, metrics_of, observe, quoted
-from airflow_dagsched.spark.store import Store, join, open_store, walk
+from airflow_dagsched.spark.store import Store, join, walk
+from airflow_dagsched.spark.stores import open_store
 from airflow_dagsched.spark.swap import EMPTY, Swap, draft_files, tagged
 from airflow_dagsched.spark.table_commit import TableCommits, draft_path
 

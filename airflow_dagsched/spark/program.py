@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -32,7 +32,7 @@ from airflow_dagsched.spark.outputs import Outputs
 from airflow_dagsched.spark.payload import Payload, read_payload
 from airflow_dagsched.spark.prints import capturing
 from airflow_dagsched.spark.stop import Launcher, stop_now
-from airflow_dagsched.spark.store import open_store
+from airflow_dagsched.spark.stores import open_store
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 3
 
@@ -64,7 +64,7 @@ class Driver:
         except Refused as refused:
             failure, code = Failure("refused", str(refused)), REFUSED
         except BaseException as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
-            failure = failure_of(error)
+            failure = failure_of(error, "(the driver program)")
         self.finish(code == OK, failure)
         return code
 
@@ -78,10 +78,8 @@ class Driver:
             store = open_store(spark, manifest.work_dir)
             log = CommitLog(store, manifest.work_dir)
             outputs = Outputs(spark, store, log, manifest)
-            with sending(self.emitter, self.watch(manifest, outputs)):
-                ok = run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs))
-            outputs.close()
-            return ok
+            with closing(outputs), sending(self.emitter, self.watch(manifest, outputs)):
+                return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs))
 
     def unpack(self, manifest: Manifest) -> Payload:
         """The steps' calls. Their file is removed: there may be secrets in it, which are masked from now on."""

@@ -37,9 +37,10 @@ CUT_EVERY = 4
 
 def take_block_turn(app: Application, repeat: Repeat) -> None:
     """The whole block's turn; its steps end together."""
-    early = [made for step in repeat.steps if (made := app.before(step)) is not None]
+    early = {step: made for step in repeat.steps if (made := app.before(step)) is not None}
     if early:
-        app.ledger.end(*(replace(early[0], step=step) if step != early[0].step else early[0] for step in repeat.steps))
+        bad = next((made for made in early.values() if made.state != "reused"), None)
+        app.ledger.end(*(replace(bad, step=step) if bad else early[step] for step in repeat.steps))
         return
     block = Block(app, repeat)
     try:
@@ -47,7 +48,7 @@ def take_block_turn(app: Application, repeat: Repeat) -> None:
     except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the block
         reason = f"{block.at!r}, of the same repeat block, failed"
         others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
-        app.ledger.end(Made(block.at, "failed", failure=failure_of(error)), *others)
+        app.ledger.end(Made(block.at, "failed", failure=failure_of(error, block.at)), *others)
     finally:
         block.rows.close()
 

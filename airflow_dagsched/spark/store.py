@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +71,6 @@ class Store(Protocol):
     def lock(self, path: str) -> AbstractContextManager[None]:
         """Keep all others that lock ``path`` out, threads and processes, while the block runs."""
         ...
-
-
-def open_store(spark: SparkSession | None, url: str) -> Store:
-    """The store that holds ``url``; a path without a scheme is on Spark's default file system."""
-    if url.startswith("file:") or ("://" not in url and _default_is_local(spark)):
-        return LocalStore()
-    from airflow_dagsched.spark.hadoop_store import HadoopStore
-
-    assert spark is not None, f"{url}: only a Spark session can open this file system"
-    return HadoopStore(spark)
 
 
 def walk(store: Store, root: str) -> Iterator[tuple[str, Entry]]:
@@ -200,13 +187,6 @@ def _entry(item: os.DirEntry[str]) -> Entry | None:
         return None
     folder = item.is_dir()
     return Entry(item.name, folder, 0 if folder else stat.st_size, stat.st_mtime_ns)
-
-
-def _default_is_local(spark: SparkSession | None) -> bool:
-    if spark is None:
-        return True
-    default = spark._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///")
-    return str(default).startswith("file:")
 
 
 _AT_FDCWD = -100

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from airflow_dagsched.launch.events import Failure
 from airflow_dagsched.launch.manifest import Output
 from airflow_dagsched.spark.application import Application
-from airflow_dagsched.spark.calls import Answer, StepFault, check, invoke
+from airflow_dagsched.spark.calls import Answer, check, invoke
 from airflow_dagsched.spark.current import watching_actions, working_for
 from airflow_dagsched.spark.failures import culprit, failure_of
 from airflow_dagsched.spark.ledger import Made
@@ -105,9 +104,7 @@ class Turn:
     def fail(self, error: BaseException) -> None:
         """Put the failure on the ledger, as that of the step whose code it came from."""
         app, step = self.app, self.spec.id
-        failure = failure_of(error)
-        if isinstance(error, StepFault):
-            failure = replace(failure, message=f"step {step!r} {error}", traceback="")
+        failure = failure_of(error, step)
         above = [app.lineage.by_id[up] for up in app.lineage.above[step] if not app.ledger.announced(up)]
         guilty = culprit(error, [*above, self.spec]) or step
         app.ledger.end(*_blame(app, step, guilty, failure))

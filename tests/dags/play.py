@@ -18,7 +18,7 @@ def main(file: str, date: str | None = None) -> None:
     (dag,) = DagBag(Path(file), collect_dags=False).process_file(file, only_if_updated=False)
     run = dag.test(logical_date=pendulum.parse(date) if date else None)
     states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
-    print("\n" + json.dumps({"run": str(run.state), "tasks": states}))
+    print("\n" + json.dumps({"state": str(run.state), "tasks": states}))
 
 
 if __name__ == "__main__":

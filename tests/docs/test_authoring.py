@@ -55,7 +55,10 @@ def test_task_between_makes_two_applications(tmp_path: Path) -> None:
     """The page names the two launch tasks of the dataflow with a branch."""
     dag = DAG("docs", schedule=None)
     run(next(block for block in BLOCKS if "task.branch" in block), dag, tmp_path)
-    assert {launch.task_id for launch in flow_of(dag).launches()} == {"sensors.launch_readings", "sensors.launch_averages"}
+    assert {launch.task_id for launch in flow_of(dag).launches()} == {
+        "sensors.launch_readings",
+        "sensors.launch_averages",
+    }
 
 
 @pytest.mark.spark

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_dagsched.launch.events import Failure, Finished, Heartbeat, Started, StepDone, from_line, from_marker, marker_line, to_line
+from airflow_dagsched.launch.events import (
+    Failure,
+    Finished,
+    Heartbeat,
+    Started,
+    StepDone,
+    from_line,
+    from_marker,
+    marker_line,
+    to_line,
+)
 from airflow_dagsched.launch.manifest import Manifest, Output, Repeat, StepSpec, read_manifest
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.launch.wire import encode
@@ -25,8 +35,9 @@ MANIFEST = Manifest(
     targets=("a",),
     steps=(
         StepSpec(
-            "a", "c0de", (Output("b", "good"),), ("b",), {"t": "success"}, reads=(Table("/in", where="day = interval.start"),),
-            writes=Table("/out", partition_by=["day"]), location=("dag.py", 1, 9),
+            "a", "c0de", (Output("b", "good"),), ("b",), {"t": "success"},
+            reads=(Table("/in", where="day = interval.start"),), location=("dag.py", 1, 9),
+            writes=Table("/out", partition_by=["day"]),
         ),
     ),
     repeats=(Repeat("a", ("a",), 3, {"a.x": "a"}),),
@@ -34,7 +45,15 @@ MANIFEST = Manifest(
 )  # fmt: skip
 EVENTS = (
     Started("app-1", "http://localhost:4040"),
-    StepDone("a", "failed", rows=None, metrics={"x": 1.5}, fused=("b",), datasets={"": "/d"}, failure=Failure("author", "m", "t")),
+    StepDone(
+        "a",
+        "failed",
+        rows=None,
+        metrics={"x": 1.5},
+        fused=("b",),
+        datasets={"": "/d"},
+        failure=Failure("author", "m", "t"),
+    ),
     Heartbeat(),
     Finished(False, 1.5, Failure("out_of_memory", "heap")),
 )

@@ -198,7 +198,8 @@ def test_steps_stand_in_topological_order(flow: Dataflow) -> None:
 @given(dataflows(tasks=False, colors=False))
 def test_without_tasks_and_settings_nothing_is_spilled_and_groups_are_minimal(flow: Dataflow) -> None:
     """The oracle: weak components over pipelined channels, plain edges and loops, merged while they wait for each
-    other, then while any two wait for the same."""
+    other, then while any two wait for the same.
+    """
     joined = nx.Graph()
     joined.add_nodes_from(step.id for step in flow.steps)
     joined.add_edges_from((c.src, c.dst) for c in flow.channels if c.kind == "pipelined")

@@ -63,16 +63,16 @@ def test_a_branch_reaches_the_launch_task_through_a_gate(dag: DAG) -> None:
 
 
 def test_a_skipping_task_sees_the_authors_graph_alone(dag: DAG) -> None:
-    """quit -> before -> a* -> d* <- c*: what quit skips is a and d; c only shares their launch task."""
-    quit_early = ShortCircuitOperator(task_id="quit", python_callable=lambda: False)
+    """quit_task -> before -> a* -> d* <- c*: what it skips is a and d; c only shares their launch task."""
+    quit_task = ShortCircuitOperator(task_id="quit_task", python_callable=lambda: False)
     before = EmptyOperator(task_id="before")
     with SparkDataflow("f"):
         a, c = step("a"), step("c")
-        quit_early >> before >> a
+        quit_task >> before >> a
         step("d", [a, c])
-    assert {t.task_id for t in quit_early.get_flat_relatives(upstream=False)} >= {"f.c", "f.launch"}
-    quit_early._pre_execute_hook({})
-    assert {t.task_id for t in quit_early.get_flat_relatives(upstream=False)} == {"before", "f.a", "f.d"}
+    assert {t.task_id for t in quit_task.get_flat_relatives(upstream=False)} >= {"f.c", "f.launch"}
+    quit_task._pre_execute_hook({})
+    assert {t.task_id for t in quit_task.get_flat_relatives(upstream=False)} == {"before", "f.a", "f.d"}
 
 
 def test_task_above_the_whole_dataflow(dag: DAG) -> None:
@@ -122,7 +122,12 @@ def test_mirrors_hold_no_slot(dag: DAG) -> None:
     again = DagSerialization.from_dict(DagSerialization.to_dict(dag))
     mirror, launch = again.get_task("f.a"), again.get_task("f.launch")
     assert dag.get_task("f.a").start_trigger_args.trigger_kwargs == {"launch": "f.launch", "step": "a"}
-    assert (mirror.retries, mirror.pool, mirror.trigger_rule, mirror.start_from_trigger) == (0, "default_pool", "always", True)
+    assert (mirror.retries, mirror.pool, mirror.trigger_rule, mirror.start_from_trigger) == (
+        0,
+        "default_pool",
+        "always",
+        True,
+    )
     assert (launch.retries, launch.pool, launch.trigger_rule) == (2, "heavy", "all_done")
 
 

@@ -14,7 +14,7 @@ from airflow_dagsched.launch.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.commits import CommitLog
 from airflow_dagsched.spark.outputs import Outputs
-from airflow_dagsched.spark.store import open_store
+from airflow_dagsched.spark.stores import open_store
 
 
 @pytest.fixture(scope="session")

@@ -78,9 +78,7 @@ class Ran:
         return [line for log in logs for line in log.lines]
 
 
-def run(
-    spark: SparkSession, folder: Path, flow: Flow, *, repeats: tuple[Repeat, ...] = (), **manifest: Any
-) -> Ran:
+def run(spark: SparkSession, folder: Path, flow: Flow, *, repeats: tuple[Repeat, ...] = (), **manifest: Any) -> Ran:
     """Run ``flow`` as one group, unless ``targets`` says otherwise; ``manifest`` overrides its fields."""
     made = _manifest(folder, flow, repeats, **manifest)
     masking = Masking()

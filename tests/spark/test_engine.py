@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.manifest import Output
 from airflow_dagsched.launch.tables import Table
@@ -31,7 +31,7 @@ class Counter:
             seen.add(1)
             return x
 
-        return df.withColumn("id", F.udf(count, "long").asNondeterministic()("id"))
+        return df.withColumn("id", sf.udf(count, "long").asNondeterministic()("id"))
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_the_order_of_a_plain_edge_is_kept(spark: SparkSession, tmp_path: Path, 
 def test_a_scan_with_several_readers_is_not_kept(spark: SparkSession, tmp_path: Path) -> None:
     """Reading columns of a Parquet file again is cheaper than keeping all of it."""
     flow, path, during = Flow(), str(tmp_path / "in"), []
-    spark.range(10).withColumn("b", F.col("id") * 2).write.parquet(path)
+    spark.range(10).withColumn("b", sf.col("id") * 2).write.parquet(path)
 
     def a(spark):
         return spark.read.parquet(path).where("id > 3")
@@ -269,7 +269,7 @@ def test_a_fused_failure_is_the_guilty_steps(spark: SparkSession, tmp_path: Path
     flow = Flow()
 
     def a(spark):
-        @F.udf("long")
+        @sf.udf("long")
         def broken(x):
             return 1 // (x - x)
 
@@ -301,7 +301,7 @@ def test_a_failing_expression_is_found_by_its_line(spark: SparkSession, tmp_path
     flow = Flow()
 
     def a(spark):
-        return spark.range(3).withColumn("x", F.lit(1) / (F.col("id") * 0))
+        return spark.range(3).withColumn("x", sf.lit(1) / (sf.col("id") * 0))
 
     def b(a):
         return a
@@ -487,7 +487,7 @@ def test_output_of_a_written_step_is_what_was_committed(spark: SparkSession, tmp
     flow = Flow()
 
     def a(spark):
-        return spark.range(10).withColumn("x", F.rand())
+        return spark.range(10).withColumn("x", sf.rand())
 
     def b(a):
         return [row.x for row in a.orderBy("id").collect()]

@@ -36,8 +36,10 @@ def test_kinds(error: BaseException, kind: str) -> None:
         ),
         (
             OSError("x: No space left on device"),
-            "the disk is full: No space left on device (free space on the work dir's disk and on spark.local.dir, "
-            "or point them elsewhere)",
+            (
+                "the disk is full: No space left on device (free space on the work dir's disk and on spark.local.dir, "
+                "or point them elsewhere)"
+            ),
         ),
         (SystemExit(0), "the step called sys.exit(0): a step ends by returning"),
         (ValueError("one\ntwo"), "ValueError: one"),
@@ -45,12 +47,12 @@ def test_kinds(error: BaseException, kind: str) -> None:
             RuntimeError('Traceback (most recent call last):\n  File "x.py", line 1, in f\nKeyError: 3\n'),
             "RuntimeError: KeyError: 3",
         ),
-        (StepFault("did it wrong"), "did it wrong"),
+        (StepFault("did it wrong"), "step 'a' did it wrong"),
     ],
     ids=lambda value: str(value)[:30],
 )
 def test_messages_are_one_line_and_say_what_to_do(error: BaseException, message: str) -> None:
-    assert message_of(error) == message
+    assert message_of(error, "a") == message
 
 
 STEPS = [StepSpec("a", "", location=("/dag.py", 10, 20)), StepSpec("b", "", location=("/dag.py", 22, 30))]
@@ -76,6 +78,6 @@ def test_a_traceback_has_the_authors_frames_alone() -> None:
 
     with pytest.raises(ValueError, match="here") as caught:
         author()
-    shown = failure_of(caught.value).traceback
+    shown = failure_of(caught.value, "a").traceback
     assert "in author" in shown
     assert shown.endswith("ValueError: here")

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.hadoop_store import HadoopStore
-from airflow_dagsched.spark.store import LocalStore, Store, join, local_path, open_store, walk
+from airflow_dagsched.spark.store import LocalStore, Store, join, local_path, walk
+from airflow_dagsched.spark.stores import open_store
 
 
 @pytest.fixture(params=["local", "hadoop"])

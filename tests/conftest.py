@@ -1,0 +1,13 @@
+"""No test touches anybody's Airflow: its home is a temporary folder, set before Airflow is imported."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_HOME = tempfile.mkdtemp(prefix="dagsched-airflow-")
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+os.environ["AIRFLOW_HOME"] = _HOME
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"

@@ -1,0 +1,67 @@
+"""An Airflow home with an empty database, and a way to play a DAG of ``dags/`` in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.flights_data import prepare
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+Play = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Airflow's home; the examples write their tables to ``home/tables``."""
+    made = tmp_path_factory.mktemp("airflow")
+    subprocess.run(
+        [sys.executable, "-m", "airflow", "db", "migrate"], env=environment(made), check=True, capture_output=True
+    )
+    return made
+
+
+@pytest.fixture(scope="session")
+def play(home: Path) -> Play:
+    """``play(example, date, **environment)``: runs the example's DAG; returns its state and those of its tasks."""
+
+    def run(example: str, date: str = "", **env: str) -> dict[str, Any]:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.dags.play",
+            str(CHECKOUT / "dags" / f"{example}.py"),
+            *filter(None, [date]),
+        ]
+        done = subprocess.run(
+            command, env={**environment(home), **env}, cwd=CHECKOUT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def flights_data() -> Path:
+    """The demo's input: made once, read only."""
+    return prepare(CHECKOUT / ".home" / "data")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Of a process whose Airflow lives in ``home`` and whose Spark is local."""
+    return {
+        **os.environ,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(CHECKOUT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+    }

@@ -1,0 +1,65 @@
+"""What is kept, where, and for how long."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from airflow_dagsched.spark.keep import Kept, level, storage_memory
+from airflow_dagsched.spark.marks import is_bare_scan, marks
+
+
+def test_equal_plans_are_kept_until_both_let_go(spark: SparkSession) -> None:
+    """Spark finds cached data by plan: releasing one step's must not take the other's away."""
+    kept = Kept(spark.sparkContext)
+    one, other = (spark.range(7).where("id > 2") for _ in range(2))
+    kept.keep(one)
+    kept.keep(other)
+    kept.release(one)
+    assert other.storageLevel == StorageLevel.MEMORY_AND_DISK_DESER
+    kept.release(other)
+    assert other.storageLevel == StorageLevel.NONE
+
+
+@given(st.integers(0, 10**12), st.integers(1, 10**12))
+def test_little_memory_means_disk(free: int, total: int) -> None:
+    expected = StorageLevel.DISK_ONLY if free / total < 0.3 else StorageLevel.MEMORY_AND_DISK_DESER
+    assert level(free, total) == expected
+
+
+def test_memory_is_measured(spark: SparkSession) -> None:
+    free, total = storage_memory(spark.sparkContext)
+    assert 0 < free <= total
+
+
+def test_marks_count_executions_not_mentions(spark: SparkSession) -> None:
+    """A marked dataset in a join with itself and in a subquery of a view; kept, it is executed no more."""
+    session = spark.newSession()
+    df = session.range(5).withColumn("r", sf.rand()).alias("step__0")
+    df.createOrReplaceTempView("v")
+    used = session.sql("select * from v a join v b using (id) where a.id < (select max(id) from v)")
+    assert marks(used, session) == {"step__0": 3}
+    df.persist()
+    assert marks(used, session) == {}
+    df.unpersist()
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    where = str(tmp_path_factory.mktemp("scan") / "t")
+    spark.range(5).withColumn("b", sf.col("id") * 2).write.parquet(where)
+    return where
+
+
+def test_bare_scans(spark: SparkSession, path: str) -> None:
+    """Rows and columns as they are in columnar files; anything computed, called or random is worth keeping."""
+    df = spark.read.parquet(path)
+    assert all(map(is_bare_scan, [df, df.select("b"), df.where("b > 2").alias("x"), df.selectExpr("b as c")]))
+    double = sf.udf(lambda x: x > 2, "boolean")
+    others = [df.selectExpr("b + 1"), df.where(double("b")), df.where(sf.rand() > 0.5), df.distinct(), spark.range(3)]
+    assert not any(map(is_bare_scan, others))
+    assert not is_bare_scan(df.where(f"b > (select max(b) from parquet.`{path}`)"))

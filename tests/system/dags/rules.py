@@ -1,0 +1,105 @@
+"""Ordinary tasks that fail, skip, branch, cut short or come late above steps with all kinds of trigger rules.
+
+::
+
+    fork ───┬► taken ──┐                  late ──┬► alarm   (one_failed)   ◄── bad
+            └► left ───┴► joined (nf1)           ├► calm    (one_failed)
+    bad ────┬► stopped ─► mended (all_done)      └► enough  (nf1)          ◄── absent
+            └► anyway (all_done)
+    absent ──► idle                              nf1 = none_failed_min_one_success
+    shut ────► cut ─► cut_below (all_done)       joined ─► told,  stopped ─► untold   (ordinary)
+
+All steps but ``joined``, ``mended`` and ``cut_below`` also read one more, ``source``: so they are one group. Each
+writes a table, so a table that is there tells that its step ran.
+"""
+
+from airflow.sdk import dag, task
+from airflow.sdk.exceptions import AirflowSkipException
+from gates import GATES, TABLES, WORK, pass_through
+
+from airflow_dagsched import SparkDataflow, Table
+
+NF1 = "none_failed_min_one_success"
+
+
+def rules(name):
+    out, gate = f"{TABLES}/{name}", f"{GATES}/{name}"
+
+    @dag(dag_id=name, schedule=None)
+    def build():
+        @task.branch
+        def fork():
+            return "flow.taken"
+
+        @task
+        def bad():
+            raise ValueError("bad on purpose")
+
+        @task
+        def absent():
+            raise AirflowSkipException("nothing came")
+
+        @task.short_circuit
+        def shut():
+            return False
+
+        @task
+        def late():
+            pass_through(gate)
+
+        @task
+        def told():
+            return "told"
+
+        @task
+        def untold():
+            return "untold"
+
+        with SparkDataflow("flow", work_dir=str(WORK)):
+
+            @task.spark_step
+            def source(spark):
+                return spark.range(3)
+
+            def reader(step_name, rule="all_success"):
+                @task.spark_step(task_id=step_name, trigger_rule=rule, writes=Table(f"{out}/{step_name}"))
+                def write(source):
+                    return source.selectExpr("id", f"'{step_name}' as step")
+
+                return write(rows)
+
+            def below(above, step_name, rule):
+                @task.spark_step(task_id=step_name, trigger_rule=rule, writes=Table(f"{out}/{step_name}"))
+                def write(spark):
+                    return spark.sql(f"select '{step_name}' as step")
+
+                above >> (step := write())
+                return step
+
+            rows = source()
+            taken, left, stopped, anyway = (
+                reader("taken"),
+                reader("left"),
+                reader("stopped"),
+                reader("anyway", "all_done"),
+            )
+            idle, enough, cut = reader("idle"), reader("enough", NF1), reader("cut")
+            alarm, calm = reader("alarm", "one_failed"), reader("calm", "one_failed")
+            joined = below([taken, left], "joined", NF1)
+            below(stopped, "mended", "all_done")
+            below(cut, "cut_below", "all_done")
+
+        failed, skipped, delayed = bad(), absent(), late()
+        fork() >> [taken, left]
+        failed >> [stopped, anyway, alarm]
+        skipped >> [idle, enough]
+        shut() >> cut
+        delayed >> [alarm, calm, enough]
+        joined >> told()
+        stopped >> untold()
+
+    build()
+
+
+rules("rules")
+rules("rules_per_step")
