@@ -39,7 +39,7 @@ class Settings(Declared, frozen=True, kw_only=True):
     ] = 1
     step_runtime_s: Annotated[
         float, Meta(ge=0, le=1e9, description="Runtime of an instance that declares none.", extra=_unit("s"))
-    ] = 30.0
+    ] = 1.0
     task_runtime_s: Annotated[
         float, Meta(ge=0, le=1e9, description="Runtime of an ordinary task that declares none.", extra=_unit("s"))
     ] = 10.0

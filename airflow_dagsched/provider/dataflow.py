@@ -152,8 +152,8 @@ class SparkDataflow(TaskGroup):
 
     @property
     def graph(self) -> DataflowGraph:
-        """Steps, channels and the ordinary tasks around them, as they are now."""
-        return DataflowGraph.of(self)
+        """Steps, channels and the ordinary tasks around them, as the author wrote them."""
+        return DataflowGraph.of(self) if self._wiring is None else self._wiring.graph
 
     @property
     def dataflow(self) -> Dataflow:

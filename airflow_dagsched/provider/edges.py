@@ -36,6 +36,7 @@ class Wiring:
     """What was added to the DAG for one dataflow; :meth:`undo` takes all of it away again."""
 
     flow: SparkDataflow
+    graph: DataflowGraph
     grouping: Grouping
     launches: dict[str, LaunchOperator]
     edges: tuple[tuple[Any, Any], ...]
@@ -44,12 +45,12 @@ class Wiring:
     @classmethod
     def of(cls, flow: SparkDataflow) -> Wiring:
         """Group the steps of ``flow``, add a launch task a group, and tie it all together."""
-        graph = flow.graph
+        graph = DataflowGraph.of(flow)
         grouping = _grouping(flow, graph)
         launches = {group.id: _launch(flow, graph, group) for group in grouping.groups}
         gates: dict[tuple[str, str], EmptyOperator] = {}
         edges = tuple(dict.fromkeys(_edges(flow, graph, grouping, launches, gates)))
-        wiring = cls(flow, grouping, launches, edges, (*launches.values(), *gates.values()))
+        wiring = cls(flow, graph, grouping, launches, edges, (*launches.values(), *gates.values()))
         wiring.show_edges()
         _direct_mirrors(flow, grouping, launches)
         _hide_from_skippers(flow, graph)

@@ -55,6 +55,13 @@ class LaunchOperator(SparkSubmitOperator):
         ids = [task.id.removesuffix("@dag") for task in self.graph.dataflow.tasks]
         return [task_id for task_id in ids if tasks[task_id].inherits_from_skipmixin]
 
+    @property
+    def history(self) -> Path:
+        """File with what the dataflow's steps took in earlier runs."""
+        from airflow_dagsched.provider.history import history_file
+
+        return history_file(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
+
     def other_launches(self) -> list[str]:
         """Task ids of the launch tasks of the dataflow's other groups."""
         return [launch.task_id for launch in self.flow.launches() if launch.task_id != self.task_id]

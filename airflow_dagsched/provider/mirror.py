@@ -165,7 +165,15 @@ class MirrorTrigger(BaseTrigger):
         ti: Any = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
         end = await wait_for_end(watched, self.args.step, _clear_number(ti), self.log.info)
+        if end.state == "success" and end.done is not None:
+            await push(ti, xcoms(end.done))
         yield event_of(end, self.log)
+
+
+async def push(ti: Any, values: dict[str, Any]) -> None:
+    """XComs of a mirror. What an end event carries would be stored as text, and read as text by workers."""
+    for key, value in values.items():
+        await BaseXCom.aset(key, value, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id)
 
 
 def event_of(end: End, logger: Any) -> TriggerEvent:
@@ -176,7 +184,7 @@ def event_of(end: End, logger: Any) -> TriggerEvent:
         logger.error("%s", end.done.failure.traceback)
     match end.state:
         case "success":
-            return TaskSuccessEvent(xcoms=xcoms(end.done) if end.done else None)
+            return TaskSuccessEvent()
         case "skipped":
             return TaskSkippedEvent()
         case _:

@@ -26,6 +26,7 @@ from airflow_dagsched.launch.manifest import ENV_NONCE
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.facts import RunFacts, gather
 from airflow_dagsched.provider.follow import Follower, Memory, lost
+from airflow_dagsched.provider.history import record
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
 from airflow_dagsched.provider.outlets import outlets_of
@@ -177,6 +178,7 @@ class GroupRun:
         if all(done.state == "skipped" for done in ends.values()):
             raise AirflowSkipException("every step of the group is skipped")
         self._emit(ends)
+        record(self.launch.history, ends.values())
         return {
             "steps": {name: _measured(done) for name, done in ends.items()},
             "applications": self.follower.applications,

@@ -10,7 +10,9 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.settings import settings
 from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import read
+from airflow_dagsched.model.state import with_measured
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.provider.history import recall
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation import Level
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 def settings_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> tuple[dict[str, str], float]:
     """Spark settings and predicted seconds of the launch task's group; raises :class:`DoesNotFit`."""
     cluster = cluster_of(launch.flow.cluster, hook)
-    group = _sized(_alone(launch.graph.dataflow, launch.group.steps), cluster)
+    alone = _alone(launch.graph.dataflow, launch.group.steps)
+    group = _sized(with_measured(alone, recall(launch.history)), cluster)
     return settings(group, cluster.manager, level), group.end_s - group.start_s
 
 

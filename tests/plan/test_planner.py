@@ -125,10 +125,10 @@ def test_steps_side_by_side_end_apart() -> None:
 
 
 def test_groups_without_room_wait_for_it() -> None:
-    """Two groups of other settings, one worker with room for one: 8 + 30 s each, one after another."""
+    """Two groups of other settings, one worker with room for one: 8 + 1 s each, one after another."""
     made = plan(drawn("a; b", b={"application": {"jars": "x"}}), standalone(1))
-    assert [(group.id, group.start_s) for group in made.groups] == [("launch_a", 0.0), ("launch_b", 38.0)]
-    assert made.makespan_s == 2 * 38
+    assert [(group.id, group.start_s) for group in made.groups] == [("launch_a", 0.0), ("launch_b", 9.0)]
+    assert made.makespan_s == 2 * 9
 
 
 def test_a_dataflow_without_steps_has_an_empty_plan() -> None:

@@ -166,9 +166,9 @@ def gone(processes: Iterable[psutil.Process], within_s: float) -> bool:
 def _with_argument(prefix: str) -> Iterable[psutil.Process]:
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            if any(argument.startswith(prefix) for argument in process.cmdline()):
-                if process.status() != psutil.STATUS_ZOMBIE:
-                    yield process
+            given = any(argument.startswith(prefix) for argument in process.cmdline())
+            if given and process.status() != psutil.STATUS_ZOMBIE:
+                yield process
 
 
 def reused(feed: dict[str, Any]) -> set[str]:

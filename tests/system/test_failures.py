@@ -120,7 +120,9 @@ def test_airflow_worker_killed(lab: Lab) -> None:
 
 def test_launch_task_marked_failed(lab: Lab) -> None:
     """
-    launch (a person marks it failed) ── spark-submit ✗ ── driver ✗       no mirror stays behind
+    launch ✗ ── spark-submit ✗ ── driver ✗       a person marks the launch task failed:
+
+    nothing of Spark stays behind, and no mirror waits.
     """
     lab.close("marked_failed")
     run = lab.start("marked_failed")
@@ -248,7 +250,7 @@ def files_with(folder: Path, words: tuple[str, ...]) -> list[str]:
     ("dag_id", "words"),
     [
         ("no_connection", ["there is no Airflow connection 'spark_nowhere'", "airflow connections add"]),
-        ("does_not_fit", ["sales", "does not fit: memory needed 9.216e+06 MiB"]),
+        ("does_not_fit", ["does not fit: memory", "needed", "MiB, available"]),
     ],
 )
 def test_launch_is_refused(lab: Lab, dag_id: str, words: list[str]) -> None:

@@ -22,74 +22,72 @@ from airflow_dagsched import SparkDataflow, Table
 NF1 = "none_failed_min_one_success"
 
 
+@task.branch
+def fork():
+    return "flow.taken"
+
+
+@task
+def bad():
+    raise ValueError("bad on purpose")
+
+
+@task
+def absent():
+    raise AirflowSkipException("nothing came")
+
+
+@task.short_circuit
+def shut():
+    return False
+
+
+@task
+def late(gate):
+    pass_through(gate)
+
+
+@task
+def told():
+    return "told"
+
+
+@task
+def untold():
+    return "untold"
+
+
+def step(step_name, out, *rows, rule="all_success"):
+    @task.spark_step(task_id=step_name, trigger_rule=rule, writes=Table(f"{out}/{step_name}"))
+    def write(spark, source=None):
+        return (spark.range(1) if source is None else source).selectExpr("id", f"'{step_name}' as step")
+
+    return write(*rows)
+
+
 def rules(name):
-    out, gate = f"{TABLES}/{name}", f"{GATES}/{name}"
+    out = f"{TABLES}/{name}"
 
     @dag(dag_id=name, schedule=None)
     def build():
-        @task.branch
-        def fork():
-            return "flow.taken"
-
-        @task
-        def bad():
-            raise ValueError("bad on purpose")
-
-        @task
-        def absent():
-            raise AirflowSkipException("nothing came")
-
-        @task.short_circuit
-        def shut():
-            return False
-
-        @task
-        def late():
-            pass_through(gate)
-
-        @task
-        def told():
-            return "told"
-
-        @task
-        def untold():
-            return "untold"
-
         with SparkDataflow("flow", work_dir=str(WORK)):
 
             @task.spark_step
             def source(spark):
                 return spark.range(3)
 
-            def reader(step_name, rule="all_success"):
-                @task.spark_step(task_id=step_name, trigger_rule=rule, writes=Table(f"{out}/{step_name}"))
-                def write(source):
-                    return source.selectExpr("id", f"'{step_name}' as step")
-
-                return write(rows)
-
-            def below(above, step_name, rule):
-                @task.spark_step(task_id=step_name, trigger_rule=rule, writes=Table(f"{out}/{step_name}"))
-                def write(spark):
-                    return spark.sql(f"select '{step_name}' as step")
-
-                above >> (step := write())
-                return step
-
             rows = source()
-            taken, left, stopped, anyway = (
-                reader("taken"),
-                reader("left"),
-                reader("stopped"),
-                reader("anyway", "all_done"),
+            taken, left, stopped, idle, cut = (
+                step(each, out, rows) for each in ("taken", "left", "stopped", "idle", "cut")
             )
-            idle, enough, cut = reader("idle"), reader("enough", NF1), reader("cut")
-            alarm, calm = reader("alarm", "one_failed"), reader("calm", "one_failed")
-            joined = below([taken, left], "joined", NF1)
-            below(stopped, "mended", "all_done")
-            below(cut, "cut_below", "all_done")
+            anyway, enough = step("anyway", out, rows, rule="all_done"), step("enough", out, rows, rule=NF1)
+            alarm, calm = (step(each, out, rows, rule="one_failed") for each in ("alarm", "calm"))
+            joined, mended = step("joined", out, rule=NF1), step("mended", out, rule="all_done")
+            [taken, left] >> joined
+            stopped >> mended
+            cut >> step("cut_below", out, rule="all_done")
 
-        failed, skipped, delayed = bad(), absent(), late()
+        failed, skipped, delayed = bad(), absent(), late(f"{GATES}/{name}")
         fork() >> [taken, left]
         failed >> [stopped, anyway, alarm]
         skipped >> [idle, enough]

@@ -1,0 +1,41 @@
+"""The run history: what each step took the last time, as a state file the planner reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.events import StepDone
+from airflow_dagsched.model.codec import encode, read
+from airflow_dagsched.model.state import Measured, State
+
+
+def history_file(work_dir: str, dag_id: str, dataflow: str) -> Path:
+    """Where the history of a dataflow is kept: ``dagsched plan --state`` reads it too."""
+    return Path(work_dir.removeprefix("file://"), "history", dag_id, f"{dataflow}.json")
+
+
+def recall(file: Path) -> State:
+    """The history, or an empty one; a torn or foreign file costs an estimate, never a run."""
+    try:
+        return read(State, file) if file.is_file() else State()
+    except InvalidInput:
+        return State()
+
+
+def record(file: Path, ends: Iterable[StepDone]) -> None:
+    """Put what was measured in this run into the history, in one move."""
+    fresh = {done.step: Measured(runtime_s=share(done), bytes=done.bytes) for done in ends if done.state == "success"}
+    merged = replace(recall(file), measured={**recall(file).measured, **fresh})
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".new")
+    draft.write_bytes(encode(merged))
+    draft.replace(file)
+
+
+def share(done: StepDone) -> float | None:
+    """Seconds of the step alone: a job that made several steps is shared out equally among them."""
+    return None if done.seconds is None else round(done.seconds / (1 + len(done.fused)), 3)
