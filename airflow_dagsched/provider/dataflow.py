@@ -116,6 +116,11 @@ class SparkDataflow(TaskGroup):
         if self._wiring is not None and not self._busy:
             self._wire()
 
+    def blocks(self) -> dict[str, tuple[str, ...]]:
+        """Step -> all steps of its repeat block, for steps that are in one."""
+        ids = [tuple(self.step_id(step.task_id) for step in block.steps) for block in self.repeats]
+        return {name: block for block in ids for name in block}
+
     def launches(self) -> tuple[LaunchOperator, ...]:
         """The launch tasks, one a group."""
         return tuple(self._wiring.launches.values()) if self._wiring else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -27,6 +28,10 @@ from airflow_dagsched.launch.wire import encode
 
 log = logging.getLogger(__name__)
 
+EXIT_CODE = re.compile(r"error code is: (\d+)", re.IGNORECASE)
+"""How the provider's hook tells it."""
+KILLED = "137"
+MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
 PUSH_EVERY_S = 0.4
 """The feed is pushed at most so often; the driver's heartbeat brings what was held back."""
 
@@ -116,16 +121,18 @@ def describe(done: StepDone) -> str:
     return f"{done.step}: {done.state}" + (f" ({'; '.join(parts)})" if parts else "")
 
 
-def lost(returncode_text: str) -> Failure:
-    """The failure of a driver that went without a last word."""
-    text = returncode_text.lower()
-    memory = any(
-        sign in text
-        for sign in ("outofmemory", "java heap space", "exit code 137", "error code is: 137", "cannot allocate memory")
-    )
+def lost(submit_error: str) -> Failure:
+    """The failure of a driver that went without a last word, from what spark-submit's error says."""
+    found = EXIT_CODE.search(submit_error)
+    code = found[1] if found else "unknown"
+    if code == KILLED:
+        reason = "the driver program was killed from outside (exit code 137), as the system does when memory runs out"
+        return Failure("out_of_memory", f"{reason}: the next try gets more of it")
+    if any(sign in submit_error.lower() for sign in MEMORY_SIGNS):
+        reason = f"the driver program ran out of memory (exit code {code})"
+        return Failure("out_of_memory", f"{reason}: the next try gets more of it")
     return Failure(
-        "out_of_memory" if memory else "lost_driver",
-        returncode_text.splitlines()[0] if returncode_text else "the driver program ended without a word",
+        "lost_driver", f"the driver program ended without a word (exit code {code}); see its last lines below"
     )
 
 

@@ -81,9 +81,12 @@ class GroupRun:
         return self._conclude()
 
     def submits(self) -> list[tuple[str, ...]]:
-        """The steps of each submit, in order: all of the group in one, or each in its own."""
+        """The steps of each submit, in order: all of the group in one, or each (a repeat block whole) in its own."""
         steps = [name for name in self.launch.graph.topological() if name in self.launch.group.steps]
-        return [(name,) for name in steps] if self.level.per_step or self._per_step() else [tuple(steps)]
+        if not (self.level.per_step or self._per_step()):
+            return [tuple(steps)]
+        blocks = self.launch.flow.blocks()
+        return list(dict.fromkeys(blocks.get(name, (name,)) for name in steps))
 
     def _per_step(self) -> bool:
         from airflow.sdk.configuration import conf

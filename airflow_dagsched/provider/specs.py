@@ -95,7 +95,8 @@ def _spec(submit: Submit, name: str) -> StepSpec:
 
 def _coded(submit: Submit, spec: StepSpec, call: Call) -> StepSpec:
     """``spec`` with the fingerprint of its rendered call."""
-    code = fingerprint(call.function or call.sql, dict(call.kwargs), submit.roots)
+    untils = [block.until for block in submit.flow.repeats if spec.repeat == block.id]
+    code = fingerprint([call.function or call.sql, *untils], dict(call.kwargs), submit.roots)
     return replace(spec, code=code, takes_session="spark" in call.kwargs, location=location(call.function))
 
 

@@ -111,11 +111,15 @@ class Commits:
 
     def right(self, output: Output) -> Committed | None:
         """The newest commit, if it is what the step would make now and its data is there."""
-        key = self._outputs.output_key(self._specs[output.step], output.name)
-        found = self._log.latest(key, self._manifest.interval_key)
-        if found is None or found.fingerprint != self._prints[output.step]:
+        spec = self._specs[output.step]
+        found = self._log.latest(self._outputs.output_key(spec, output.name), self._manifest.interval_key)
+        if found is None or found.fingerprint != self._prints[spec.id] or (spec.force and not self._since_clear(found)):
             return None
-        return found if self._outputs.exists(found.path) else None
+        return found if self._outputs.holds(found) else None
+
+    def _since_clear(self, found: Committed) -> bool:
+        """Whether an earlier try made it after the step was cleared: then a retry reuses it all the same."""
+        return (found.run_id, found.clear_number) == (self._manifest.run_id, self._manifest.clear_number)
 
     def at_hand(self, output: Output) -> bool:
         """Whether rows of an earlier group's step can be read."""

@@ -78,7 +78,7 @@ def _digest(*parts: str) -> str:
 def select(manifest: Manifest, committed: Callable[[Output], bool], at_hand: Callable[[Output], bool]) -> Selection:
     """Decide from the last step to the first, so that who needs a step's rows is known before the step.
 
-    :param committed: whether the output's newest commit has the step's fingerprint.
+    :param committed: whether the output's newest commit has the step's fingerprint (and is newer than a clear).
     :param at_hand: whether an output of an earlier group can be read.
     """
     lineage = Lineage(manifest.steps, manifest.repeats)
@@ -102,7 +102,7 @@ def select(manifest: Manifest, committed: Callable[[Output], bool], at_hand: Cal
 def _led(specs: list[StepSpec], lineage: Lineage, reasons: Mapping[str, str]) -> bool:
     """Whether all that leaves a repeat block is reused; what stays inside needs no commit of its own."""
     leaving = [spec.id for spec in specs if lineage.requested(spec.id)]
-    return bool(leaving) and all(reasons[step] for step in leaving) and not any(spec.force for spec in specs)
+    return bool(leaving) and all(reasons[step] for step in leaving)
 
 
 def _reason(
@@ -111,8 +111,10 @@ def _reason(
     """Why the step need not run; empty if it must."""
     names = committed_names(spec)
     readers = lineage.readers_of(spec.id, [name for name in lineage.requested(spec.id) if name not in names])
-    if spec.force or any(reader in run for reader in readers):
+    if any(reader in run for reader in readers):
         return ""
     if names:
         return "its committed output is still right" if all(committed(Output(spec.id, name)) for name in names) else ""
+    if spec.force:
+        return ""
     return "all that read it are reused" if readers and all(reader in reused for reader in readers) else ""

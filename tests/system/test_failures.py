@@ -94,7 +94,7 @@ def test_driver_killed_half_way(lab: Lab) -> None:
     lab.open("driver_killed")
     assert lab.end(run) == "success"
     assert_mended(lab, run)
-    assert "lost_driver" in lab.client.log(run, "takings.launch", 1)
+    assert "the driver program was killed from outside" in lab.client.log(run, "takings.launch", 1)
     assert [manifest["try_number"] for manifest in lab.manifests(run)] == [1, 2]
 
 
