@@ -11,6 +11,8 @@ from airflow_dagsched.plan.values import Group
 COMMON = {
     "spark.scheduler.mode": "FAIR",
     "spark.ui.showConsoleProgress": "false",
+    # Else rows that are kept after a shuffle stay in its 200 partitions, and a write makes a file of each.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
 SMALLEST_HEAP_MB = 1024

@@ -150,17 +150,26 @@ class Memory:
         """Index into ``escalation.LEVELS`` for this try."""
         return int(self._known.get("level", 0))
 
-    @property
-    def emitted(self) -> frozenset[str]:
-        """Steps whose outlets emitted their event for the output they have."""
-        return frozenset(self._known.get("emitted", ()))
+    def emitted(self, clear_number: int) -> frozenset[str]:
+        """Steps whose outlets emitted an event before the run was cleared for the ``clear_number``-th time.
 
-    def remember(self, *, level: int | None = None, emitted: Iterable[str] | None = None) -> None:
-        """Write it down at once."""
-        if level is not None:
-            self._known["level"] = level
-        if emitted is not None:
-            self._known["emitted"] = sorted(emitted)
+        A try that another follows without a clear did not end well, whatever it wrote down: Airflow emits
+        nothing for it.
+        """
+        known = self._known.get("emitted", {})
+        return frozenset(step for clear, steps in known.items() if int(clear) < clear_number for step in steps)
+
+    def remember(self, level: int) -> None:
+        """Write down the level of the next try."""
+        self._known["level"] = level
+        self._write()
+
+    def remember_emitted(self, steps: Iterable[str], clear_number: int) -> None:
+        """Write down what emits its event if this try ends well."""
+        self._known["emitted"] = {**self._known.get("emitted", {}), str(clear_number): sorted(steps)}
+        self._write()
+
+    def _write(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps(self._known))

@@ -191,10 +191,11 @@ class GroupRun:
 
     def _emit(self, ends: Mapping[str, StepDone]) -> None:
         """Keep the outlets of what was really written; of what is reused, if no earlier try emitted it."""
-        emitted = self.memory.emitted
+        emitted = self.memory.emitted(self.facts.clear_number)
         fresh = {name for name, done in ends.items() if _is_fresh(done, emitted)}
         self.launch.outlets = outlets_of(self.launch.flow, [name for name in self.launch.group.steps if name in fresh])
-        self.memory.remember(level=0, emitted=emitted | fresh)
+        self.memory.remember(level=0)
+        self.memory.remember_emitted(fresh, self.facts.clear_number)
 
 
 def _is_fresh(done: StepDone, emitted: frozenset[str]) -> bool:

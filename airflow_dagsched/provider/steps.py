@@ -16,7 +16,7 @@ from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.manifest import Output
-from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in
+from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in, walk
 from airflow_dagsched.provider.declared import Declared
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
         raise step.invalid(
             f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
         )
-    for operator in operators_in([*step.arguments.values()]):
+    bare = [leaf for leaf in walk(step.arguments) if isinstance(leaf, StepMirror)]
+    for operator in [*operators_in([*step.arguments.values()]), *bare]:
         step.set_upstream(operator)
 
 

@@ -8,7 +8,7 @@ from airflow.providers.standard.operators.python import BranchPythonOperator, Sh
 from airflow.sdk import DAG, TaskGroup, task
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_dagsched import SparkDataflow
+from airflow_dagsched import SparkDataflow, SparkSqlStep
 
 
 @task.spark_step
@@ -112,6 +112,16 @@ def test_nested_task_groups(dag: DAG) -> None:
         step("b", a)
     assert list(flow.steps) == ["inner.a", "b"]
     assert [launch.task_id for launch in flow.launches()] == ["f.launch"]
+
+
+def test_sql_step_as_it_is_and_as_its_output(dag: DAG) -> None:
+    """a -> worst -> best, once by the operator itself, once by ``.output``."""
+    with SparkDataflow("f") as flow:
+        worst = SparkSqlStep("worst", sql="select * from a", inputs=[step("a")])
+        SparkSqlStep("best", sql="select * from worst", inputs=[worst])
+        SparkSqlStep("last", sql="select * from worst", inputs=[worst.output])
+    assert [(c.src, c.dst) for c in flow.dataflow.channels] == [("a", "worst"), ("worst", "best"), ("worst", "last")]
+    assert {"f.worst > f.best", "f.worst > f.last"} <= edges(dag)
 
 
 def test_mirrors_hold_no_slot(dag: DAG) -> None:

@@ -70,10 +70,10 @@ def filled(lab: Lab) -> Lab:
     for dag_id in PLANNED:
         lab.wire(f"{dag_id}-03", "always")
         backfill(lab, dag_id, DAYS, "none")
-    backfill(lab, "intervals_per_step", DAYS, "none", PER_STEP)
     for dag_id in PLANNED:
         wait(lab, dag_id)
         assert states(lab, dag_id) == ["failed"] + ["success"] * (DAYS - 1)
+    backfill(lab, "intervals_per_step", DAYS, "none", PER_STEP)
     return lab
 
 

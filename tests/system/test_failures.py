@@ -6,6 +6,8 @@ Spark application a step.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +16,8 @@ import psutil
 import pytest
 
 from demo.rest import Run
-from demo.standalone import AirflowStandalone
+from demo.standalone import AirflowStandalone, airflow_command
+from tests.dags.conftest import CHECKOUT, environment
 from tests.system.lab import DAGS, DAY, PER_STEP, Lab, gone, kill, reused
 
 pytestmark = [pytest.mark.system, pytest.mark.spark, pytest.mark.airflow]
@@ -237,6 +240,18 @@ def test_passwords_are_nowhere(lab: Lab) -> None:
         len(SETTINGS["AIRFLOW_VAR_SHOP_URL"]),
     )
     assert files_with(lab.home, PASSWORDS) == []
+
+
+def test_passwords_are_not_printed_by_dag_test(tmp_path: Path) -> None:
+    """``dag.test()`` of the same DAG: green, in a home of its own, and its terminal shows no password either."""
+    at_home = {"AIRFLOW__CORE__DAGS_FOLDER": str(DAGS), "PYTHONPATH": str(DAGS)}
+    env = {**environment(tmp_path), **SETTINGS, **at_home}
+    subprocess.run([airflow_command(), "db", "migrate"], env=env, check=True, capture_output=True)
+    command = [sys.executable, "-m", "tests.dags.play", str(DAGS / "secret_arguments.py")]
+    played = subprocess.run(command, env=env, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert '"shop.lengths": "success"' in played.stdout, played.stdout[-4000:] + played.stderr[-4000:]
+    assert not [word for word in PASSWORDS if word in played.stdout + played.stderr]
+    assert files_with(tmp_path, PASSWORDS) == []
 
 
 def files_with(folder: Path, words: tuple[str, ...]) -> list[str]:
