@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from airflow_dagsched.launch.calls import Call
     from airflow_dagsched.launch.interval import Interval
-    from airflow_dagsched.launch.manifest import Call, Repeat, StepSpec
+from airflow_dagsched.launch.manifest import Repeat, StepSpec
 
 
 def run_local(

@@ -7,42 +7,17 @@ soon as it has read it, because an argument may be a JDBC URL with a password in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.launch.wire import decode, encode
 
 MANIFEST_VERSION = 1
 ENV_NONCE = "DAGSCHED_NONCE"
 """Environment variable with the nonce of this try: a line without it is no event of ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Names a dataset: one output of one step. The placeholder for a DataFrame in a call's arguments."""
-
-    step: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextValue:
-    """Placeholder in a call's arguments for a value of the run's context."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What a step executes: pickled by value, one per step, in the payload."""
-
-    function: Callable[..., Any] | None
-    """None for a SQL step: ``sql`` then holds its text, and ``kwargs`` its views by name."""
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    sql: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow.sdk.definitions.xcom_arg import PlainXComArg, XComArg
 
-from airflow_dagsched.launch.manifest import ContextValue, Output
+from airflow_dagsched.launch.calls import ContextValue, Output
 
 CONTEXT_NAMES = frozenset(
     {"spark", "interval", "ds", "ds_nodash", "ts", "ts_nodash", "logical_date", "run_id", "params", "partition_key",

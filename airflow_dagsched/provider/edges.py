@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk.exceptions import DuplicateTaskIdFound
 
 from airflow_dagsched.errors import InvalidInput
@@ -28,6 +27,8 @@ from airflow_dagsched.provider.launch import LaunchOperator
 from airflow_dagsched.provider.mirror_args import trigger_args
 
 if TYPE_CHECKING:
+    from airflow.providers.standard.operators.empty import EmptyOperator
+
     from airflow_dagsched.provider.dataflow import SparkDataflow
 
 
@@ -120,10 +121,15 @@ def _from_outside(
         return
     key = (task.task_id, launch.task_id)
     if key not in gates:
-        gate_id = f"{launch.label}_after_{flow.step_id(task.task_id)}"
-        gates[key] = EmptyOperator(task_id=gate_id, trigger_rule="all_done", task_group=flow, dag=flow.dag)
+        gates[key] = _gate(flow, f"{launch.label}_after_{flow.step_id(task.task_id)}")
     yield task, gates[key]
     yield gates[key], launch
+
+
+def _gate(flow: SparkDataflow, gate_id: str) -> EmptyOperator:
+    from airflow.providers.standard.operators.empty import EmptyOperator
+
+    return EmptyOperator(task_id=gate_id, trigger_rule="all_done", task_group=flow, dag=flow.dag)
 
 
 def _direct_mirrors(flow: SparkDataflow, grouping: Grouping, launches: dict[str, LaunchOperator]) -> None:

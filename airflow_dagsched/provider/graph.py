@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_dagsched.launch.manifest import Output
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.provider.calls import operators_in, source, walk
 from airflow_dagsched.provider.declared import mebibytes

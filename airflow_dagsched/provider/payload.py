@@ -10,7 +10,7 @@ from pathlib import Path
 import cloudpickle
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.manifest import Call
+from airflow_dagsched.launch.calls import Call
 
 
 def pickled(where: str, calls: Mapping[str, Call], roots: tuple[Path, ...]) -> bytes:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_dagsched.launch.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.code import fingerprint, location
-from airflow_dagsched.launch.manifest import Call, ContextValue, Output, Repeat, StepSpec
+from airflow_dagsched.launch.manifest import Repeat, StepSpec
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.calls import optional, transform
 from airflow_dagsched.provider.graph import DataflowGraph, placeholder

@@ -15,7 +15,7 @@ from airflow.sdk.bases.decorator import _TaskDecorator, get_unique_task_id
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.manifest import Output
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in, walk
 from airflow_dagsched.provider.declared import Declared
 

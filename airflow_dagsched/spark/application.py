@@ -8,9 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.events import Event, StepRunning
 from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Manifest, Output, StepSpec
+from airflow_dagsched.launch.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.rules import decide
 from airflow_dagsched.spark.commits import Committed
 from airflow_dagsched.spark.keep import Kept

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.manifest import Call, ContextValue, Output
+from airflow_dagsched.launch.calls import Call, ContextValue, Output
 
 VALUE_BYTES = 48 * 1024
 """Largest plain value a step may return, as JSON."""

@@ -13,8 +13,9 @@ from graphlib import TopologicalSorter
 
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Manifest, Output
+from airflow_dagsched.launch.manifest import Manifest
 from airflow_dagsched.spark import actions, sessions
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.commits import CommitLog, Committed

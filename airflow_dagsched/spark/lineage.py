@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from airflow_dagsched.launch.manifest import Output, Repeat, StepSpec
+from airflow_dagsched.launch.calls import Output
+from airflow_dagsched.launch.manifest import Repeat, StepSpec
 
 Mode = Literal["write", "keep", "lazy", "run"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.launch.manifest import Output
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.commits import Committed
 from airflow_dagsched.spark.lineage import Mode

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyspark.cloudpickle
 
-from airflow_dagsched.launch.manifest import Call
+from airflow_dagsched.launch.calls import Call
 from airflow_dagsched.spark.calls import StepFault
 
 

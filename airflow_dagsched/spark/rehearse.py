@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched import __version__
+from airflow_dagsched.launch.calls import Call, Output
 from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Call, Manifest, Output, Repeat, StepSpec
+from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.spark import actions, sessions
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.current import working_for

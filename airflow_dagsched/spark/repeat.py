@@ -19,7 +19,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.launch.manifest import Call, Output, Repeat
+from airflow_dagsched.launch.calls import Call, Output
+from airflow_dagsched.launch.manifest import Repeat
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.calls import Answer, check, invoke
 from airflow_dagsched.spark.current import working_for

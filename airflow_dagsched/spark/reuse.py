@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from airflow_dagsched.launch.manifest import Manifest, Output, StepSpec
+from airflow_dagsched.launch.calls import Output
+from airflow_dagsched.launch.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.lineage import Lineage, committed_names
 

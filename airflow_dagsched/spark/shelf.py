@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.launch.manifest import Output
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.spark.keep import Kept
 from airflow_dagsched.spark.marks import mark_name
 from airflow_dagsched.spark.sessions import rebind

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.events import Failure
-from airflow_dagsched.launch.manifest import Output
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.calls import Answer, check, invoke
 from airflow_dagsched.spark.current import watching_actions, working_for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.events import (
     Failure,
     Finished,
@@ -15,7 +16,7 @@ from airflow_dagsched.launch.events import (
     marker_line,
     to_line,
 )
-from airflow_dagsched.launch.manifest import Manifest, Output, Repeat, StepSpec, read_manifest
+from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec, read_manifest
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.launch.wire import encode
 

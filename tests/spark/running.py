@@ -12,8 +12,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_dagsched import __version__
+from airflow_dagsched.launch.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.events import Event, StepDone, StepLog, StepRunning, from_line
-from airflow_dagsched.launch.manifest import Call, ContextValue, Manifest, Output, Repeat, StepSpec
+from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.spark.commits import CommitLog
 from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
 from airflow_dagsched.spark.engine import application, run_group

@@ -16,8 +16,9 @@ import cloudpickle
 import pytest
 
 import airflow_dagsched
+from airflow_dagsched.launch.calls import Call, Output
 from airflow_dagsched.launch.events import Event, Failure, Finished, Started, StepDone, StepRunning, from_line
-from airflow_dagsched.launch.manifest import Call, Manifest, Output, StepSpec
+from airflow_dagsched.launch.manifest import Manifest, StepSpec
 from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
 from airflow_dagsched.spark.masking import Masking
 from airflow_dagsched.spark.program import REFUSED, STOPPED, Driver

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.launch.manifest import Output
+from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.tables import Table
 from tests.spark.running import Flow, run
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.manifest import Output, Repeat, StepSpec
+from airflow_dagsched.launch.calls import Output
+from airflow_dagsched.launch.manifest import Repeat, StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.lineage import Lineage
 

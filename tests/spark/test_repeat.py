@@ -8,8 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.calls import Call
 from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.manifest import Call, Repeat
+from airflow_dagsched.launch.manifest import Repeat
 from tests.spark.running import Flow, run
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_dagsched.launch.manifest import Manifest, Output, Repeat, StepSpec
+from airflow_dagsched.launch.calls import Output
+from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.reuse import Selection, fingerprints, select
 from tests.spark.test_lineage import step
