@@ -43,8 +43,10 @@ class Feed:
 
     nonce: str
     """Names the try: a feed seen before the try began is stale."""
-    clear_number: int
+    run_started: str
+    """When the run began, or began again after a clear: a mirror of another round does not believe the feed."""
     final: bool = False
+    """The try says no more: either its task is just ending, or another try has not wiped the feed yet."""
     running: tuple[str, ...] = ()
     steps: Mapping[str, StepDone] = field(default_factory=dict)
     logs: Mapping[str, StepLines] = field(default_factory=dict)
@@ -90,7 +92,7 @@ FINISHED = frozenset({"success", "failed", "upstream_failed", "skipped", "remove
 LIVE = frozenset({"running", "up_for_retry", "up_for_reschedule", "deferred", "restarting"})
 
 
-def verdict(launch_state: str | None, feed: Feed | None, step: str, mirror_clear: int, launch_id: str) -> Verdict:
+def verdict(launch_state: str | None, feed: Feed | None, step: str, run_started: str, launch_id: str) -> Verdict:
     """What the mirror of ``step`` does, by the state of its launch task and the feed of the current try.
 
     ========================= ===================== ==========================================
@@ -100,25 +102,33 @@ def verdict(launch_state: str | None, feed: Feed | None, step: str, mirror_clear
     running, up for retry     green                 ends green
     running, up for retry     skipped               ends skipped
     running, up for retry     failed, nothing       waits (a retry may mend it)
-    running, up for retry     older than the clear  waits (the feed is not wiped yet)
-    finished                  older than the clear  fails: the launch task must be cleared too
+    running, up for retry     of another round      waits (the feed is not wiped yet)
+    running                   final                 waits (it is an earlier try's, or the task is just ending)
+    finished                  of another round      fails: the launch task must be cleared too
     finished                  green, skipped        ends so
     finished                  failed, nothing       fails with the reason
     skipped                   nothing               ends skipped
     ========================= ===================== ==========================================
 
-    :param mirror_clear: how often the run was cleared when the mirror was; 0 if it never was.
+    :param run_started: when the run began, or began again after the mirror was cleared.
     """
     done = feed.steps.get(step) if feed else None
     if launch_state in FINISHED:
-        return _after(str(launch_state), feed, done, mirror_clear, launch_id)
-    if launch_state in LIVE and feed is not None and done is not None and feed.clear_number >= mirror_clear:
-        return _conclude(done) if done.state in GREEN or done.state == "skipped" else Wait()
-    return Wait()
+        return _after(str(launch_state), feed, done, run_started, launch_id)
+    if feed is None or done is None or not _is_current(str(launch_state), feed, run_started):
+        return Wait()
+    return _conclude(done) if done.state in GREEN or done.state == "skipped" else Wait()
 
 
-def _after(state: str, feed: Feed | None, done: StepDone | None, mirror_clear: int, launch_id: str) -> Verdict:
-    if feed is not None and mirror_clear > feed.clear_number:
+def _is_current(launch_state: str, feed: Feed, run_started: str) -> bool:
+    """Whether a feed that is there while the launch task is at work can only be of this round."""
+    if launch_state not in LIVE or feed.run_started != run_started:
+        return False
+    return not feed.final or launch_state == "up_for_retry"
+
+
+def _after(state: str, feed: Feed | None, done: StepDone | None, run_started: str, launch_id: str) -> Verdict:
+    if feed is not None and feed.run_started != run_started:
         return End(
             "failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)"
         )

@@ -32,6 +32,7 @@ class RunFacts:
     try_number: int
     tries_left: int
     clear_number: int
+    run_started: str
     conf: Mapping[str, Any]
     interval: Interval
     context: Mapping[str, Any]
@@ -58,6 +59,7 @@ def gather(launch: LaunchOperator, context: Context) -> RunFacts:
         try_number=ti.try_number,
         tries_left=max(0, ti.max_tries + 1 - ti.try_number),
         clear_number=dag_run.clear_number or 0,
+        run_started=run_started(dag_run),
         conf=dag_run.conf or {},
         interval=interval_of(dag_run),
         context=json_context(context),
@@ -65,6 +67,14 @@ def gather(launch: LaunchOperator, context: Context) -> RunFacts:
         skipped=_skipped(launch, ti, states),
         feeds=_feeds(launch, ti),
     )
+
+
+def run_started(dag_run: Any) -> str:
+    """When the run began, or began again after a clear; the same text in a worker and in the triggerer.
+
+    (The triggerer is not told how often the run was cleared.)
+    """
+    return str(pendulum.instance(dag_run.start_date).in_timezone("UTC").isoformat()) if dag_run.start_date else ""
 
 
 def interval_of(dag_run: Any) -> Interval:

@@ -29,6 +29,7 @@ from asgiref.sync import sync_to_async
 
 from airflow_dagsched.launch.feed import FEED_KEY, End, Feed, Wait, verdict, xcoms
 from airflow_dagsched.launch.wire import decode
+from airflow_dagsched.provider.facts import run_started
 from airflow_dagsched.provider.mirror_args import TRIGGER, MirrorArgs
 
 if TYPE_CHECKING:
@@ -43,11 +44,12 @@ POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Names the launch task of one run."""
+    """Names the launch task of one run, in one round: a clear begins the next one."""
 
     dag_id: str
     run_id: str
     launch: str
+    run_started: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,6 @@ class Waiter:
     """A mirror that waits for its verdict. It logs for itself: a log line belongs to the coroutine that writes it."""
 
     step: str
-    clear_number: int
     news: asyncio.Queue[str | End] = field(default_factory=asyncio.Queue)
     """Lines of its step, then its end."""
     seen: int = 0
@@ -114,13 +115,14 @@ class Poll:
         for step in sorted(self.waiting, key=lambda name: (order.get(name, len(order)), name)):
             waiter = self.waiting[step]
             self._tell_lines(waiter)
-            found = verdict(self.view.state, feed, step, waiter.clear_number, self.watched.launch)
+            found = verdict(self.view.state, feed, step, self.watched.run_started, self.watched.launch)
             if isinstance(found, End):
                 waiter.news.put_nowait(found)
                 del self.waiting[step]
 
     def _tell_lines(self, waiter: Waiter) -> None:
-        lines = self.view.feed.logs.get(waiter.step) if self.view.feed else None
+        feed = self.view.feed
+        lines = feed.logs.get(waiter.step) if feed and feed.run_started == self.watched.run_started else None
         if lines is None:
             return
         if lines.first > waiter.seen:
@@ -134,10 +136,10 @@ POLLS: dict[Watched, Poll] = {}
 """One entry a launch task that mirrors of this triggerer wait for."""
 
 
-async def wait_for_end(watched: Watched, step: str, clear_number: int, show: Callable[[str], None]) -> End:
+async def wait_for_end(watched: Watched, step: str, show: Callable[[str], None]) -> End:
     """The verdict on ``step``, as soon as there is one; until then its lines go to ``show``."""
     poll = POLLS.setdefault(watched, Poll(watched))
-    waiter = poll.waiting[step] = Waiter(step, clear_number)
+    waiter = poll.waiting[step] = Waiter(step)
     if poll.task is None or poll.task.done():
         poll.task = asyncio.create_task(poll.run())
     try:
@@ -163,8 +165,8 @@ class MirrorTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         ti: Any = self.task_instance
-        watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
-        end = await wait_for_end(watched, self.args.step, _clear_number(ti), self.log.info)
+        watched = Watched(ti.dag_id, ti.run_id, self.args.launch, _run_started(ti))
+        end = await wait_for_end(watched, self.args.step, self.log.info)
         if end.state == "success" and end.done is not None:
             await push(ti, xcoms(end.done))
         yield event_of(end, self.log)
@@ -198,7 +200,7 @@ def conclude_or_reschedule(mirror: StepMirror, context: Context) -> Any:
     states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[args.launch], run_ids=[ti.run_id])
     raw = BaseXCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=args.launch, run_id=ti.run_id)
     view = look(View(), states.get(ti.run_id, {}).get(args.launch), raw)
-    found = verdict(view.state, view.feed, args.step, _clear_number(ti), args.launch)
+    found = verdict(view.state, view.feed, args.step, _run_started(ti), args.launch)
     match found:
         case Wait():
             raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))
@@ -214,10 +216,5 @@ def conclude_or_reschedule(mirror: StepMirror, context: Context) -> Any:
             raise AirflowException(reason)
 
 
-def _clear_number(ti: Any) -> int:
-    """How often the run was cleared when this mirror was handed to the triggerer; 0 if the mirror never was.
-
-    The run's number alone would not do: it rises with every other task that is cleared.
-    """
-    context = getattr(ti, "_ti_context_from_server", None)
-    return (context.dag_run.clear_number or 0) if context and ti.try_number > 1 else 0
+def _run_started(ti: Any) -> str:
+    return run_started(ti._ti_context_from_server.dag_run)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from airflow.triggers.base import StartTriggerArgs
+if TYPE_CHECKING:
+    from airflow.triggers.base import StartTriggerArgs
 
 TRIGGER = "airflow_dagsched.provider.mirror.MirrorTrigger"
 
@@ -19,6 +21,8 @@ class MirrorArgs:
 
 def trigger_args(launch: str, step: str) -> StartTriggerArgs:
     """How the mirror of ``step`` is started, without a worker."""
+    from airflow.triggers.base import StartTriggerArgs
+
     return StartTriggerArgs(
         trigger_cls=TRIGGER, trigger_kwargs=asdict(MirrorArgs(launch, step)), next_method="execute", timeout=None
     )

@@ -209,7 +209,7 @@ def _follower(context: Context, facts: RunFacts) -> Follower:
         if event.ui:
             ti.xcom_push(key=SparkUiLink().xcom_key, value=event.ui)
 
-    follower = Follower(Feed(nonce=secrets.token_hex(8), clear_number=facts.clear_number), ti.xcom_push, started)
+    follower = Follower(Feed(nonce=secrets.token_hex(8), run_started=facts.run_started), ti.xcom_push, started)
     follower.push()
     return follower
 

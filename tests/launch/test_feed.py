@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_dagsched.launch.events import Failure, StepDone, StepLog, StepRunning
@@ -12,8 +14,12 @@ NOT_STARTED = (None, "scheduled", "queued")
 BUSY = ("running", "up_for_retry")
 
 
-def feed(*ends: StepDone, clear_number: int = 0) -> Feed:
-    return Feed("n", clear_number).add(ends)
+FIRST, AGAIN = "2026-01-01T00:00:00", "2026-01-02T00:00:00"
+"""The round of a run that was never cleared, and the one that a clear began."""
+
+
+def feed(*ends: StepDone, run_started: str = FIRST) -> Feed:
+    return Feed("n", run_started).add(ends)
 
 
 GREEN = StepDone("s", "success", rows=3)
@@ -25,42 +31,42 @@ GREY = StepDone("s", "skipped", reason="skipped by 'branch'")
 @pytest.mark.parametrize("end", [GREEN, RED, GREY])
 def test_waits_while_the_launch_task_has_not_started(state: str | None, end: StepDone) -> None:
     """Whatever the feed says, it is an earlier try's."""
-    assert verdict(state, feed(end), "s", 0, "launch") == Wait()
+    assert verdict(state, feed(end), "s", FIRST, "launch") == Wait()
 
 
 @pytest.mark.parametrize("state", BUSY)
 def test_while_running_only_good_ends_count(state: str) -> None:
     """A failed step may be mended by the next try."""
-    assert verdict(state, feed(GREEN), "s", 0, "launch") == End("success", "", GREEN)
-    assert verdict(state, feed(GREY), "s", 0, "launch") == End("skipped", GREY.reason, GREY)
-    assert verdict(state, feed(RED), "s", 0, "launch") == Wait()
-    assert verdict(state, feed(), "s", 0, "launch") == Wait()
+    assert verdict(state, feed(GREEN), "s", FIRST, "launch") == End("success", "", GREEN)
+    assert verdict(state, feed(GREY), "s", FIRST, "launch") == End("skipped", GREY.reason, GREY)
+    assert verdict(state, feed(RED), "s", FIRST, "launch") == Wait()
+    assert verdict(state, feed(), "s", FIRST, "launch") == Wait()
 
 
 @pytest.mark.parametrize("state", sorted(FINISHED))
 def test_no_mirror_hangs_once_the_launch_task_ended(state: str) -> None:
     """Every mirror ends, whatever the feed holds or lacks."""
     for known in (None, feed(), feed(GREEN), feed(RED), feed(GREY)):
-        assert isinstance(verdict(state, known, "s", 0, "launch"), End)
+        assert isinstance(verdict(state, known, "s", FIRST, "launch"), End)
 
 
 def test_a_lost_launch_task_turns_open_mirrors_red() -> None:
-    end = verdict("failed", feed(), "s", 0, "f.launch")
+    end = verdict("failed", feed(), "s", FIRST, "f.launch")
     assert isinstance(end, End)
     assert (end.state, "'f.launch' ended as failed" in end.reason) == ("failed", True)
 
 
 def test_a_skipped_launch_task_is_never_green() -> None:
-    assert verdict("skipped", None, "s", 0, "launch").state == "skipped"  # type: ignore[union-attr]
-    assert verdict("upstream_failed", None, "s", 0, "launch").state == "failed"  # type: ignore[union-attr]
+    assert verdict("skipped", None, "s", FIRST, "launch").state == "skipped"  # type: ignore[union-attr]
+    assert verdict("upstream_failed", None, "s", FIRST, "launch").state == "failed"  # type: ignore[union-attr]
 
 
 def test_a_mirror_cleared_alone_says_what_to_clear() -> None:
-    """The feed is of clear number 0, the mirror of 1: nothing ran since."""
-    end = verdict("success", feed(GREEN), "s", 1, "f.launch")
+    """The feed is of the first round, the mirror of the second: nothing ran since."""
+    end = verdict("success", feed(GREEN), "s", AGAIN, "f.launch")
     assert isinstance(end, End)
     assert (end.state, "clear 'f.launch' with it" in end.reason) == ("failed", True)
-    assert verdict("success", feed(GREEN, clear_number=1), "s", 1, "f.launch") == End("success", "", GREEN)
+    assert verdict("success", feed(GREEN, run_started=AGAIN), "s", AGAIN, "f.launch") == End("success", "", GREEN)
 
 
 def test_feed_survives_xcom() -> None:
@@ -84,6 +90,13 @@ def test_xcoms_of_a_plain_value_and_of_rows() -> None:
 
 
 @pytest.mark.parametrize("state", BUSY)
+def test_a_final_feed_is_not_believed_while_the_launch_task_runs() -> None:
+    """It may be an earlier try's, which the worker wipes some seconds after it began; between tries it counts."""
+    last_word = replace(feed(GREEN), final=True)
+    assert verdict("running", last_word, "s", FIRST, "launch") == Wait()
+    assert verdict("up_for_retry", last_word, "s", FIRST, "launch") == End("success", "", GREEN)
+
+
 def test_a_feed_older_than_the_clear_is_not_believed(state: str) -> None:
     """The worker wipes the old feed only some seconds after the launch task runs again."""
-    assert verdict(state, feed(GREEN), "s", 1, "launch") == Wait()
+    assert verdict(state, feed(GREEN), "s", AGAIN, "launch") == Wait()
