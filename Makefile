@@ -1,5 +1,6 @@
 # make demo    the main job on real data, to look at
-# make test    all tests; TESTS="..." passes arguments to pytest
+# make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
+# make test-system    whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
 # make lint    ruff, mypy
 # make bench   planned against one submit per step; BENCH="..." passes arguments
 # make clean   removes everything these made, .venv included
@@ -12,7 +13,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-system lint bench clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -20,7 +21,11 @@ demo: .venv/installed
 
 test: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -m "not slow" $(TESTS)
+
+test-system: .venv/installed
+	@tools/postgresql.sh
+	@$(WITH_JAVA) $(PY) -m pytest -m system $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .

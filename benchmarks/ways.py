@@ -123,7 +123,7 @@ def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
 
     facts = _facts(launch, case)
     folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
-    follower = Follower(Feed(nonce="benchmark", clear_number=0), lambda key, value: None, lambda event: None)
+    follower = Follower(Feed(nonce="benchmark", run_started=""), lambda key, value: None, lambda event: None)
     return GroupRun(launch, {}, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, {})).execute()
 
 
@@ -131,6 +131,6 @@ def _facts(launch: LaunchOperator, case: Case) -> RunFacts:
     from airflow_dagsched.provider.facts import RunFacts
 
     return RunFacts(
-        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_number=1, tries_left=0, clear_number=0, conf={},
-        interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
+        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_number=1, tries_left=0, clear_number=0, run_started="",
+        conf={}, interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
     )  # fmt: skip

@@ -8,7 +8,7 @@ from demo.progress import Display, StepLine, line, texts, told
 from demo.results import summarize
 
 FEED = Feed(
-    "n", 0, running=("b",), steps={"a": StepDone("a", "success", 1894, seconds=1.25), "r": StepDone("r", "reused")}
+    "n", "", running=("b",), steps={"a": StepDone("a", "success", 1894, seconds=1.25), "r": StepDone("r", "reused")}
 )
 
 

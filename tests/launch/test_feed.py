@@ -89,7 +89,6 @@ def test_xcoms_of_a_plain_value_and_of_rows() -> None:
     assert named["good"]["path"] == "/g"
 
 
-@pytest.mark.parametrize("state", BUSY)
 def test_a_final_feed_is_not_believed_while_the_launch_task_runs() -> None:
     """It may be an earlier try's, which the worker wipes some seconds after it began; between tries it counts."""
     last_word = replace(feed(GREEN), final=True)
@@ -97,6 +96,7 @@ def test_a_final_feed_is_not_believed_while_the_launch_task_runs() -> None:
     assert verdict("up_for_retry", last_word, "s", FIRST, "launch") == End("success", "", GREEN)
 
 
+@pytest.mark.parametrize("state", BUSY)
 def test_a_feed_older_than_the_clear_is_not_believed(state: str) -> None:
     """The worker wipes the old feed only some seconds after the launch task runs again."""
     assert verdict(state, feed(GREEN), "s", AGAIN, "launch") == Wait()

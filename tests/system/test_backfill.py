@@ -17,6 +17,7 @@ from tests.testbed.postgres import postgres, server_programs
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.airflow,
     pytest.mark.postgres,

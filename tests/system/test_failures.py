@@ -20,7 +20,7 @@ from demo.standalone import AirflowStandalone, airflow_command
 from tests.dags.conftest import CHECKOUT, environment
 from tests.system.lab import DAGS, DAY, PER_STEP, Lab, gone, kill, reused
 
-pytestmark = [pytest.mark.system, pytest.mark.spark, pytest.mark.airflow]
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.spark, pytest.mark.airflow]
 
 STOPS_WITHIN_S = 30.0
 """An orphan looks for its launcher once a second; the rest is the load of the machine."""

@@ -1,0 +1,118 @@
+"""The fingerprint changes with what a step would do, and with nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.launch.code import fingerprint, location
+
+Load = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Load]:
+    """``load(source, name)``: write a module of the bundle and import it afresh."""
+    made: list[str] = []
+
+    def load_module(source: str, name: str = "dag_file") -> ModuleType:
+        file = tmp_path / f"{name}.py"
+        file.write_text(textwrap.dedent(source))
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        made.append(name)
+        exec(compile(file.read_text(), str(file), "exec"), vars(module))  # no stale byte code of the same second
+        return module
+
+    yield load_module
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def of(load: Load, source: str, tmp_path: Path, arguments: Any = None) -> str:
+    return fingerprint(load(source).step, arguments or {}, (tmp_path,))
+
+
+PLAIN = "def step(rows):\n    return rows.where('a > 1')\n"
+
+
+def test_comments_lines_and_names_of_files_do_not_count(load: Load, tmp_path: Path) -> None:
+    moved = "\n\n# moved\n" + PLAIN.replace("return", "return  ")
+    assert of(load, PLAIN, tmp_path) == of(load, moved, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        PLAIN.replace("1", "2"),
+        PLAIN.replace("where", "filter"),
+        "def step(rows, extra=3):\n    return rows.where('a > 1')\n",
+    ],
+)
+def test_code_and_defaults_count(load: Load, tmp_path: Path, changed: str) -> None:
+    assert of(load, PLAIN, tmp_path) != of(load, changed, tmp_path)
+
+
+def test_closures_and_globals_count(load: Load, tmp_path: Path) -> None:
+    """A limit the function closes over, and a module-level constant it reads."""
+    closure = (
+        "def make(limit):\n    def step(rows):\n        return rows.limit(limit)\n    return step\nstep = make({})\n"
+    )
+    constant = "LIMIT = {}\ndef step(rows):\n    return rows.limit(LIMIT)\n"
+    for source in (closure, constant):
+        assert of(load, source.format(1), tmp_path) == of(load, source.format(1), tmp_path)
+        assert of(load, source.format(1), tmp_path) != of(load, source.format(2), tmp_path)
+
+
+def test_a_helper_of_the_bundle_counts(load: Load, tmp_path: Path) -> None:
+    """Called by name, through its module, or imported inside the function."""
+    ways = [
+        "from helper import clean\ndef step(rows):\n    return clean(rows)\n",
+        "import helper\ndef step(rows):\n    return helper.clean(rows)\n",
+        "def step(rows):\n    import helper\n    return helper.clean(rows)\n",
+    ]
+    for way in ways:
+        found = []
+        for body in ("rows", "rows.distinct()", "rows"):
+            load(f"def clean(rows):\n    return {body}\n", "helper")
+            sys.path.insert(0, str(tmp_path))
+            found.append(of(load, way, tmp_path))
+            sys.path.remove(str(tmp_path))
+        assert found[0] != found[1], way
+        assert found[0] == found[2], way
+
+
+def test_arguments_count_in_any_order_of_keys(load: Load, tmp_path: Path) -> None:
+    one = of(load, PLAIN, tmp_path, {"a": [1, {"x": 2}], "b": "s"})
+    assert one == of(load, PLAIN, tmp_path, {"b": "s", "a": [1, {"x": 2}]})
+    assert one != of(load, PLAIN, tmp_path, {"a": [1, {"x": 3}], "b": "s"})
+
+
+def test_what_cannot_be_hashed_is_never_the_same(load: Load, tmp_path: Path) -> None:
+    """Running again is dear, a wrong result is dearer."""
+    thing = object()
+    assert of(load, PLAIN, tmp_path, {"a": thing}) != of(load, PLAIN, tmp_path, {"a": thing})
+
+
+def test_recursion_ends(load: Load, tmp_path: Path) -> None:
+    source = "def step(n):\n    return other(n)\ndef other(n):\n    return step(n - 1) if n else 0\n"
+    assert of(load, source, tmp_path) == of(load, source, tmp_path)
+
+
+def test_location_names_file_and_lines() -> None:
+    found = location(test_recursion_ends)
+    assert found is not None
+    assert (Path(found[0]).name, found[2] - found[1]) == ("test_code.py", 2)
+
+
+def test_sql_text_counts() -> None:
+    assert fingerprint("select 1", {}, ()) == fingerprint("select 1", {}, ()) != fingerprint("select 2", {}, ())

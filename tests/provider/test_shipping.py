@@ -1,0 +1,158 @@
+"""What a submit gets: a manifest without a secret, a payload with everything."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, task
+
+from airflow_dagsched import Interval, SparkDataflow, Table
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.manifest import read_manifest
+from airflow_dagsched.provider.facts import RunFacts, interval_of
+from airflow_dagsched.provider.shipping import Paths, Shipment, ship
+from airflow_dagsched.provider.specs import Submit
+
+DAY = Interval("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
+URL = "jdbc:postgresql://user:hunter2@db/sales"
+
+
+def facts(**changes: Any) -> RunFacts:
+    empty: dict[str, Any] = {name: {} for name in ("conf", "context", "states", "skipped", "feeds")}
+    run = {"dag_id": "sales", "run_id": "r", "run_started": "", "interval": DAY}
+    return RunFacts(**{**run, "try_number": 1, "tries_left": 0, "clear_number": 0, **empty, **changes})
+
+
+def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
+    submit = Submit(flow, flow.graph, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
+    return ship(submit, "launch", Paths("/w", "/w/events", "/w/manifest", "/p"), slots=2)
+
+
+def calls(shipment: Shipment) -> dict[str, Call]:
+    return {name: pickle.loads(content) for name, content in pickle.loads(shipment.payload).items()}
+
+
+@task.spark_step
+def orders(spark, url, interval=None):
+    return spark.range(1)
+
+
+@task.spark_step(writes=Table("/out/clean", partition_by=["day"]))
+def clean(orders):
+    return orders
+
+
+@task
+def publish(rows):
+    return rows["path"]
+
+
+def test_arguments_travel_in_the_payload_alone(dag: DAG) -> None:
+    """The manifest is kept in the work folder: no password may be in it."""
+    with SparkDataflow("f", work_dir="/w") as flow:
+        clean(orders(URL))
+    found = shipped(flow, "orders", "clean")
+    assert "hunter2" not in found.manifest.to_json()
+    call = calls(found)["orders"]
+    assert call.kwargs == {"spark": ContextValue("spark"), "url": URL, "interval": ContextValue("interval")}
+    assert calls(found)["clean"].kwargs == {"orders": Output("orders")}
+    assert read_manifest(found.manifest.to_json(), found.manifest.package_version) == found.manifest
+
+
+def test_steps_of_another_submit_are_outside(dag: DAG) -> None:
+    """One submit a step: orders must store its rows, and counts as an upstream that ended elsewhere."""
+    with SparkDataflow("f", work_dir="/w") as flow:
+        clean(orders(URL))
+    first = shipped(flow, "orders").manifest
+    assert first.steps[0].store == ("",)
+    second = shipped(flow, "clean", states={"orders": "reused"}, datasets={"orders/": "/d"}).manifest
+    assert [spec.id for spec in second.steps] == ["orders", "clean"]
+    assert (second.steps[1].upstream, second.steps[1].outside) == ((), {"orders": "reused"})
+
+
+def test_rows_an_ordinary_task_takes_are_stored(dag: DAG) -> None:
+    """Its path must mean something; a table is where its rows are already."""
+    with SparkDataflow("f", work_dir="/w") as flow:
+        rows = orders(URL)
+        publish(rows)
+        publish(clean(rows))
+    stored = {spec.id: spec.store for spec in shipped(flow, "orders", "clean").manifest.steps}
+    assert stored == {"orders": ("",), "clean": ()}
+
+
+def test_a_run_without_a_date(dag: DAG) -> None:
+    """A parameter with a default is left out; one without says the two ways out."""
+
+    @task.spark_step
+    def strict(spark, interval):
+        return spark.range(1)
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        orders(URL)
+        strict()
+    dateless = facts(interval=Interval("r"))
+    assert "interval" not in calls(shipped(flow, "orders", known=dateless))["orders"].kwargs
+    with pytest.raises(InvalidInput, match=r"'f.strict'.*'interval'.*logical date.*give the parameter a default"):
+        shipped(flow, "strict", known=dateless)
+
+
+def test_a_hopeless_step_needs_no_arguments(dag: DAG) -> None:
+    """Its upstream failed: what that would have returned does not exist."""
+
+    @task
+    def fetch():
+        return URL
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        orders(fetch())
+    spec = shipped(flow, "orders", known=facts(states={"f.fetch": "failed"})).manifest.steps[0]
+    assert spec.outside == {"f.fetch": "failed"}
+
+
+def test_what_cannot_be_pickled_names_its_step(dag: DAG) -> None:
+    lock = __import__("threading").Lock()
+
+    @task.spark_step
+    def locked(spark):
+        return lock.locked()
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        locked()
+    with pytest.raises(InvalidInput, match=r"DAG 'sales', step 'locked'.*cannot be shipped.*lock"):
+        shipped(flow, "locked")
+
+
+def test_cleared_steps_are_forced(dag: DAG) -> None:
+    """After a clear, the steps whose mirrors are open again; on the first run none."""
+    with SparkDataflow("f", work_dir="/w") as flow:
+        clean(orders(URL))
+    states = {"f.orders": "success", "f.clean": "deferred"}
+    for clear_number, forced in ((0, [False, False]), (1, [False, True])):
+        known = facts(states=states, clear_number=clear_number)
+        assert [spec.force for spec in shipped(flow, "orders", "clean", known=known).manifest.steps] == forced
+
+
+class DagRun:
+    """The dates of a run."""
+
+    data_interval_start = data_interval_end = partition_date = partition_key = logical_date = None
+    run_id = "manual"
+
+    def __init__(self, **dates: Any) -> None:
+        vars(self).update(dates)
+
+
+def test_the_interval_of_a_run() -> None:
+    """The data interval, else the partition's date, else a date its key says, else nothing but a key."""
+    start, end = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC)
+    found = interval_of(DagRun(data_interval_start=start, data_interval_end=end))
+    assert (found.start, found.end) == (start, end)
+    assert interval_of(DagRun(partition_key="eu", partition_date=start)) == Interval("eu", start)
+    assert interval_of(DagRun(partition_key="2024-01-01")).start == start
+    assert interval_of(DagRun(partition_key="eu")) == Interval("eu")
+    assert interval_of(DagRun()) == Interval("manual")
