@@ -11,7 +11,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,14 +149,14 @@ class GroupRun:
     def _explain(self, error: AirflowException) -> None:
         """A driver that said why it failed is judged by that; one that was lost, here."""
         finished = self.follower.finished
-        failed = [done for done in self.follower.feed.steps.values() if done.failure is not None]
+        bad = _bad(self.follower.feed.steps.values())
         failure = finished.failure if finished else lost(str(error))
-        failure = failure or next((done.failure for done in failed), None)
-        if failure is not None:
-            self.memory.remember(level=next_level(self.memory.level, failure.kind))
-        if failure is not None and failure.kind == "refused":
-            raise AirflowFailException(failure.message) from error
-        if finished is None or not failed:
+        cause = failure or next((done.failure for done in bad if done.failure), None)
+        if cause is not None:
+            self.memory.remember(level=next_level(self.memory.level, cause.kind))
+        if cause is not None and cause.kind == "refused":
+            raise AirflowFailException(cause.message) from error
+        if failure is not None or not bad:
             raise AirflowException(f"{failure.kind}: {failure.message}" if failure else str(error)) from error
 
     def _blame(self, error: DagschedError) -> None:
@@ -177,7 +177,7 @@ class GroupRun:
         missing = [name for name in self.launch.group.steps if name not in ends]
         if missing:
             raise AirflowException(f"the driver program ended without a word on {', '.join(missing)}")
-        _raise_for([done for done in ends.values() if done.state in ("failed", "upstream_failed")])
+        _raise_for(_bad(ends.values()))
         if all(done.state == "skipped" for done in ends.values()):
             raise AirflowSkipException("every step of the group is skipped")
         self._emit(ends)
@@ -212,6 +212,10 @@ def _follower(context: Context, facts: RunFacts) -> Follower:
     follower = Follower(Feed(nonce=secrets.token_hex(8), run_started=facts.run_started), ti.xcom_push, started)
     follower.push()
     return follower
+
+
+def _bad(ends: Iterable[StepDone]) -> list[StepDone]:
+    return [done for done in ends if done.state in ("failed", "upstream_failed")]
 
 
 def _raise_for(bad: Sequence[StepDone]) -> None:

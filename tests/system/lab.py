@@ -98,10 +98,6 @@ class Lab:
         """Wait until a step stands at the closed gate."""
         until(f"gate {name}", lambda: self._gate(name, "reached").exists() or None, PATIENCE_S)
 
-    def forget_reached(self, name: str) -> None:
-        """What is reached from now on is reached by somebody else."""
-        self._gate(name, "reached").unlink()
-
     def _gate(self, name: str, ending: str) -> Path:
         folder = self.home / "gates"
         folder.mkdir(exist_ok=True)
@@ -142,6 +138,11 @@ class Lab:
             return []
         found = pyarrow.dataset.dataset(folder, format="parquet", partitioning="hive").to_table()
         return sorted(tuple(sorted(row.items())) for row in found.to_pylist())
+
+    def tables(self, dag_id: str) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows of all tables of a DAG, by the table's name."""
+        folders = (self.home / "tables" / dag_id).glob("[!.]*")
+        return {folder.name: self.rows(f"{dag_id}/{folder.name}") for folder in folders}
 
     def events(self, run: Run) -> list[str]:
         """URIs of the assets the run emitted an event for, in order."""

@@ -2,8 +2,9 @@
 
 ::
 
-    sales ─┬─► takings*      one partition a day, overwritten by the day's run
-           └─► ledger*       no partitions: each day appends its rows once
+    ledger* ─► takings*      * writes a table
+      │           └ one partition a day, overwritten by the day's run
+      └ no partitions: each day appends its rows once
 
 A wire a day makes ``takings`` fail.
 """
@@ -28,25 +29,18 @@ def backfilled(name, timetable):
     def build():
         with SparkDataflow("shop", work_dir=str(WORK)):
 
-            @task.spark_step
-            def sales(spark, interval):
+            @task.spark_step(writes=Table(f"{out}/ledger", mode="append"))
+            def ledger(spark, interval):
                 day = interval.start.date()
-                return spark.range(200).selectExpr(
-                    "id", "id % 4 as shop", f"id * {day.day} as amount", f"date'{day}' as day"
-                )
+                columns = ("id", "id % 4 as shop", f"id * {day.day} as amount", f"date'{day}' as day")
+                return spark.range(20).selectExpr(*columns)
 
             @task.spark_step(writes=Table(f"{out}/takings", partition_by=["day"]))
-            def takings(sales, interval):
+            def takings(ledger, interval):
                 trip(f"{wire}-{interval.start:%d}", "the shop was closed")
-                return sales.groupBy("day", "shop").sum("amount").withColumnRenamed("sum(amount)", "amount")
+                return ledger.groupBy("day", "shop").sum("amount").withColumnRenamed("sum(amount)", "amount")
 
-            @task.spark_step(writes=Table(f"{out}/ledger", mode="append"))
-            def ledger(sales):
-                return sales.where("id < 20")
-
-            sold = sales()
-            takings(sold)
-            ledger(sold)
+            takings(ledger())
 
     build()
 
