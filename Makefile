@@ -1,7 +1,7 @@
 # make demo    the main job on real data, to look at
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
-# make lint    ruff, mypy
+# make lint    ruff, mypy, who may import whom
 # make bench   planned against one submit per step; BENCH="..." passes arguments
 # make clean   removes everything these made, .venv included
 #
@@ -31,6 +31,7 @@ lint: .venv/installed
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m pytest -q tests/test_layers.py
 
 bench: .venv/installed
 	@$(WITH_JAVA) $(PY) -m benchmarks $(BENCH)
