@@ -89,8 +89,8 @@ def end_lines() -> None:
 def _point_handlers(old: object, new: object) -> None:
     for reference in list(logging._handlerList):  # type: ignore[attr-defined]
         handler = reference()
-        if handler is logging.lastResort:
-            continue  # it looks up the stream of the moment by itself
+        if isinstance(getattr(type(handler), "stream", None), property):
+            continue  # logging's handler of last resort looks up the stream of the moment by itself
         if isinstance(handler, logging.StreamHandler) and handler.stream is old:
             handler.setStream(new)
 
