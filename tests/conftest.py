@@ -1,13 +1,18 @@
-"""No test touches anybody's Airflow: its home is a temporary folder, set before Airflow is imported."""
+"""No test touches anybody's Airflow: its home is a temporary folder, set before Airflow is imported.
+
+Spark's Python workers are this Python, whichever test starts the session that they all share.
+"""
 
 from __future__ import annotations
 
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 
 _HOME = tempfile.mkdtemp(prefix="dagsched-airflow-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from airflow_dagsched.spark.stores import open_store
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     """``local[2]`` with its own warehouse. Never stopped: a process has one, which ends with it."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return (
         SparkSession.builder.master("local[2]")
         .appName("tests")
@@ -29,6 +27,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
     )
+
+
+@pytest.fixture(autouse=True)
+def plain_logging() -> Iterator[None]:
+    """A root logger as in the driver program: Airflow, imported by other tests, puts handlers of its own on it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = []
+    root.setLevel(logging.WARNING)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture
