@@ -131,6 +131,6 @@ def _facts(launch: LaunchOperator, case: Case) -> RunFacts:
     from airflow_dagsched.provider.facts import RunFacts
 
     return RunFacts(
-        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_number=1, tries_left=0, clear_number=0, run_started="",
+        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_number=1, clear_number=0, run_started="",
         conf={}, interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
     )  # fmt: skip

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dis
 import hashlib
 import inspect
-import json
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
@@ -168,12 +167,3 @@ def location(function: Any) -> tuple[str, int, int] | None:
     except (OSError, TypeError):
         return None
     return str(inspect.getsourcefile(function)), first, first + len(lines) - 1
-
-
-def plain(value: Any) -> bool:
-    """Whether ``value`` is JSON as it is."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow.sdk.definitions.xcom_arg import PlainXComArg, XComArg
 
-from airflow_dagsched.launch.calls import ContextValue, Output
+from airflow_dagsched.launch.calls import ContextValue
 
 CONTEXT_NAMES = frozenset(
     {"spark", "interval", "ds", "ds_nodash", "ts", "ts_nodash", "logical_date", "run_id", "params", "partition_key",
@@ -58,11 +58,8 @@ def operators_in(value: Any) -> list[Any]:
     return [operator for operator, _ in XComArg.iter_xcom_references(value)]
 
 
-def with_context(function: Callable[..., Any]) -> inspect.Signature:
-    """Signature of ``function`` in which what the driver fills in has a default.
-
-    Raises ``TypeError`` where it asks for what only exists in an Airflow worker.
-    """
+def checked_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Signature of ``function``; raises ``TypeError`` where it asks for what only exists in an Airflow worker."""
     signature = inspect.signature(function)
     asked = sorted(FORBIDDEN_NAMES & signature.parameters.keys())
     if asked:
@@ -79,13 +76,12 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     A context parameter with a default is left out where the run has no such value; see :func:`optional`.
     Raises ``TypeError`` for a call that does not fit the function.
     """
-    signature = with_context(function)
+    signature = checked_signature(function)
     names = list(signature.parameters)
-    offset = 1 if names and names[0] == "spark" and "spark" not in kwargs else 0
     filled: dict[str, Any] = {
         name: ContextValue(name) for name in names if name in CONTEXT_NAMES and name not in kwargs
     }
-    given = _positional(signature, args, offset, filled)
+    given = _positional(names, args, filled)
     overlap = given.keys() & kwargs.keys()
     if overlap:
         raise TypeError(f"got multiple values for argument {min(overlap)!r}")
@@ -102,11 +98,9 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     return call
 
 
-def _positional(
-    signature: inspect.Signature, args: tuple[Any, ...], offset: int, filled: Mapping[str, Any]
-) -> dict[str, Any]:
+def _positional(names: list[str], args: tuple[Any, ...], filled: Mapping[str, Any]) -> dict[str, Any]:
     """Positional arguments by name: they fill, in order, the parameters that are no context names."""
-    free = [name for name in list(signature.parameters)[offset:] if name not in filled]
+    free = [name for name in names if name not in filled]
     if len(args) > len(free):
         raise TypeError(f"takes {len(free)} positional argument{'s' * (len(free) != 1)} but {len(args)} were given")
     return dict(zip(free, args, strict=False))
@@ -129,6 +123,3 @@ def forbidden_template_names(value: Any) -> list[str]:
     return sorted(
         FORBIDDEN_IN_TEMPLATES & {name for text in texts for name in meta.find_undeclared_variables(parse(text))}
     )
-
-
-__all__ = ["Output", "bind", "forbidden_template_names", "operators_in", "optional", "source", "transform", "walk"]

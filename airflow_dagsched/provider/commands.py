@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from pathlib import Path
 
 from airflow.sdk.configuration import conf
 
@@ -13,6 +12,7 @@ from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.retention import expired, remove
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.plan.explain import as_dot, explain
+from airflow_dagsched.provider.dataflow import default_work_dir
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
 
 DAY_S = 86_400.0
@@ -37,10 +37,7 @@ def plan(args: Namespace) -> None:
 def clean(args: Namespace) -> None:
     """Remove runs, events and datasets that are older than the retention."""
     days = conf.getfloat("dagsched", "retention_days", fallback=30.0) if args.days is None else args.days
-    configured = conf.get("dagsched", "work_dir", fallback="") or str(
-        Path(conf.get("core", "dags_folder")).parent / "dagsched"
-    )
-    for work_dir in args.work_dirs or [configured]:
+    for work_dir in args.work_dirs or [default_work_dir()]:
         paths = expired(work_dir, time.time(), days * DAY_S)
         for path in paths:
             print(f"{'would remove' if args.dry_run else 'remove'} {path}")

@@ -92,13 +92,8 @@ class SparkDataflow(TaskGroup):
 
     @cached_property
     def work_dir(self) -> str:
-        """As given, else ``[dagsched] work_dir``, else ``dagsched`` in Airflow's home."""
-        from airflow.sdk.configuration import conf
-
-        if self._work_dir:
-            return self._work_dir
-        configured = conf.get("dagsched", "work_dir", fallback="")
-        return configured or str(Path(conf.get("core", "dags_folder")).parent / "dagsched")
+        """As given, else :func:`default_work_dir`."""
+        return self._work_dir or default_work_dir()
 
     # What the steps call while the author writes them down
 
@@ -282,6 +277,14 @@ class SparkDataflow(TaskGroup):
     def invalid(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
+
+
+def default_work_dir() -> str:
+    """``[dagsched] work_dir``, else ``dagsched`` beside the DAGs folder."""
+    from airflow.sdk.configuration import conf
+
+    configured = conf.get("dagsched", "work_dir", fallback="")
+    return configured or str(Path(conf.get("core", "dags_folder")).parent / "dagsched")
 
 
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:

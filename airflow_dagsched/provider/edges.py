@@ -140,10 +140,10 @@ def _direct_mirrors(flow: SparkDataflow, grouping: Grouping, launches: dict[str,
 
 def _hide_from_skippers(flow: SparkDataflow, graph: DataflowGraph) -> None:
     """A task that skips all below it must skip what the author put there, not what hangs on our edges."""
-    for task in graph.dataflow.tasks:
-        operator: Any = flow.dag.task_dict[task.id.removesuffix("@dag")]
-        if operator.inherits_from_skipmixin and operator.task_id not in flow.hidden_from:
-            flow.hidden_from.add(operator.task_id)
+    for task_id in graph.ordinary:
+        operator: Any = flow.dag.task_dict[task_id]
+        if operator.inherits_from_skipmixin and task_id not in flow.hidden_from:
+            flow.hidden_from.add(task_id)
             operator._pre_execute_hook = _hiding(flow, operator._pre_execute_hook)
 
 

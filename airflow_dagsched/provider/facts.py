@@ -30,7 +30,6 @@ class RunFacts:
     dag_id: str
     run_id: str
     try_number: int
-    tries_left: int
     clear_number: int
     run_started: str
     conf: Mapping[str, Any]
@@ -57,7 +56,6 @@ def gather(launch: LaunchOperator, context: Context) -> RunFacts:
         dag_id=ti.dag_id,
         run_id=ti.run_id,
         try_number=ti.try_number,
-        tries_left=max(0, ti.max_tries + 1 - ti.try_number),
         clear_number=dag_run.clear_number or 0,
         run_started=run_started(dag_run),
         conf=dag_run.conf or {},

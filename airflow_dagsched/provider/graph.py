@@ -21,6 +21,8 @@ class DataflowGraph:
     """The author's graph around one dataflow. Ids of steps are the dataflow's, of tasks the DAG's."""
 
     dataflow: Dataflow
+    ordinary: tuple[str, ...]
+    """Task ids of the ordinary tasks a step waits for, directly or not."""
     inputs: dict[str, tuple[Output, ...]]
     """Datasets each step reads."""
     upstream: dict[str, tuple[str, ...]]
@@ -54,6 +56,7 @@ class DataflowGraph:
                 tasks=tuple(Task(id=names[task_id]) for task_id in ordinary),
                 dependencies=tuple(_dependencies(flow, names, inputs)),
             ),
+            ordinary=tuple(ordinary),
             inputs=inputs,
             upstream=upstream,
             outside=outside,

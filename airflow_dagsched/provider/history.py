@@ -29,7 +29,8 @@ def recall(file: Path) -> State:
 def record(file: Path, ends: Iterable[StepDone]) -> None:
     """Put what was measured in this run into the history, in one move."""
     fresh = {done.step: Measured(runtime_s=share(done), bytes=done.bytes) for done in ends if done.state == "success"}
-    merged = replace(recall(file), measured={**recall(file).measured, **fresh})
+    known = recall(file)
+    merged = replace(known, measured={**known.measured, **fresh})
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".new")
     draft.write_bytes(encode(merged))

@@ -52,8 +52,7 @@ class LaunchOperator(SparkSubmitOperator):
     def skippers(self) -> list[str]:
         """Ordinary tasks above the dataflow that may skip what is below them."""
         tasks = self.flow.dag.task_dict
-        ids = [task.id.removesuffix("@dag") for task in self.graph.dataflow.tasks]
-        return [task_id for task_id in ids if tasks[task_id].inherits_from_skipmixin]
+        return [task_id for task_id in self.graph.ordinary if tasks[task_id].inherits_from_skipmixin]
 
     @property
     def history(self) -> Path:

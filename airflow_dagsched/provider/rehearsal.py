@@ -40,7 +40,7 @@ def _facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -
     params = dict(flow.dag.params.items())
     context = {**dates, "run_id": "local", "dag_id": flow.dag.dag_id, "params": params}
     return RunFacts(
-        dag_id=flow.dag.dag_id, run_id="local", try_number=1, tries_left=0, clear_number=0, run_started="", conf={},
+        dag_id=flow.dag.dag_id, run_id="local", try_number=1, clear_number=0, run_started="", conf={},
         interval=interval, context=context, states={}, skipped={}, feeds={},
     )  # fmt: skip
 

@@ -15,7 +15,6 @@ from airflow.sdk.bases.decorator import _TaskDecorator, get_unique_task_id
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in, walk
 from airflow_dagsched.provider.declared import Declared
 
@@ -207,4 +206,4 @@ def _mirror_kwargs(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if name not in LAUNCH_ONLY}
 
 
-__all__ = ["Output", "PythonStep", "SparkSqlStep", "StepMirror", "spark_step"]
+__all__ = ["PythonStep", "SparkSqlStep", "StepMirror", "spark_step"]

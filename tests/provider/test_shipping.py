@@ -25,7 +25,7 @@ URL = "jdbc:postgresql://user:hunter2@db/sales"
 def facts(**changes: Any) -> RunFacts:
     empty: dict[str, Any] = {name: {} for name in ("conf", "context", "states", "skipped", "feeds")}
     run = {"dag_id": "sales", "run_id": "r", "run_started": "", "interval": DAY}
-    return RunFacts(**{**run, "try_number": 1, "tries_left": 0, "clear_number": 0, **empty, **changes})
+    return RunFacts(**{**run, "try_number": 1, "clear_number": 0, **empty, **changes})
 
 
 def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
