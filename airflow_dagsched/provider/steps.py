@@ -17,6 +17,7 @@ from airflow.sdk.definitions.xcom_arg import XComArg
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in, walk
 from airflow_dagsched.provider.declared import Declared
+from airflow_dagsched.provider.pools import MIRROR_POOL
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -37,9 +38,7 @@ class StepMirror(BaseOperator):
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
         _refuse_launch_settings(task_id, kwargs)
-        super().__init__(
-            task_id=task_id, trigger_rule="always", retries=0, pool="default_pool", **_mirror_kwargs(kwargs)
-        )
+        super().__init__(task_id=task_id, trigger_rule="always", retries=0, pool=MIRROR_POOL, **_mirror_kwargs(kwargs))
         from airflow_dagsched.provider.dataflow import enclosing_dataflow
 
         self.flow = enclosing_dataflow(self)

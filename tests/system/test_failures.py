@@ -254,6 +254,24 @@ def test_passwords_are_not_printed_by_dag_test(tmp_path: Path) -> None:
     assert files_with(tmp_path, PASSWORDS) == []
 
 
+def test_pool_that_counts_deferred_tasks(lab: Lab) -> None:
+    """
+    default_pool  [ mirror | mirror | mirror ]   launch would wait for a slot for ever
+
+    Such a run is refused before anything of it starts.
+    """
+    assert lab.airflow.cli("pools", "set", "default_pool", "128", "", "--include-deferred").returncode == 0
+    try:
+        run = lab.start("undisturbed", day=DAY + timedelta(days=9))
+        assert lab.end(run) == "failed"
+    finally:
+        assert lab.airflow.cli("pools", "set", "default_pool", "128", "").returncode == 0
+    assert set(lab.states(run, "takings").values()) == {"failed"}
+    notes = {each["note"] for each in lab.client.task_instances(run)}
+    assert len(notes) == 1
+    assert "switch off 'include deferred'" in notes.pop()
+
+
 def files_with(folder: Path, words: tuple[str, ...]) -> list[str]:
     """Files under ``folder`` in which one of ``words`` is."""
     raw = [word.encode() for word in words]
