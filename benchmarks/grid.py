@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         with AirflowStandalone(home, DAGS, master=asked.master, env=env) as airflow:
             state, delays = measure(airflow.client, home / "work")
     figures = {"state": state, "mirrors": len(delays), "median_s": median(delays), "worst_s": max(delays)}
-    print("{state}: {mirrors} mirrors green {median_s:.1f} s (median), {worst_s:.1f} s (worst) after".format(**figures))
+    print(f"{state}: {len(delays)} mirrors ended {median(delays):.1f} s (median), {max(delays):.1f} s (worst) after")
     if asked.json:
         asked.json.write_text(json.dumps({"machine": machine.facts(), **figures}, indent=1) + "\n")
     return int(state != "success")

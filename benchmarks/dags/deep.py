@@ -15,8 +15,8 @@ def deep():
     with SparkDataflow("flow", work_dir=os.environ["DEEP_WORK"]):
 
         @task.spark_step
-        def work(spark, *above):
-            return spark.range(100).count() + sum(above) % 7
+        def work(spark, left=0, right=0):
+            return (spark.range(100).count() + left + right) % 1009
 
         level = [work.override(task_id=f"step_0_{at}")() for at in range(WIDTH)]
         for depth in range(1, LEVELS):
