@@ -123,8 +123,14 @@ def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
 
     facts = _facts(launch, case)
     folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
-    follower = Follower(Feed(nonce="benchmark", run_started=""), lambda key, value: None, lambda event: None)
+    follower = Follower(
+        Feed(nonce="benchmark", run_started=""), lambda key, value: None, lambda done: None, lambda event: None
+    )
     return GroupRun(launch, {}, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, {})).execute()
+
+
+def _nobody(*_news: Any) -> None:
+    """There is no Airflow to tell."""
 
 
 def _facts(launch: LaunchOperator, case: Case) -> RunFacts:

@@ -37,13 +37,25 @@ PUSH_EVERY_S = 0.4
 
 
 class Follower:
-    """Folds events into the feed and pushes it. One per launch try, through all its submits."""
+    """Folds events into the feed and pushes it. One per launch try, through all its submits.
 
-    def __init__(self, feed: Feed, push: Callable[[str, Any], None], on_started: Callable[[Started], None]) -> None:
+    :param push: sets an XCom of the launch task.
+    :param publish: is told of each step that ended well before the feed says so: sets its mirror's XComs.
+    :param on_started: is told of each application.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        push: Callable[[str, Any], None],
+        publish: Callable[[StepDone], None],
+        on_started: Callable[[Started], None],
+    ) -> None:
         self.feed = feed
         self.finished: Finished | None = None
         self.applications = 0
         self._push_xcom = push
+        self._publish = publish
         self._on_started = on_started
         self._pushed_at = 0.0
         self._dirty = False
@@ -105,7 +117,10 @@ class Follower:
                 for line in lines:
                     log.info("[%s] %s", step, line)
             case StepDone():
-                log.log(logging.INFO if event.state in GREEN else logging.WARNING, "%s", describe(event))
+                green = event.state in GREEN
+                log.log(logging.INFO if green else logging.WARNING, "%s", describe(event))
+                if green:
+                    self._publish(event)
             case Finished():
                 self.finished = event
             case _:

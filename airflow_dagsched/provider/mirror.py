@@ -2,7 +2,9 @@
 
 A mirror holds no worker slot: the scheduler hands it straight to the triggerer, where it waits for its
 verdict (:func:`airflow_dagsched.launch.feed.verdict`). Mirrors are released in the order in which the launch
-task reported their steps, so none turns green before those above it.
+task reported their steps, so none turns green before those above it. Their XComs are there by then: the launch
+task sets them. (A triggerer answers one request of its triggers at a time, with a round of queries to the
+database between two; and stores the XComs of an end event as text, which workers read as text.)
 """
 
 from __future__ import annotations
@@ -167,15 +169,7 @@ class MirrorTrigger(BaseTrigger):
         ti: Any = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch, _run_started(ti))
         end = await wait_for_end(watched, self.args.step, self.log.info)
-        if end.state == "success" and end.done is not None:
-            await push(ti, xcoms(end.done))
         yield event_of(end, self.log)
-
-
-async def push(ti: Any, values: dict[str, Any]) -> None:
-    """XComs of a mirror. What an end event carries would be stored as text, and read as text by workers."""
-    for key, value in values.items():
-        await BaseXCom.aset(key, value, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id)
 
 
 def event_of(end: End, logger: Any) -> TriggerEvent:
@@ -205,11 +199,7 @@ def conclude_or_reschedule(mirror: StepMirror, context: Context) -> Any:
         case Wait():
             raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))
         case End("success", _, done):
-            values = xcoms(done) if done else {}
-            for key, value in values.items():
-                if key != "return_value":
-                    ti.xcom_push(key=key, value=value)
-            return values.get("return_value")
+            return xcoms(done)["return_value"] if done else None
         case End("skipped", reason):
             raise AirflowSkipException(reason)
         case End(_, reason):

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.execution_time.xcom import XCom
 
 from airflow_dagsched.errors import DagschedError, InvalidInput
 from airflow_dagsched.launch.escalation import LEVELS, Level, next_level
 from airflow_dagsched.launch.events import Failure, Started, StepDone
-from airflow_dagsched.launch.feed import Feed
+from airflow_dagsched.launch.feed import Feed, xcoms
 from airflow_dagsched.launch.manifest import ENV_NONCE
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.facts import RunFacts, gather
@@ -61,7 +62,7 @@ class GroupRun:
         """Gather the facts and open the feed."""
         facts = gather(launch, context)
         folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
-        follower = _follower(context, facts)
+        follower = _follower(launch, context, facts)
         return cls(launch, context, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, context))
 
     @property
@@ -202,14 +203,20 @@ def _is_fresh(done: StepDone, emitted: frozenset[str]) -> bool:
     return done.state == "success" or (done.state == "reused" and done.step not in emitted)
 
 
-def _follower(context: Context, facts: RunFacts) -> Follower:
+def _follower(launch: LaunchOperator, context: Context, facts: RunFacts) -> Follower:
     ti = context["ti"]
+
+    def publish(done: StepDone) -> None:
+        mirror = launch.flow.steps[done.step].task_id
+        for key, value in xcoms(done).items():
+            XCom.set(key, value, dag_id=ti.dag_id, task_id=mirror, run_id=ti.run_id)
 
     def started(event: Started) -> None:
         if event.ui:
             ti.xcom_push(key=SparkUiLink().xcom_key, value=event.ui)
 
-    follower = Follower(Feed(nonce=secrets.token_hex(8), run_started=facts.run_started), ti.xcom_push, started)
+    feed = Feed(nonce=secrets.token_hex(8), run_started=facts.run_started)
+    follower = Follower(feed, ti.xcom_push, publish, started)
     follower.push()
     return follower
 
