@@ -67,6 +67,9 @@ def checked_signature(function: Callable[..., Any]) -> inspect.Signature:
             f"asks for {', '.join(asked)}, which does not exist on the cluster; a step may ask for "
             f"{', '.join(sorted(CONTEXT_NAMES))}"
         )
+    starred = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+    if starred is not None:
+        raise TypeError(f"takes *{starred}, but arguments are passed by name: take {starred!r} and pass a list")
     return signature
 
 
@@ -91,7 +94,7 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
         raise TypeError(f"takes no argument {min(unknown)!r}")
     missing = [
         p.name for p in signature.parameters.values()
-        if p.default is p.empty and p.name not in call and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        if p.default is p.empty and p.name not in call and p.kind is not p.VAR_KEYWORD
     ]  # fmt: skip
     if missing:
         raise TypeError(f"missing argument {missing[0]!r}")

@@ -179,10 +179,10 @@ class Memory:
         self._known["level"] = level
         self._write()
 
-    def remember_emitted(self, steps: Iterable[str], clear_number: int) -> None:
-        """Write down what emits its event if this try ends well."""
+    def ended_well(self, steps: Iterable[str], clear_number: int) -> None:
+        """Write down what emits its event now; whatever comes next starts from the plan again."""
         self._known["emitted"] = {**self._known.get("emitted", {}), str(clear_number): sorted(steps)}
-        self._write()
+        self.remember(level=0)
 
     def _write(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -195,8 +195,7 @@ class GroupRun:
         emitted = self.memory.emitted(self.facts.clear_number)
         fresh = {name for name, done in ends.items() if _is_fresh(done, emitted)}
         self.launch.outlets = outlets_of(self.launch.flow, [name for name in self.launch.group.steps if name in fresh])
-        self.memory.remember(level=0)
-        self.memory.remember_emitted(fresh, self.facts.clear_number)
+        self.memory.ended_well(fresh, self.facts.clear_number)
 
 
 def _is_fresh(done: StepDone, emitted: frozenset[str]) -> bool:

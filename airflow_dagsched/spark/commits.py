@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.wire import decode, encode
@@ -33,6 +34,11 @@ class Origin:
     fingerprint: str
     run_id: str
     clear_number: int
+
+    def committed(self, generation: int, **written: Any) -> Committed:
+        """The record of what was written; ``written`` are the other fields of ``Committed``."""
+        who = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Committed(generation=generation, **who, **written)
 
 
 @dataclass(frozen=True, slots=True)

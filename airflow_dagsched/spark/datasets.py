@@ -51,13 +51,8 @@ class Datasets:
     def _written(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
         counted, observation = observe(_storable(df))
         counted.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
-        return Committed(
-            output=origin.output,
-            interval=origin.interval,
-            generation=generation,
-            fingerprint=origin.fingerprint,
-            run_id=origin.run_id,
-            clear_number=origin.clear_number,
+        return origin.committed(
+            generation,
             path=path,
             table=None,
             rows=metrics_of(observation).get("rows"),

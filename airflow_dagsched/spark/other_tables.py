@@ -139,13 +139,8 @@ def _again(earlier: Committed, origin: Origin, generation: int) -> Committed:
 
 
 def _committed(df: DataFrame, table: Table, origin: Origin, generation: int, metrics: dict[str, Any]) -> Committed:
-    return Committed(
-        output=origin.output,
-        interval=origin.interval,
-        generation=generation,
-        fingerprint=origin.fingerprint,
-        run_id=origin.run_id,
-        clear_number=origin.clear_number,
+    return origin.committed(
+        generation,
         path=table.location,
         table=table.uri,
         rows=metrics.get("rows"),

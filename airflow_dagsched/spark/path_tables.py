@@ -142,13 +142,8 @@ def _write_empty(df: DataFrame, table: Table, store: Store, folder: str) -> str:
 
 
 def _committed(origin: Origin, generation: int, table: Table, root: str, draft: Draft) -> Committed:
-    return Committed(
-        output=origin.output,
-        interval=origin.interval,
-        generation=generation,
-        fingerprint=origin.fingerprint,
-        run_id=origin.run_id,
-        clear_number=origin.clear_number,
+    return origin.committed(
+        generation,
         path=root,
         table=table.uri,
         rows=draft.rows,

@@ -55,6 +55,17 @@ def test_missing_argument(dag: DAG) -> None:
         clean()
 
 
+def test_starred_parameter(dag: DAG) -> None:
+    """The driver passes arguments by name; a list of steps is an argument like any other."""
+
+    @task.spark_step
+    def union(spark, *tables):
+        return tables[0]
+
+    with pytest.raises(InvalidInput, match=r"takes \*tables.*pass a list"), SparkDataflow("f"):
+        union(orders(), orders())
+
+
 def test_expand(dag: DAG) -> None:
     """Mapped tasks can't start from a trigger."""
     with pytest.raises(InvalidInput, match=r"override\(task_id"), SparkDataflow("f"):

@@ -10,21 +10,24 @@ def test_a_try_that_was_followed_by_a_retry_emitted_nothing(tmp_path: Path) -> N
     try 1   writes down "a" ── dies before Airflow has heard that it ended well
     try 2   "a" is still to be told
     """
-    Memory(tmp_path).remember_emitted({"a"}, clear_number=0)
+    Memory(tmp_path).ended_well({"a"}, clear_number=0)
     assert Memory(tmp_path).emitted(clear_number=0) == frozenset()
 
 
 def test_what_was_emitted_before_a_clear_is_known_after_it(tmp_path: Path) -> None:
     """run emits a, b ── cleared ── emits c ── cleared ──►"""
-    Memory(tmp_path).remember_emitted({"a", "b"}, clear_number=0)
-    Memory(tmp_path).remember_emitted({"c"}, clear_number=1)
+    Memory(tmp_path).ended_well({"a", "b"}, clear_number=0)
+    Memory(tmp_path).ended_well({"c"}, clear_number=1)
     assert Memory(tmp_path).emitted(clear_number=1) == {"a", "b"}
     assert Memory(tmp_path).emitted(clear_number=2) == {"a", "b", "c"}
 
 
-def test_level_and_events_do_not_overwrite_each_other(tmp_path: Path) -> None:
-    """Both are in one file."""
+def test_a_good_end_starts_from_the_plan_again(tmp_path: Path) -> None:
+    """The level of the next try, raised by a failure, falls back; what was emitted stays."""
     memory = Memory(tmp_path)
     memory.remember(level=2)
-    memory.remember_emitted({"a"}, clear_number=0)
     assert Memory(tmp_path).level == 2
+    memory.ended_well({"a"}, clear_number=0)
+    assert Memory(tmp_path).level == 0
+    memory.remember(level=1)
+    assert Memory(tmp_path).emitted(clear_number=1) == {"a"}
