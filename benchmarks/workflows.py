@@ -112,7 +112,9 @@ def solved(graph: Graph, workers: int, effort: int, mb_s: float | None) -> Found
 
 def tasks_of(graph: Graph, mb_s: float | None) -> Tasks:
     """The nodes of ``graph`` as tasks, steps and ordinary ones alike."""
-    seconds = [part.runtime_s for part in (*graph.steps, *graph.dataflow.tasks)]
+    runtime = {step.id: step.runtime_s for step in graph.steps}
+    runtime |= {task.id: task.runtime_s for task in graph.dataflow.tasks}
+    seconds = [runtime[name] for name in graph.ids]
     moved: dict[tuple[int, int], float] = {}
     for channel in graph.dataflow.channels if mb_s else ():
         edge = graph.index[channel.src], graph.index[channel.dst]

@@ -13,7 +13,7 @@ from airflow_dagsched.plan.rcpsp.project import Project
 from airflow_dagsched.plan.rcpsp.schedule import Schedule
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, CpSolver, IntVar
+    from ortools.sat.python.cp_model import CpModel, IntVar
 
 WORK = 10.0
 """Default limit in CP-SAT's deterministic time, in which one unit is about a second of a processor."""
@@ -32,9 +32,7 @@ def proved(project: Project, hint: Schedule, *, work: float = WORK) -> Schedule:
     starts = _starts(model, project, hint)
     end = _constrain(model, project, starts, hint)
     model.minimize(end)
-    solver = _solver(work)
-    solver.solve(model)
-    return _better(solver, starts, hint)
+    return _solved(model, starts, hint, work)
 
 
 def _starts(model: CpModel, project: Project, hint: Schedule) -> list[IntVar]:
@@ -61,22 +59,17 @@ def _constrain(model: CpModel, project: Project, starts: list[IntVar], hint: Sch
     return end
 
 
-def _solver(work: float) -> CpSolver:
-    from ortools.sat.python.cp_model import CpSolver
+def _solved(model: CpModel, starts: list[IntVar], hint: Schedule, work: float) -> Schedule:
+    """The solver's schedule if it found one; what it knows of the bound in any case."""
+    from ortools.sat.python.cp_model import FEASIBLE, OPTIMAL, CpSolver
 
     solver = CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.interleave_search = True
     solver.parameters.random_seed = 0
     solver.parameters.max_deterministic_time = work
-    return solver
-
-
-def _better(solver: CpSolver, starts: list[IntVar], hint: Schedule) -> Schedule:
-    """The solver's schedule if it found one; what it knows of the bound in any case."""
-    from ortools.sat.python.cp_model import FEASIBLE, OPTIMAL
-
+    found = solver.solve(model) in (OPTIMAL, FEASIBLE)
     bound = max(hint.lower_bound, round(solver.best_objective_bound))
-    if solver.status_value() not in (OPTIMAL, FEASIBLE):
+    if not found:
         return Schedule(hint.starts, hint.makespan, bound)
     return Schedule(tuple(solver.value(start) for start in starts), round(solver.objective_value), bound)

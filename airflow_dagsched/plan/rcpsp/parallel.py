@@ -9,9 +9,8 @@ optimal one among them. With one resource and demands of one it is Graham's list
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 from airflow_dagsched.plan.rcpsp.project import Network
 from airflow_dagsched.plan.rcpsp.serial import Ends
@@ -19,59 +18,51 @@ from airflow_dagsched.plan.rcpsp.serial import Ends
 Heap = list[tuple[int, int]]
 
 
-@dataclass(slots=True)
-class _Line:
-    """The state of the walk along time."""
-
-    net: Network
-    rank: Sequence[int]
-    free: int
-    ends: Ends
-    ready: dict[int, Heap] = field(default_factory=dict)
-    """Packed demand -> (rank, activity)."""
-    running: Heap = field(default_factory=list)
-    """(end, activity)."""
-
-    def arrive(self, activity: int) -> None:
-        heap = self.ready.setdefault(self.net.demands[activity], [])
-        heapq.heappush(heap, (self.rank[activity], activity))
-
-    def start(self, now: int) -> None:
-        """Start the most urgent that has room until none has."""
-        guard = self.net.guard
-        fitting = [heap for demand, heap in self.ready.items() if (self.free - demand) & guard == guard and heap]
-        while fitting:
-            heap = min(fitting)
-            demand = self.net.demands[heap[0][1]]
-            self._take(heapq.heappop(heap)[1], demand, now)
-            fitting = [heap for heap in fitting if heap and self._has_room(heap)]
-
-    def _has_room(self, heap: Heap) -> bool:
-        guard = self.net.guard
-        return (self.free - self.net.demands[heap[0][1]]) & guard == guard
-
-    def _take(self, activity: int, demand: int, now: int) -> None:
-        self.free -= demand
-        self.ends[activity] = now + self.net.durations[activity]
-        heapq.heappush(self.running, (self.ends[activity], activity))
-
-
 def parallel(net: Network, rank: Sequence[int]) -> Ends:
     """Ends of all activities; among those ready, the least of ``rank`` comes first, then the least position."""
-    line = _Line(net, rank, net.free, [0] * len(net))
+    below, demands, durations = net.below, net.demands, net.durations
+    ends = [0] * len(net)
     waiting = [len(before) for before in net.above]
-    for activity, count in enumerate(waiting):
-        if not count:
-            line.arrive(activity)
-    line.start(0)
-    while line.running:
-        now = line.running[0][0]
-        while line.running and line.running[0][0] == now:
-            activity = heapq.heappop(line.running)[1]
-            line.free += net.demands[activity]
-            for after in net.below[activity]:
+    ready = _ready(net, rank, waiting)
+    free, now = net.free, 0
+    running: Heap = []
+    while True:
+        for activity in _started(net, ready, free):
+            free -= demands[activity]
+            ends[activity] = now + durations[activity]
+            heappush(running, (ends[activity], activity))
+        if not running:
+            return ends
+        now = running[0][0]
+        while running and running[0][0] == now:
+            activity = heappop(running)[1]
+            free += demands[activity]
+            for after in below[activity]:
                 waiting[after] -= 1
                 if not waiting[after]:
-                    line.arrive(after)
-        line.start(now)
-    return line.ends
+                    heappush(ready[demands[after]], (rank[after], after))
+
+
+def _ready(net: Network, rank: Sequence[int], waiting: Sequence[int]) -> dict[int, Heap]:
+    """Packed demand -> the activities with it that wait for nothing but room, by rank."""
+    ready: dict[int, Heap] = {demand: [] for demand in net.demands}
+    for activity, count in enumerate(waiting):
+        if not count:
+            ready[net.demands[activity]].append((rank[activity], activity))
+    for heap in ready.values():
+        heapify(heap)
+    return ready
+
+
+def _started(net: Network, ready: dict[int, Heap], free: int) -> list[int]:
+    """Take the activities that start now, the most urgent that has room first, until none has."""
+    demands, guard = net.demands, net.guard
+    found = []
+    fitting = [heap for demand, heap in ready.items() if heap and (free - demand) & guard == guard]
+    while fitting:
+        heap = min(fitting) if len(fitting) > 1 else fitting[0]
+        activity = heappop(heap)[1]
+        found.append(activity)
+        free -= demands[activity]
+        fitting = [heap for heap in fitting if heap and (free - demands[heap[0][1]]) & guard == guard]
+    return found

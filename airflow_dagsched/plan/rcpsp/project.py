@@ -47,6 +47,7 @@ class Network:
     """Positions so that edges point forward."""
     durations: Sequence[int]
     demands: Sequence[int]
+    """Packed; zero for an activity of no length, which holds nothing."""
     above: Sequence[Sequence[int]]
     below: Sequence[Sequence[int]]
     free: int
@@ -77,7 +78,9 @@ def network(project: Project) -> Network:
         activities=order,
         order=range(len(order)),
         durations=[project.durations[activity] for activity in order],
-        demands=[_packed(project.demands[activity], shifts) for activity in order],
+        demands=[
+            _packed(project.demands[activity], shifts) if project.durations[activity] else 0 for activity in order
+        ],
         above=predecessors(below),
         below=below,
         free=_packed(project.capacities, shifts) | guard,
