@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 
 from airflow_dagsched.plan.rcpsp.lists import by_rank, crossed, list_back, list_onward
 from airflow_dagsched.plan.rcpsp.parallel import parallel
@@ -36,8 +37,8 @@ FEWEST = 8
 """Members of the smallest population."""
 NOISE = 0.3
 """Share of the critical path by which ranks are shaken to make the first members."""
-SWAP = 0.05
-"""Chance of two neighbours in a child's list to change places."""
+SWAPS = 0.05
+"""Pairs of neighbours in a child's list that change places, as a share of the list."""
 LEAST_SHARE, MOST_SHARE = 0.25, 0.75
 """Of a list, that a child has from its mother."""
 WIDEST_SERIAL = 300
@@ -53,8 +54,8 @@ class Member:
     """0: made from the network's start, 1: from its end."""
     ends: tuple[int, ...]
     """Counted from the side it was made from."""
-    lists: Sequence[list[int]]
-    """The list to read on each side."""
+    lists: dict[int, list[int]] = field(default_factory=dict)
+    """The list to read on a side, once it was asked for: most children are never asked."""
 
 
 @dataclass(slots=True)
@@ -78,18 +79,24 @@ class _Search:
     def made(self, side: int, ends: Ends) -> Member:
         """A member of a schedule just made."""
         self.left -= 1
-        net = self.sides[side]
-        lists = [list_onward(net, ends), list_back(net, ends)]
-        member = Member(max(ends, default=0), side, tuple(ends), lists[::-1] if side else lists)
+        member = Member(max(ends, default=0), side, tuple(ends))
         if self.best is None or member.makespan < self.best.makespan:
             self.best = member
         return member
+
+    def list_of(self, member: Member, side: int) -> list[int]:
+        """The list of ``member`` to read on ``side``."""
+        found = member.lists.get(side)
+        if found is None:
+            lists = list_onward if side == member.side else list_back
+            found = member.lists[side] = lists(self.sides[member.side], member.ends)
+        return found
 
     def improved(self, member: Member, passes: int) -> Member:
         """Read on the other side, and back. The serial scheme never makes it longer; the parallel one may."""
         for _ in range(passes):
             side = 1 - member.side
-            read = self.read(side, member.lists[side])
+            read = self.read(side, self.list_of(member, side))
             member = read if read.makespan <= member.makespan else member
         return member
 
@@ -145,22 +152,23 @@ def _evolve(state: _Search, members: list[Member]) -> None:
 def _child(state: _Search, father: Member, members: Sequence[Member]) -> list[int]:
     """A list for the side that the father was not made from; the mother is the better of two."""
     chance, side = state.chance.random, 1 - father.side
-    first, second = members[int(chance() * len(members))], members[int(chance() * len(members))]
-    mother = first if first.makespan <= second.makespan else second
+    one, other = members[int(chance() * len(members))], members[int(chance() * len(members))]
+    mother = one if one.makespan <= other.makespan else other
     length = len(father.ends)
     count = int(length * (LEAST_SHARE + chance() * (MOST_SHARE - LEAST_SHARE)))
-    sequence = crossed(father.lists[side], mother.lists[side], int(chance() * (length - count + 1)), count)
+    first = int(chance() * (length - count + 1))
+    sequence = crossed(state.list_of(father, side), state.list_of(mother, side), first, count)
     _swap(sequence, state.sides[side].above, chance)
     return sequence
 
 
 def _swap(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[[], float]) -> None:
-    """Some neighbours change places where order allows."""
-    for at in range(len(sequence) - 1):
-        if chance() < SWAP:
-            one, other = sequence[at], sequence[at + 1]
-            if one not in above[other]:
-                sequence[at], sequence[at + 1] = other, one
+    """Some neighbours change places where order allows. There are two: a single activity is at its bound at once."""
+    for _ in range(ceil(SWAPS * len(sequence))):
+        at = int(chance() * (len(sequence) - 1))
+        one, other = sequence[at], sequence[at + 1]
+        if one not in above[other]:
+            sequence[at], sequence[at + 1] = other, one
 
 
 def _from_the_start(net: Network, member: Member) -> Ends:
