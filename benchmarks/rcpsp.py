@@ -19,6 +19,7 @@ from statistics import fmean
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.model.order import natural_key
 from airflow_dagsched.plan.rcpsp.check import violations
+from airflow_dagsched.plan.rcpsp.exact import proved
 from airflow_dagsched.plan.rcpsp.schedule import THOROUGH, schedule
 from benchmarks.psplib import read_project
 
@@ -51,6 +52,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="with .sm files")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write one object an instance")
     parser.add_argument("--effort", type=int, default=THOROUGH, help="activities placed at most (default: %(default)s)")
+    parser.add_argument("--exact", type=float, metavar="WORK", help="then CP-SAT, so much deterministic time each")
     return parser.parse_args(argv)
 
 
@@ -58,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     """Schedule, print the table, write the JSON file."""
     asked = arguments(argv)
     try:
-        found = measured(asked.folder, asked.effort)
+        found = measured(asked.folder, asked.effort, asked.exact)
     except (DagschedError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -68,11 +70,11 @@ def main(argv: Sequence[str]) -> int:
     return int(not all(one.verified for one in found))
 
 
-def measured(folder: Path, effort: int) -> list[Found]:
-    """All instances below ``folder``, in natural order."""
+def measured(folder: Path, effort: int, exact: float | None = None) -> list[Found]:
+    """All instances below ``folder``, in natural order; ``exact`` is the work of CP-SAT, none for none."""
     best = best_known(folder)
     files = sorted(folder.rglob("*.sm"), key=lambda file: natural_key(str(file)))
-    return [solved(file, best.get(file.stem), effort) for file in files]
+    return [solved(file, best.get(file.stem), effort, exact) for file in files]
 
 
 def best_known(folder: Path) -> dict[str, int]:
@@ -88,11 +90,13 @@ def _merge(found: dict[str, int], told: Mapping[str, Mapping[str, int]]) -> None
         found[name] = min(entry["ub"], found.get(name, entry["ub"]))
 
 
-def solved(file: Path, best: int | None, effort: int) -> Found:
+def solved(file: Path, best: int | None, effort: int, exact: float | None) -> Found:
     """One instance, scheduled and checked."""
     project = read_project(file)
     before = time.process_time()
     made = schedule(project, effort=effort)
+    if exact is not None:
+        made = proved(project, made, work=exact)
     cpu_s = time.process_time() - before
     ends = (start + duration for start, duration in zip(made.starts, project.durations, strict=True))
     right = not violations(project, made.starts) and max(ends, default=0) == made.makespan

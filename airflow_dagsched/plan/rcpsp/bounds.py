@@ -17,8 +17,8 @@ from itertools import accumulate
 from airflow_dagsched.plan.rcpsp.paths import heads, tails
 from airflow_dagsched.plan.rcpsp.project import Network
 
-MOST_HEADS = 64
-"""So many values of h are tried, spread evenly: the bound stays near linear."""
+STEPS = 50_000
+"""About so many sums of work are made for each resource: so large projects try few values of h, at least four."""
 
 
 def lower_bound(net: Network) -> int:
@@ -36,13 +36,13 @@ def _work_bound(net: Network, kind: int, head: Sequence[int], tail: Sequence[int
     work = [(head[at], net.durations[at] * net.amounts[at][kind], tail[at]) for at in by_tail]
     work = [item for item in work if item[1]]
     capacity, best = net.capacities[kind], 0
-    for h in _spread(sorted({before for before, _, _ in work})):
+    for h in _spread(sorted({before for before, _, _ in work}), max(4, STEPS // max(1, len(work)))):
         late = [(amount, q) for before, amount, q in work if before >= h]
         totals = accumulate(amount for amount, _ in late)
         best = max(best, h + max(-(-total // capacity) + q for total, (_, q) in zip(totals, late, strict=True)))
     return best
 
 
-def _spread(values: Sequence[int]) -> Sequence[int]:
-    """All of them, or at most ``MOST_HEADS`` at even distances, the least among them."""
-    return values[:: max(1, -(-len(values) // MOST_HEADS))]
+def _spread(values: Sequence[int], most: int) -> Sequence[int]:
+    """All of them, or at most so many at even distances, the least among them."""
+    return values[:: max(1, -(-len(values) // most))]

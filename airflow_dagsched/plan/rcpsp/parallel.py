@@ -1,7 +1,7 @@
 """The parallel scheme: walking along time, whatever is ready and has room starts, the most urgent first.
 
 Ready activities wait in one heap for each packed demand: all in a heap fit or none does. So a schedule costs
-O(n log n) times the number of different demands, which is small where resources are workers or slots.
+O(n log n) times the number of different demands that are ready at once: few where resources are workers or slots.
 
 Source: Brooks and White 1965; Kolisch (EJOR 90, 1996): schedules without delay, good but not always with an
 optimal one among them. With one resource and demands of one it is Graham's list scheduling.
@@ -10,7 +10,7 @@ optimal one among them. With one resource and demands of one it is Graham's list
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from airflow_dagsched.plan.rcpsp.project import Network
 from airflow_dagsched.plan.rcpsp.serial import Ends
@@ -40,17 +40,15 @@ def parallel(net: Network, rank: Sequence[int]) -> Ends:
             for after in below[activity]:
                 waiting[after] -= 1
                 if not waiting[after]:
-                    heappush(ready[demands[after]], (rank[after], after))
+                    heappush(ready.setdefault(demands[after], []), (rank[after], after))
 
 
 def _ready(net: Network, rank: Sequence[int], waiting: Sequence[int]) -> dict[int, Heap]:
     """Packed demand -> the activities with it that wait for nothing but room, by rank."""
-    ready: dict[int, Heap] = {demand: [] for demand in net.demands}
+    ready: dict[int, Heap] = {}
     for activity, count in enumerate(waiting):
         if not count:
-            ready[net.demands[activity]].append((rank[activity], activity))
-    for heap in ready.values():
-        heapify(heap)
+            heappush(ready.setdefault(net.demands[activity], []), (rank[activity], activity))
     return ready
 
 
@@ -58,11 +56,13 @@ def _started(net: Network, ready: dict[int, Heap], free: int) -> list[int]:
     """Take the activities that start now, the most urgent that has room first, until none has."""
     demands, guard = net.demands, net.guard
     found = []
-    fitting = [heap for demand, heap in ready.items() if heap and (free - demand) & guard == guard]
+    fitting = [heap for demand, heap in ready.items() if (free - demand) & guard == guard]
     while fitting:
         heap = min(fitting) if len(fitting) > 1 else fitting[0]
         activity = heappop(heap)[1]
         found.append(activity)
         free -= demands[activity]
+        if not heap:
+            del ready[demands[activity]]
         fitting = [heap for heap in fitting if heap and (free - demands[heap[0][1]]) & guard == guard]
     return found

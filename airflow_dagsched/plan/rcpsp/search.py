@@ -27,7 +27,7 @@ from airflow_dagsched.plan.rcpsp.lists import by_rank, crossed, list_back, list_
 from airflow_dagsched.plan.rcpsp.parallel import parallel
 from airflow_dagsched.plan.rcpsp.paths import tails
 from airflow_dagsched.plan.rcpsp.project import Network, mirrored
-from airflow_dagsched.plan.rcpsp.serial import Ends, serial
+from airflow_dagsched.plan.rcpsp.serial import FOREVER, Ends, serial
 
 Scheme = Callable[[Network, Sequence[int]], Ends]
 
@@ -46,7 +46,7 @@ WIDEST_SERIAL = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class _Member:
     """A schedule and what it hands down."""
 
     makespan: int
@@ -68,23 +68,23 @@ class _Search:
     left: int
     """Schedules that may still be made."""
     chance: random.Random
-    best: Member | None = None
+    shortest: int = FOREVER
+    """Makespan of the best schedule so far."""
 
     def goes_on(self) -> bool:
-        return self.left > 0 and (self.best is None or self.best.makespan > self.bound)
+        return self.left > 0 and self.shortest > self.bound
 
-    def read(self, side: int, sequence: Sequence[int]) -> Member:
+    def read(self, side: int, sequence: Sequence[int]) -> _Member:
         return self.made(side, self.scheme(self.sides[side], sequence))
 
-    def made(self, side: int, ends: Ends) -> Member:
+    def made(self, side: int, ends: Ends) -> _Member:
         """A member of a schedule just made."""
         self.left -= 1
-        member = Member(max(ends, default=0), side, tuple(ends))
-        if self.best is None or member.makespan < self.best.makespan:
-            self.best = member
+        member = _Member(max(ends, default=0), side, tuple(ends))
+        self.shortest = min(self.shortest, member.makespan)
         return member
 
-    def list_of(self, member: Member, side: int) -> list[int]:
+    def list_of(self, member: _Member, side: int) -> list[int]:
         """The list of ``member`` to read on ``side``."""
         found = member.lists.get(side)
         if found is None:
@@ -92,7 +92,7 @@ class _Search:
             found = member.lists[side] = lists(self.sides[member.side], member.ends)
         return found
 
-    def improved(self, member: Member, passes: int) -> Member:
+    def improved(self, member: _Member, passes: int) -> _Member:
         """Read on the other side, and back. The serial scheme never makes it longer; the parallel one may."""
         for _ in range(passes):
             side = 1 - member.side
@@ -102,7 +102,7 @@ class _Search:
 
 
 def search(net: Network, bound: int, schedules: int) -> Ends:
-    """Ends of the best of about ``schedules`` schedules, at least three; ``bound`` is below every makespan."""
+    """Ends of the best of about ``schedules`` schedules, at least three; no makespan is below ``bound``."""
     scheme = serial if len(net) <= WIDEST_SERIAL else _parallel_by_list
     state = _Search((net, mirrored(net)), scheme, bound, schedules, random.Random(0))
     members = _first(state, max(FEWEST, schedules // (2 * CHILDREN)))
@@ -118,7 +118,7 @@ def _parallel_by_list(net: Network, sequence: Sequence[int]) -> Ends:
     return parallel(net, rank)
 
 
-def _first(state: _Search, count: int) -> list[Member]:
+def _first(state: _Search, count: int) -> list[_Member]:
     """By latest start and by latest end, then by shaken latest ends; one at least."""
     net = state.sides[0]
     latest_end = [-tail for tail in tails(net)]
@@ -135,7 +135,7 @@ def _first(state: _Search, count: int) -> list[Member]:
     return members
 
 
-def _evolve(state: _Search, members: list[Member]) -> None:
+def _evolve(state: _Search, members: list[_Member]) -> None:
     """Every member in turn is father of a child, until the budget is spent or the bound is reached."""
     known = {member.ends for member in members}
     at = 0
@@ -149,7 +149,7 @@ def _evolve(state: _Search, members: list[Member]) -> None:
         at = (at + 1) % len(members)
 
 
-def _child(state: _Search, father: Member, members: Sequence[Member]) -> list[int]:
+def _child(state: _Search, father: _Member, members: Sequence[_Member]) -> list[int]:
     """A list for the side that the father was not made from; the mother is the better of two."""
     chance, side = state.chance.random, 1 - father.side
     one, other = members[int(chance() * len(members))], members[int(chance() * len(members))]
@@ -171,7 +171,7 @@ def _swap(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[
             sequence[at], sequence[at + 1] = other, one
 
 
-def _from_the_start(net: Network, member: Member) -> Ends:
+def _from_the_start(net: Network, member: _Member) -> Ends:
     if member.side == 0:
         return list(member.ends)
     return [member.makespan - end + duration for end, duration in zip(member.ends, net.durations, strict=True)]
