@@ -23,7 +23,7 @@ def read_project(file: Path) -> Project:
         durations=tuple(durations),
         demands=tuple(demands),
         successors=tuple(_successors(file, sections["PRECEDENCE RELATIONS"], len(durations))),
-        capacities=tuple(_last(file, "RESOURCEAVAILABILITIES", sections["RESOURCEAVAILABILITIES"])),
+        capacities=tuple(_availabilities(file, "RESOURCEAVAILABILITIES", sections["RESOURCEAVAILABILITIES"])),
     )
 
 
@@ -62,7 +62,7 @@ def _successors(file: Path, rows: Sequence[Sequence[int]], count: int) -> Iterat
         yield tuple(job - 1 for job in row[3:])
 
 
-def _last(file: Path, name: str, rows: Sequence[Sequence[int]]) -> Sequence[int]:
+def _availabilities(file: Path, name: str, rows: Sequence[Sequence[int]]) -> Sequence[int]:
     if len(rows) != 1:
         raise InvalidInput(str(file), name, f"one row expected, found {len(rows)}")
     return rows[0]

@@ -18,6 +18,7 @@ from airflow_dagsched.plan.rcpsp.project import Network
 Ends = list[int]
 """When each activity ends."""
 FOREVER = 1 << 62
+"""After the end of every schedule."""
 
 
 def serial(net: Network, sequence: Iterable[int]) -> Ends:
