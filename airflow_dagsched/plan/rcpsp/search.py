@@ -1,0 +1,177 @@
+"""A genetic search of activity lists in which every child is also a pass of forward-backward improvement.
+
+    father, early   ──list for the late side──┐
+    mother, any     ──list for the late side──┴─> crossed ──read──> late ──read back──> child, early
+
+A schedule is made from the network's start (its activities are early) or from its end (late), and has a list
+for either side. Reading the list of an early schedule on the late side is half of forward-backward improvement
+already, so a child is crossed there: it costs two schedules and not three. It takes its father's place if it
+is no longer, so members stay different; a schedule that is there already is not taken again.
+
+The budget is a number of schedules, never a time, and chance has a fixed seed: the result is a function of
+the network and the budget. The search ends early at the lower bound.
+
+Sources: Hartmann (Naval Research Logistics 45, 1998) for lists and crossover; Debels and Vanhoucke
+(Operations Research 55, 2007) for two populations, one of each side; Valls, Ballestin, Quintanilla
+(EJOR 185, 2008) for improving every child.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from airflow_dagsched.plan.rcpsp.lists import by_rank, crossed, list_back, list_onward
+from airflow_dagsched.plan.rcpsp.parallel import parallel
+from airflow_dagsched.plan.rcpsp.paths import tails
+from airflow_dagsched.plan.rcpsp.project import Network, mirrored
+from airflow_dagsched.plan.rcpsp.serial import FOREVER, Ends, serial
+
+Scheme = Callable[[Network, Sequence[int]], Ends]
+
+CHILDREN = 60
+"""Each place in the population sees about so many children, so its size follows from the budget."""
+FEWEST = 8
+"""Members of the smallest population."""
+NOISE = 0.3
+"""Share of the critical path by which ranks are shaken to make the first members."""
+SWAPS = 0.05
+"""Pairs of neighbours in a child's list that change places, as a share of the list."""
+LEAST_SHARE, MOST_SHARE = 0.25, 0.75
+"""Of a list, that a child has from its mother."""
+WIDEST_SERIAL = 300
+"""Activities up to which the serial scheme is cheap; beyond, the parallel one, which is near linear."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A schedule and what it hands down."""
+
+    makespan: int
+    side: int
+    """0: made from the network's start, 1: from its end."""
+    ends: tuple[int, ...]
+    """Counted from the side it was made from."""
+    lists: dict[int, list[int]] = field(default_factory=dict)
+    """The list to read on a side, once it was asked for: most children are never asked."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """What every part of a search needs."""
+
+    sides: tuple[Network, Network]
+    scheme: Scheme
+    bound: int
+    left: int
+    """Schedules that may still be made."""
+    chance: random.Random
+    shortest: int = FOREVER
+    """Makespan of the best schedule so far."""
+
+    def goes_on(self) -> bool:
+        return self.left > 0 and self.shortest > self.bound
+
+    def read(self, side: int, sequence: Sequence[int]) -> _Member:
+        return self.made(side, self.scheme(self.sides[side], sequence))
+
+    def made(self, side: int, ends: Ends) -> _Member:
+        """A member of a schedule just made."""
+        self.left -= 1
+        member = _Member(max(ends, default=0), side, tuple(ends))
+        self.shortest = min(self.shortest, member.makespan)
+        return member
+
+    def list_of(self, member: _Member, side: int) -> list[int]:
+        """The list of ``member`` to read on ``side``."""
+        found = member.lists.get(side)
+        if found is None:
+            lists = list_onward if side == member.side else list_back
+            found = member.lists[side] = lists(self.sides[member.side], member.ends)
+        return found
+
+    def improved(self, member: _Member, passes: int) -> _Member:
+        """Read on the other side, and back. The serial scheme never makes it longer; the parallel one may."""
+        for _ in range(passes):
+            side = 1 - member.side
+            read = self.read(side, self.list_of(member, side))
+            member = read if read.makespan <= member.makespan else member
+        return member
+
+
+def search(net: Network, bound: int, schedules: int) -> Ends:
+    """Ends of the best of about ``schedules`` schedules, at least three; no makespan is below ``bound``."""
+    scheme = serial if len(net) <= WIDEST_SERIAL else _parallel_by_list
+    state = _Search((net, mirrored(net)), scheme, bound, schedules, random.Random(0))
+    members = _first(state, max(FEWEST, schedules // (2 * CHILDREN)))
+    _evolve(state, members)
+    best = min(members, key=lambda member: member.makespan)
+    return _from_the_start(net, best)
+
+
+def _parallel_by_list(net: Network, sequence: Sequence[int]) -> Ends:
+    rank = [0] * len(net)
+    for at, activity in enumerate(sequence):
+        rank[activity] = at
+    return parallel(net, rank)
+
+
+def _first(state: _Search, count: int) -> list[_Member]:
+    """By latest start and by latest end, then by shaken latest ends; one at least."""
+    net = state.sides[0]
+    latest_end = [-tail for tail in tails(net)]
+    latest_start = [end - duration for end, duration in zip(latest_end, net.durations, strict=True)]
+    shake = -NOISE * min(latest_start, default=0)
+    members = [state.improved(state.made(0, parallel(net, latest_start)), 2)]
+    members += [
+        state.improved(state.read(0, by_rank(net, rank)), 2) for rank in (latest_start, latest_end) if state.goes_on()
+    ]
+    while len(members) < count and state.goes_on():
+        rank = [end + int(state.chance.random() * shake) for end in latest_end]
+        ends = parallel(net, rank) if len(members) % 2 else state.scheme(net, by_rank(net, rank))
+        members.append(state.improved(state.made(0, ends), 2))
+    return members
+
+
+def _evolve(state: _Search, members: list[_Member]) -> None:
+    """Every member in turn is father of a child, until the budget is spent or the bound is reached."""
+    known = {member.ends for member in members}
+    at = 0
+    while state.goes_on():
+        father = members[at]
+        child = state.improved(state.read(1 - father.side, _child(state, father, members)), 1)
+        if child.makespan <= father.makespan and child.ends not in known:
+            known.discard(father.ends)
+            known.add(child.ends)
+            members[at] = child
+        at = (at + 1) % len(members)
+
+
+def _child(state: _Search, father: _Member, members: Sequence[_Member]) -> list[int]:
+    """A list for the side that the father was not made from; the mother is the better of two."""
+    chance, side = state.chance.random, 1 - father.side
+    one, other = members[int(chance() * len(members))], members[int(chance() * len(members))]
+    mother = one if one.makespan <= other.makespan else other
+    length = len(father.ends)
+    count = int(length * (LEAST_SHARE + chance() * (MOST_SHARE - LEAST_SHARE)))
+    first = int(chance() * (length - count + 1))
+    sequence = crossed(state.list_of(father, side), state.list_of(mother, side), first, count)
+    _swap(sequence, state.sides[side].above, chance)
+    return sequence
+
+
+def _swap(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[[], float]) -> None:
+    """Some neighbours change places where order allows. There are two: a single activity is at its bound at once."""
+    for _ in range(ceil(SWAPS * len(sequence))):
+        at = int(chance() * (len(sequence) - 1))
+        one, other = sequence[at], sequence[at + 1]
+        if one not in above[other]:
+            sequence[at], sequence[at + 1] = other, one
+
+
+def _from_the_start(net: Network, member: _Member) -> Ends:
+    if member.side == 0:
+        return list(member.ends)
+    return [member.makespan - end + duration for end, duration in zip(member.ends, net.durations, strict=True)]
