@@ -118,13 +118,29 @@ def from_line(line: str) -> tuple[Event, ...]:
     return tuple(decode(_KINDS[raw["kind"]], raw) for raw in json.loads(line) if raw["kind"] in _KINDS)
 
 
-def marker_line(nonce: str, events: Iterable[Event]) -> str:
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a marker line says."""
+
+    number: int
+    """How many batches the event file has by now, this one included; a heartbeat is not in the file."""
+    events: tuple[Event, ...]
+
+
+def marker_line(nonce: str, number: int, events: Iterable[Event]) -> str:
     """The batch as a line for stdout. The nonce keeps what a step prints from passing as an event."""
-    return f"{MARKER} {nonce} {to_line(events)}"
+    return f"{MARKER} {nonce} {number} {to_line(events)}"
 
 
-def from_marker(line: str, nonce: str) -> tuple[Event, ...] | None:
-    """The batch in a line of the driver's output; None if the line is no marker of this try."""
+def from_marker(line: str, nonce: str) -> Marked | None:
+    """What a line of the driver's output marks; None if it is no marker of this try.
+
+    Raises ``ValueError`` for a torn one: spark-submit passes lines on in pieces, and Java's own output may come
+    between two. The event file has it whole.
+    """
     prefix = f"{MARKER} {nonce} "
     at = line.find(prefix)
-    return None if at < 0 else from_line(line[at + len(prefix) :])
+    if at < 0:
+        return None
+    number, _, batch = line[at + len(prefix) :].partition(" ")
+    return Marked(int(number), from_line(batch))

@@ -59,13 +59,30 @@ class Follower:
         self._on_started = on_started
         self._pushed_at = 0.0
         self._dirty = False
+        self._file = Path()
+        self._taken = 0
+        """Batches of the event file that were taken in."""
+
+    def open(self, events: str) -> None:
+        """A submit begins, whose driver program writes to this event file."""
+        self._file, self._taken, self.finished = Path(events), 0, None
 
     def line(self, nonce: str, line: str) -> bool:
         """Take in a line of the driver's output; False where it is no event."""
-        events = from_marker(line, nonce)
-        if events is None:
+        try:
+            marked = from_marker(line, nonce)
+        except ValueError:
+            self.catch_up()
+            return True
+        if marked is None:
             return False
-        self.take(events)
+        if marked.events == (Heartbeat(),) and marked.number == self._taken:
+            self.take(marked.events)
+        elif marked.events != (Heartbeat(),) and marked.number == self._taken + 1:
+            self._taken += 1
+            self.take(marked.events)
+        elif marked.number > self._taken:
+            self.catch_up()
         return True
 
     def take(self, events: Iterable[Event]) -> None:
@@ -77,23 +94,14 @@ class Follower:
         if self._dirty and time.monotonic() - self._pushed_at >= PUSH_EVERY_S:
             self.push()
 
-    def catch_up(self, path: str) -> None:
-        """Read from the event file what did not come over stdout (a killed pipe, another host)."""
-        file = Path(path)
-        if not file.is_file():
+    def catch_up(self) -> None:
+        """Read from the event file what did not come, or not whole, over stdout."""
+        if not self._file.is_file():
             return
-        for text in file.read_text().splitlines():
-            with_news = [event for event in from_line(text) if self._is_news(event)]
-            self.take(with_news)
-
-    def _is_news(self, event: Event) -> bool:
-        match event:
-            case StepDone(step):
-                return step not in self.feed.steps
-            case Finished():
-                return self.finished is None
-            case _:
-                return False
+        complete = self._file.read_text().split("\n")[:-1]
+        for text in complete[self._taken :]:
+            self._taken += 1
+            self.take(from_line(text))
 
     def close(self) -> None:
         """Push the last word on every step."""

@@ -96,8 +96,8 @@ class GroupRun:
         return asked == "per_step" or not conf.getboolean("dagsched", "enabled", fallback=True)
 
     def _run(self, targets: tuple[str, ...]) -> None:
-        self.follower.finished = None
         paths = _paths(self.folder, self.facts, targets)
+        self.follower.open(paths.events)
         shipment = self._ship(targets, paths)
         without = hopeless(spec for spec in shipment.manifest.steps if spec.id in targets)
         if len(without) == len(targets):
@@ -132,6 +132,7 @@ class GroupRun:
         Path(paths.folder).mkdir(parents=True, exist_ok=True)
         Path(paths.manifest).write_text(shipment.manifest.to_json())
         write_private(paths.payload, shipment.payload)
+        failed = None
         try:
             launch.submit(
                 self.context,
@@ -141,11 +142,13 @@ class GroupRun:
                 on_line=lambda line: self.follower.line(nonce, line),
             )
         except AirflowException as error:
-            self.follower.catch_up(paths.events)
-            self._explain(error)
+            failed = error
         finally:
             Path(paths.payload).unlink(missing_ok=True)
             Path(paths.payload).parent.rmdir()
+        self.follower.catch_up()
+        if failed is not None:
+            self._explain(failed)
 
     def _explain(self, error: AirflowException) -> None:
         """A driver that said why it failed is judged by that; one that was lost, here."""

@@ -66,6 +66,7 @@ class Emitter:
         self._masking = masking
         self._guard = threading.RLock()
         self._logs: dict[str, list[str]] = {}
+        self._sent = 0
         self._finished = False
 
     def emit(self, *events: Event) -> None:
@@ -98,12 +99,13 @@ class Emitter:
             return
         if self._file is not None:
             self._file.append(to_line(batch))
+        self._sent += 1
         self._say(batch)
         self._finished = isinstance(batch[-1], Finished)
 
     def _say(self, batch: Iterable[Event]) -> None:
         if self._nonce and not self._finished:
-            self._print(marker_line(self._nonce, batch))
+            self._print(marker_line(self._nonce, self._sent, batch))
 
     def _print(self, line: str) -> None:
         with suppress(OSError, ValueError):  # who read it is gone; the event file is still there

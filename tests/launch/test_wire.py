@@ -9,6 +9,7 @@ from airflow_dagsched.launch.events import (
     Failure,
     Finished,
     Heartbeat,
+    Marked,
     Started,
     StepDone,
     from_line,
@@ -77,8 +78,8 @@ def test_events_round_trip() -> None:
 
 def test_a_marker_needs_its_nonce() -> None:
     """What a step prints can't pass as an event."""
-    line = marker_line("secret", EVENTS)
-    assert from_marker(f"26/11/21 INFO {line}", "secret") == EVENTS
+    line = marker_line("secret", 3, EVENTS)
+    assert from_marker(f"26/11/21 INFO {line}", "secret") == Marked(3, EVENTS)
     assert from_marker(line, "other") is None
     assert from_marker("plain text", "secret") is None
 

@@ -123,7 +123,8 @@ def test_a_driver_whose_launcher_is_gone_stops(tmp_path: Path, launcher: subproc
 def from_marker_or_none(line: str) -> tuple[Event, ...]:
     from airflow_dagsched.launch.events import from_marker
 
-    return from_marker(line, "n0nce") or ()
+    marked = from_marker(line, "n0nce")
+    return marked.events if marked else ()
 
 
 def events(folder: Path) -> list[tuple[Event, ...]]:

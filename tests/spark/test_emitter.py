@@ -5,7 +5,16 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from airflow_dagsched.launch.events import Finished, Heartbeat, StepDone, StepLog, StepRunning, from_line, from_marker
+from airflow_dagsched.launch.events import (
+    Finished,
+    Heartbeat,
+    Marked,
+    StepDone,
+    StepLog,
+    StepRunning,
+    from_line,
+    from_marker,
+)
 from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
 from airflow_dagsched.spark.masking import Masking
 
@@ -23,9 +32,9 @@ def test_file_and_stdout_say_the_same(tmp_path: Path) -> None:
     sender.heartbeat()
     sender.emit(StepDone("a", "success", rows=1))
     in_file = [from_line(line) for line in (tmp_path / "events").read_text().splitlines()]
-    on_stdout = [batch for line in out.getvalue().splitlines() if (batch := from_marker(line, "n0nce"))]
+    on_stdout = [marked for line in out.getvalue().splitlines() if (marked := from_marker(line, "n0nce"))]
     assert in_file == [(StepRunning("a"),), (StepLog("a", ("hello",)), StepDone("a", "success", rows=1))]
-    assert on_stdout == [in_file[0], (Heartbeat(),), in_file[1]]
+    assert on_stdout == [Marked(1, in_file[0]), Marked(1, (Heartbeat(),)), Marked(2, in_file[1])]
     assert "[a] hello\n" in out.getvalue()
 
 
