@@ -15,13 +15,10 @@ COMMON = {
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
-JIT = " ".join(
-    f"-XX:Tier4{what}Threshold={calls}"
-    for what, calls in (("Invocation", 50_000), ("MinInvocation", 6_000), ("Compile", 150_000), ("BackEdge", 400_000))
-)
-"""Ten times Java's own thresholds: most code of an application of a few minutes is not run often enough to
-earn back what its best compilation costs, a third of all processor time otherwise. What a long one runs often
-still gets there, seconds later.
+SHORT_S = 300.0
+LIGHT_COMPILER = "-XX:TieredStopAtLevel=1"
+"""Java's quick compiler alone. The thorough one takes a third of all processor time of an application of a few
+minutes on a few cores, which does not run its code often enough to earn that back; a long one does.
 """
 SMALLEST_HEAP_MB = 1024
 """Spark's own default: less only makes the garbage collector busy."""
@@ -35,10 +32,8 @@ def settings(group: Group, manager: str, level: Level) -> dict[str, str]:
 def _local(group: Group, level: Level) -> dict[str, str]:
     """One JVM is driver and executor: its heap holds both."""
     memory = max((container.memory_mb for container in group.containers), default=0)
-    return {
-        "spark.driver.memory": f"{max(memory, SMALLEST_HEAP_MB) * level.memory_factor}m",
-        "spark.driver.extraJavaOptions": JIT,
-    }
+    light = {"spark.driver.extraJavaOptions": LIGHT_COMPILER} if group.time.compute < SHORT_S else {}
+    return {"spark.driver.memory": f"{max(memory, SMALLEST_HEAP_MB) * level.memory_factor}m", **light}
 
 
 def _standalone(group: Group, level: Level) -> dict[str, str]:
