@@ -15,7 +15,9 @@ import airflow_dagsched
 
 ROOT = Path(airflow_dagsched.__file__).parent
 PURE = ("model", "plan", "launch")
-KEPT_OUT = {"airflow", "pyspark", "ortools", "networkx"}
+KEPT_OUT = {"airflow", "pyspark", "ortools", "networkx", "sqlglot"}
+WHEN_NEEDED = {"sqlglot"}
+"""What a pure file may import in a function: it is slow to load, and most dataflows have no text to parse."""
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -71,7 +73,7 @@ def test_there_are_no_import_cycles() -> None:
 def test_pure_files_import_at_the_top_only(file: Path) -> None:
     tree = ast.parse(file.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [name for function in functions for name in imports(function)] == []
+    assert {name for function in functions for name in imports(function)} <= WHEN_NEEDED
 
 
 def users_of(library: str) -> set[str]:

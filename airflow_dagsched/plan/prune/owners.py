@@ -1,0 +1,72 @@
+"""Which workers hold the needed data: the least set that covers it, and who reads what.
+
+A partition has blocks, a block has hosts (replicas). Cover: greedily the worker with the most bytes not covered yet
+(Chvatal 1979), pinned workers first, ties in natural order. A host that is no live worker counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.model.cluster import Worker
+from airflow_dagsched.model.dataflow import Block
+from airflow_dagsched.model.order import natural_key, natural_sort
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Some bytes and the workers that hold them."""
+
+    bytes: int
+    workers: frozenset[str]
+
+
+def held_by(blocks: Iterable[Block], workers: Collection[Worker]) -> list[Held]:
+    """The blocks with their live holders. A worker without a free core runs nothing: it is none."""
+    on: dict[str, list[str]] = {}
+    for worker in workers:
+        if worker.free_cores:
+            on.setdefault(worker.host, []).append(worker.id)
+    return [Held(block.bytes, frozenset(name for host in block.hosts for name in on.get(host, ()))) for block in blocks]
+
+
+def cover(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[str]:
+    """Workers so that each block which has holders has one among them, and all of ``pinned``."""
+    chosen = set(pinned)
+    open_ = [one for one in held if one.workers and chosen.isdisjoint(one.workers)]
+    while open_:
+        gain: dict[str, int] = {}
+        for one in open_:
+            for worker in one.workers:
+                gain[worker] = gain.get(worker, 0) + max(1, one.bytes)
+        best = min(gain, key=lambda worker: (-gain[worker], natural_key(worker)))
+        chosen.add(best)
+        open_ = [one for one in open_ if best not in one.workers]
+    return frozenset(chosen)
+
+
+def assigned(
+    partitions: Mapping[str, frozenset[str]], pinned: Iterable[str], workers: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Who reads which partition, given each one's holders; the keys are the required workers.
+
+    A partition whose holders are all gone is dealt to the holders of the others, in turn (rule A2); a pinned worker is
+    required, but holds nothing (A3). Without any holder or pin every worker is as good as another.
+    """
+    live = natural_sort(workers)
+    owner = {name: next((worker for worker in live if worker in held), None) for name, held in partitions.items()}
+    owning = natural_sort({worker for worker in owner.values() if worker})
+    found: dict[str, list[str]] = {worker: [] for worker in natural_sort({*owning, *pinned}) or live}
+    orphans = [name for name, worker in owner.items() if worker is None]
+    for name, worker in owner.items():
+        if worker is not None:
+            found[worker].append(name)
+    for name, worker in zip(orphans, dealt(len(orphans), owning or list(found)), strict=True):
+        found[worker].append(name)
+    return {worker: tuple(natural_sort(names)) for worker, names in found.items()}
+
+
+def dealt(count: int, workers: Sequence[str], first: int = 0) -> list[str]:
+    """``count`` turns over ``workers``, starting with number ``first``."""
+    return [workers[(first + at) % len(workers)] for at in range(count)]
