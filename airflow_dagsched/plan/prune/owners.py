@@ -51,20 +51,17 @@ def assigned(
 ) -> dict[str, tuple[str, ...]]:
     """Who reads which partition, given each one's holders; the keys are the required workers.
 
-    A partition whose holders are all gone is dealt to the holders of the others, in turn (rule A2); a pinned worker is
-    required, but holds nothing (A3). Without any holder or pin every worker is as good as another.
+    A partition without a holder among ``workers`` is dealt to all of them in turn (rule A2); a pinned worker is
+    required, though it may hold nothing (A3).
     """
     live = natural_sort(workers)
-    owner = {name: next((worker for worker in live if worker in held), None) for name, held in partitions.items()}
-    owning = natural_sort({worker for worker in owner.values() if worker})
-    found: dict[str, list[str]] = {worker: [] for worker in natural_sort({*owning, *pinned}) or live}
-    orphans = [name for name, worker in owner.items() if worker is None]
-    for name, worker in owner.items():
-        if worker is not None:
-            found[worker].append(name)
-    for name, worker in zip(orphans, dealt(len(orphans), owning or list(found)), strict=True):
-        found[worker].append(name)
-    return {worker: tuple(natural_sort(names)) for worker, names in found.items()}
+    names = natural_sort(partitions)
+    orphans = [name for name in names if partitions[name].isdisjoint(live)]
+    reader = dict(zip(orphans, dealt(len(orphans), live), strict=True))
+    for name in names:
+        reader.setdefault(name, next((worker for worker in live if worker in partitions[name]), ""))
+    required = natural_sort({*reader.values(), *pinned})
+    return {worker: tuple(name for name in names if reader[name] == worker) for worker in required}
 
 
 def dealt(count: int, workers: Sequence[str], first: int = 0) -> list[str]:

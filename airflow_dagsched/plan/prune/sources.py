@@ -61,23 +61,21 @@ def select(source: Source, condition: Condition) -> Selection:
     """The partitions of ``source``, as it lists them, that ``condition`` may be true of."""
     if not source.partitions:
         return Selection(source.path, condition, off="its partitions are not listed", listed=False)
+    partitions = tuple(sorted(source.partitions, key=lambda partition: (spelled(partition), partition.bytes)))
     if isinstance(condition, Unknown):
-        return Selection(source.path, condition, source.partitions, off=condition.text)
-    kept = matching(condition, [partition.key for partition in source.partitions])
+        return Selection(source.path, condition, partitions, off=f"not understood: {condition}")
+    kept = matching(condition, [partition.key for partition in partitions])
     if isinstance(kept, Unprunable):
-        return Selection(source.path, condition, source.partitions, off=kept.reason)
+        return Selection(source.path, condition, partitions, off=kept.reason)
     buckets = None if source.buckets is None else buckets_needed(condition, source.buckets)
-    needed: list[Partition] = []
-    left_out: list[Partition] = []
-    for partition, keep in zip(source.partitions, kept, strict=True):
-        reads = keep and (buckets is None or partition.bucket is None or partition.bucket in buckets)
-        (needed if reads else left_out).append(partition)
-    return Selection(
-        source.path,
-        condition,
-        tuple(sorted(needed, key=spelled)),
-        tuple(sorted(map(spelled, left_out))),
-    )
+    reads = [keep and _in(partition, buckets) for partition, keep in zip(partitions, kept, strict=True)]
+    needed = (partition for partition, read in zip(partitions, reads, strict=True) if read)
+    left_out = (spelled(partition) for partition, read in zip(partitions, reads, strict=True) if not read)
+    return Selection(source.path, condition, tuple(needed), tuple(left_out))
+
+
+def _in(partition: Partition, buckets: frozenset[int] | None) -> bool:
+    return buckets is None or partition.bucket is None or partition.bucket in buckets
 
 
 def selected(source: Source, condition: Condition, listing: Listing) -> Selection:
