@@ -29,9 +29,7 @@ def idle(flow: Dataflow, **known: Any) -> dict[str, str]:
 
 
 def test_a_chain_of_steps_that_do_nothing_without_rows() -> None:
-    """
-    (nothing) ──> a ══> b ══> c     c counts: it runs and writes its 0
-    """
+    """(nothing) ──> a ══> b ══> c     c counts: it runs and writes its 0"""
     found = idle(drawn("a == b; b == c", a=EMPTY, b=IDLE))
     assert found == {
         "a": "no work without input: nothing in /e matches day = 2",
@@ -41,9 +39,7 @@ def test_a_chain_of_steps_that_do_nothing_without_rows() -> None:
 
 @pytest.mark.parametrize(("needs", "expected"), [("all", ["a", "c"]), ("any", ["a"])])
 def test_a_join_needs_all_and_a_union_any(needs: str, expected: list[str]) -> None:
-    """
-    (nothing) ──> a ══> c <══ b <── (rows)
-    """
+    """(nothing) ──> a ══> c <══ b <── (rows)"""
     assert list(idle(drawn("a == c; b == c", a=EMPTY, b=FULL, c={**IDLE, "needs": needs}))) == expected
 
 
@@ -78,9 +74,7 @@ def test_what_an_earlier_group_left_empty() -> None:
 
 
 def test_what_somebody_waits_for_is_published_empty() -> None:
-    """
-    a ══> b ══> c    a and b have nothing to do; b is of another group, c runs
-    """
+    """a ══> b ══> c    a and b have nothing to do; b is of another group, c runs"""
     graph = graph_of(drawn("a == b; b == c; a == d", a=EMPTY, b=IDLE, d=IDLE))
     home = {"a": "one", "b": "two", "c": "two", "d": "one"}
     assert published(graph, home, {"a", "b", "d"}) == ("a/", "b/")
@@ -90,7 +84,7 @@ def test_what_somebody_waits_for_is_published_empty() -> None:
 @settings(max_examples=60, deadline=None)
 @given(dataflows(most=40), st.integers(0, 2**32))
 def test_against_rows_counted_one_by_one(flow: Dataflow, seed: int) -> None:
-    """Oracle: run it. A source has a row or none; a step passes a row on if it works without input or its inputs say so."""
+    """Oracle: run it. A source has a row or none; a step passes one on if it may."""
     rng = random.Random(seed)
     sources = {True: FULL["sources"], False: EMPTY["sources"]}
     steps = tuple(

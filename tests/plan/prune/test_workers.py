@@ -14,6 +14,7 @@ from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
 from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.prune import Asked, prune, remaining, trim
 from airflow_dagsched.plan.prune.owners import Held, assigned, cover
@@ -49,9 +50,7 @@ def why(group: Group, what: str) -> set[str]:
 
 
 def test_owners_of_the_day_stay() -> None:
-    """
-    a reads day 1 of /t, on w2 ══> b     w1, w3 and w4 hold nothing of it; the shuffle needs nobody
-    """
+    """a reads day 1 of /t, on w2 ══> b     w1, w3 and w4 hold nothing of it; the shuffle needs nobody"""
     group = pruned(drawn("a == b", a=stored("h2")), standalone(4, 4, 4, 4))
     assert group.partitions == {"a": ("day=1",)}
     assert group.pruned == (
@@ -104,9 +103,7 @@ def test_a_replica_on_a_live_host_is_enough() -> None:
 
 
 def test_what_an_earlier_group_stored() -> None:
-    """
-    a ──> (t) ──> b, and a ══> b: two groups. Where a's rows are is known from its manifest, or not
-    """
+    """a ──> (t) ──> b, and a ══> b: two groups. Where a's rows are is known from its manifest, or not"""
     flow = drawn("a == b; a -- t; t -- b", tasks="t", a=stored("h2"))
     cluster, graph = standalone(4, 4, 4), graph_of(flow)
     first, second = prune(plan(flow, cluster), graph, cluster, Asked()).groups
@@ -226,9 +223,7 @@ def placed(flow: Dataflow, *boxes: tuple[str, str]) -> Plan:
 
 
 def test_a_worker_leaves_when_nothing_on_it_works_without_input() -> None:
-    """
-    w1 [a/0 b/0]   w2 [a/1 b/1]     day 1 is on w1; b gets its rows from the a beside it
-    """
+    """w1 [a/0 b/0]   w2 [a/1 b/1]     day 1 is on w1; b gets its rows from the a beside it"""
     flow = drawn("a; b", a={**stored("h1"), **IDLE, "parallelism": 2}, b={**IDLE, "parallelism": 2})
     flow = replace(flow, channels=(Channel(src="a", dst="b", routing="forward"),))
     cluster = standalone(4, 4)
@@ -323,3 +318,26 @@ def _source(rng: random.Random) -> dict[str, Any]:
 
 def _turned(sources: tuple[Source, ...]) -> tuple[Source, ...]:
     return tuple(replace(source, partitions=source.partitions[::-1]) for source in sources)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (Pruned(what="step", id="b", reason="idle"), "is left out, but works without input"),
+        (Pruned(what="step", id="x", reason="idle"), "is left out of 'launch', which has no such step"),
+        (Pruned(what="worker", id="w1", reason="idle"), "is on 'w1', which the group leaves out"),
+        (Pruned(what="partition", id="a/day=1", reason="idle"), "reads partition day=1, which it leaves out"),
+    ],
+)
+def test_the_checker_sees_what_must_not_be_left_out(entry: Pruned, message: str) -> None:
+    flow, cluster = drawn("a == b", a=IDLE), standalone(4)
+    (group,) = (made := plan(flow, cluster)).groups
+    wrong = replace(group, partitions={"a": ("day=1",)}, pruned=(entry,))
+    assert message in {one.message for one in check(replace(made, groups=(wrong,)), flow, cluster)}
+
+
+def test_the_checker_lets_nothing_of_a_stream_go() -> None:
+    flow, cluster = drawn("a", a={"mode": "streaming"}), standalone(4, 4)
+    (group,) = (made := plan(flow, cluster)).groups
+    wrong = replace(group, pruned=(Pruned(what="worker", id="w2", reason="idle"),))
+    assert [one.rule for one in check(replace(made, groups=(wrong,)), flow, cluster)] == ["pruned"]
