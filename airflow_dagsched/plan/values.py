@@ -85,7 +85,7 @@ class Group(Value, frozen=True, kw_only=True):
     """Step -> all that it reads of sources with a condition; a step of several sources has their paths in front."""
     pruned: tuple[Pruned, ...] = ()
     unpruned: tuple[Pruned, ...] = ()
-    """What was looked at and stays, and why."""
+    """What was looked at and stays, and why; where all workers do, the id is the group's."""
 
 
 class Spill(Value, frozen=True, kw_only=True):

@@ -8,15 +8,16 @@ known to be empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.dataflow import Source, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_key, natural_sort
 from airflow_dagsched.plan.prune.asked import Asked
-from airflow_dagsched.plan.prune.condition import ALWAYS
+from airflow_dagsched.plan.prune.condition import ALWAYS, Condition, Some
 from airflow_dagsched.plan.prune.instances import surplus, trimmed
 from airflow_dagsched.plan.prune.layout import spelled
 from airflow_dagsched.plan.prune.sources import Selection, condition_for, select
@@ -31,11 +32,26 @@ STREAMING = "streaming is never pruned"
 
 def select_all(graph: Graph, asked: Asked) -> Selections:
     """What each step reads of each of its sources, as far as the dataflow lists them."""
-    return {
-        (step.id, source.path): select(source, condition_for(step.id, source, asked))
-        for step in graph.steps
-        for source in step.sources
-    }
+    return {(step.id, path): _select(step, path, asked) for step in graph.steps for path in _paths(step)}
+
+
+def _select(step: Step, path: str, asked: Asked) -> Selection:
+    """A source that the step reads twice is needed for either."""
+    sources = [source for source in step.sources if source.path == path]
+    conditions = tuple(dict.fromkeys(condition_for(step.id, source, asked) for source in sources))
+    listed = {spelled(one): one for source in sources for one in source.partitions}
+    whole = sources[0] if len(sources) == 1 else Source(path=path, partitions=tuple(listed.values()))
+    return select(whole, conditions[0] if len(conditions) == 1 else _either(conditions))
+
+
+def _either(conditions: Iterable[Condition]) -> Condition:
+    """In one order, whatever the order of the sources; with none on one of them: none."""
+    parts = tuple(sorted(conditions, key=str))
+    return ALWAYS if ALWAYS in parts else Some(parts)
+
+
+def _paths(step: Step) -> list[str]:
+    return natural_sort({source.path for source in step.sources})
 
 
 def prune(
@@ -94,7 +110,7 @@ def _pruned(group: Group, scene: Scene, idle: Emptiness) -> Group:
     steps = [Pruned(what="step", id=step, reason=idle.steps[step]) for step in group.steps if step in idle.steps]
     if not running:
         return replace(group, pruned=tuple(steps))
-    gone, stay = _workers(scene, running)
+    gone, stay = _workers(group.id, scene, running)
     partitions = [entry for step in running for entry in _partitions(step, scene)]
     return replace(
         group,
@@ -104,23 +120,23 @@ def _pruned(group: Group, scene: Scene, idle: Emptiness) -> Group:
     )
 
 
-def _workers(scene: Scene, running: Sequence[str]) -> tuple[list[Pruned], list[Pruned]]:
-    """Entries of the workers that go, and of those that stay although nothing is known to need them."""
+def _workers(group: str, scene: Scene, running: Sequence[str]) -> tuple[list[Pruned], list[Pruned]]:
+    """Entries of the workers that go; or one, of the group, that says why all stay."""
     names = natural_sort(worker.id for worker in scene.cluster.workers)
     if len(names) < 2:
         return [], []
     needed = workers_needed(scene, running)
     if needed.any_because:
-        return [], [Pruned(what="worker", id=name, reason=needed.any_because) for name in names]
+        return [], [Pruned(what="worker", id=group, reason=needed.any_because)]
     reason = f"holds nothing the group needs: {', '.join(natural_sort(needed.workers))} do"
     return [Pruned(what="worker", id=name, reason=reason) for name in names if name not in needed.workers], []
 
 
 def _of(step: str, scene: Scene) -> list[tuple[str, Selection]]:
     """The step's selections that a condition was put on, with what stands in front of their keys."""
-    sources = scene.graph.steps[scene.graph.index[step]].sources
-    found = ((source.path, scene.selections[step, source.path]) for source in sources)
-    return [(f"{path}/" if len(sources) > 1 else "", one) for path, one in sorted(found) if one.condition != ALWAYS]
+    paths = _paths(scene.graph.steps[scene.graph.index[step]])
+    found = ((f"{path}/" if len(paths) > 1 else "", scene.selections[step, path]) for path in paths)
+    return [(prefix, one) for prefix, one in found if one.condition != ALWAYS]
 
 
 def _keys(step: str, scene: Scene) -> tuple[str, ...] | None:

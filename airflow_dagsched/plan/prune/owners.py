@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.model.dataflow import Block
-from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.model.order import natural_sort
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,24 @@ def held_by(blocks: Iterable[Block], workers: Collection[Worker]) -> list[Held]:
 def cover(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[str]:
     """Workers so that each block which has holders has one among them, and all of ``pinned``."""
     chosen = set(pinned)
-    open_ = [one for one in held if one.workers and chosen.isdisjoint(one.workers)]
+    open_ = {at: one for at, one in enumerate(held) if one.workers and chosen.isdisjoint(one.workers)}
+    of: dict[str, list[int]] = {}
+    for at, one in open_.items():
+        for worker in one.workers:
+            of.setdefault(worker, []).append(at)
+    gain = {worker: sum(_worth(open_[at]) for at in of[worker]) for worker in natural_sort(of)}
     while open_:
-        gain: dict[str, int] = {}
-        for one in open_:
-            for worker in one.workers:
-                gain[worker] = gain.get(worker, 0) + max(1, one.bytes)
-        best = min(gain, key=lambda worker: (-gain[worker], natural_key(worker)))
+        best = max(gain, key=gain.__getitem__)
         chosen.add(best)
-        open_ = [one for one in open_ if best not in one.workers]
+        for one in (open_.pop(at) for at in of[best] if at in open_):
+            for worker in one.workers:
+                gain[worker] -= _worth(one)
     return frozenset(chosen)
+
+
+def _worth(one: Held) -> int:
+    """A block of unknown size counts too."""
+    return max(1, one.bytes)
 
 
 def assigned(

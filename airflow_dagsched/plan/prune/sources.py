@@ -61,7 +61,8 @@ def select(source: Source, condition: Condition) -> Selection:
     """The partitions of ``source``, as it lists them, that ``condition`` may be true of."""
     if not source.partitions:
         return Selection(source.path, condition, off="its partitions are not listed", listed=False)
-    partitions = tuple(sorted(source.partitions, key=lambda partition: (spelled(partition), partition.bytes)))
+    named = sorted(((spelled(one), one.bytes, at) for at, one in enumerate(source.partitions)))
+    partitions = tuple(source.partitions[at] for _, _, at in named)
     if isinstance(condition, Unknown):
         return Selection(source.path, condition, partitions, off=f"not understood: {condition}")
     kept = matching(condition, [partition.key for partition in partitions])
@@ -70,7 +71,7 @@ def select(source: Source, condition: Condition) -> Selection:
     buckets = None if source.buckets is None else buckets_needed(condition, source.buckets)
     reads = [keep and _in(partition, buckets) for partition, keep in zip(partitions, kept, strict=True)]
     needed = (partition for partition, read in zip(partitions, reads, strict=True) if read)
-    left_out = (spelled(partition) for partition, read in zip(partitions, reads, strict=True) if not read)
+    left_out = (name for (name, _, _), read in zip(named, reads, strict=True) if not read)
     return Selection(source.path, condition, tuple(needed), tuple(left_out))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.dataflow import Partition, Step
+from airflow_dagsched.model.dataflow import Channel, Partition, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.plan.needs import need_of, padding
 from airflow_dagsched.plan.prune.asked import Asked
@@ -65,13 +65,18 @@ def _objections(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
         if not inputs[step.id]:
             yield f"step {step.id!r} makes its rows itself: any worker may"
         yield from _unlisted(scene, step)
-    for channel in scene.graph.dataflow.channels:
+    for channel in _channels(scene):
         name = dataset_of(channel.src, channel.output)
         outside = channel.dst in inside and channel.src not in inside
         if outside and name not in scene.asked.stored and name not in scene.empty:
             yield f"who holds dataset {name!r} is not known"
     if scene.asked.mode == "analysed":
         yield from _analysed(scene, steps, inside)
+
+
+def _channels(scene: Scene) -> list[Channel]:
+    """In an order of their own: that of the file means nothing."""
+    return sorted(scene.graph.dataflow.channels, key=lambda channel: (channel.src, channel.output, channel.dst))
 
 
 def _unlisted(scene: Scene, step: Step) -> Iterator[str]:
@@ -87,7 +92,7 @@ def _analysed(scene: Scene, steps: Sequence[Step], inside: Collection[str]) -> I
     for step in steps:
         if step.works_without_input and not step.pinned:
             yield f"step {step.id!r} works without input, on any worker"
-    for channel in scene.graph.dataflow.channels:
+    for channel in _channels(scene):
         if channel.routing == "broadcast" and channel.src in inside and channel.dst in inside:
             yield f"the rows from {channel.src!r} to {channel.dst!r} are broadcast to all workers"
 

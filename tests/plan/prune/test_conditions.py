@@ -184,7 +184,7 @@ def test_readings(values: list[str], sign: str, literal: object, expected: int) 
 
 
 def test_an_hour_is_of_its_day_and_of_a_zone_nobody_names() -> None:
-    """05:00 of the day: the day's folder may be meant, of another day none. Half past midnight at +01:00 is two days."""
+    """05:00 may mean the day's folder, and no other day's. Half past midnight at +01:00 is of two days."""
     for start, days in (
         (datetime(2013, 1, 2, 5, tzinfo=UTC), ["2013-01-02"]),
         (datetime.fromisoformat("2013-01-02T00:30:00+01:00"), ["2013-01-01", "2013-01-02"]),

@@ -170,6 +170,14 @@ def test_two_sources_of_a_step_are_told_apart() -> None:
     assert gone(group, "partition") == ["a//t/day=2", "a//u/day=2"]
 
 
+def test_a_source_read_twice_is_needed_for_either() -> None:
+    one = stored("h2")["sources"][0]
+    both = pruned(drawn("a", a={"sources": (one, replace(one, where="day = 2"))}), standalone(4, 4))
+    assert both.partitions == {"a": ("day=1", "day=2")}
+    whole = pruned(drawn("a", a={"sources": (replace(one, where=None), one)}), standalone(4, 4))
+    assert (whole.partitions, gone(whole, "partition")) == ({}, [])
+
+
 def test_instances_without_a_split() -> None:
     """300 MiB are three splits of 128 MiB: of eight instances five read nothing, nor do those behind them."""
     flow = drawn(
@@ -297,7 +305,8 @@ def test_whatever_is_pruned_is_sound_and_does_not_depend_on_order(flow: Dataflow
             for partition in (one for source in step.sources for one in source.partitions if one.key["day"] == 1):
                 assert all(not hosts.isdisjoint(block.hosts) for block in partition.blocks if block.hosts)
     rng.shuffle(steps)
-    other = replace(flow, steps=tuple(replace(step, sources=_turned(step.sources)) for step in steps))
+    turned = tuple(replace(step, sources=_turned(step.sources)) for step in steps)
+    other = replace(flow, steps=turned, channels=flow.channels[::-1])
     assert encode(prune(made, graph_of(other), cluster, asked)) == encode(found)
 
 
