@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.dataflow import Dataflow, Source, Step
+from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.foreign import without_foreign
 from airflow_dagsched.model.order import natural_sort
 from airflow_dagsched.model.ranges import Value
@@ -85,13 +85,13 @@ def digest(dataflow: Dataflow) -> str:
 
 
 def _unmeasured(step: Step) -> Step:
-    paths = sorted(source.path for source in step.sources)
+    sources = (replace(source, partitions=()) for source in step.sources)
     return replace(
         step,
         runtime_s=0.0,
         memory_mb=0,
         pinned=tuple(natural_sort(set(step.pinned))),
-        sources=tuple(Source(path=path) for path in paths),
+        sources=tuple(sorted(sources, key=msgspec.json.encode)),
     )
 
 

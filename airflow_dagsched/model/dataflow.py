@@ -28,15 +28,30 @@ class Partition(Declared, frozen=True, kw_only=True):
     """One partition of a source, named by its partition columns."""
 
     key: dict[str, Scalar] = {}
+    bucket: Position | None = None
+    """Of a bucketed source: the one bucket this is; None: not known, or all."""
     bytes: Bytes = 0
     blocks: tuple[Block, ...] = ()
+
+
+class Buckets(Declared, frozen=True, kw_only=True):
+    """How Spark spread a table's rows over files: by the hash of one column."""
+
+    column: Id
+    count: Count
+    type: Literal["int", "bigint", "string", "date"]
+    """Of the column: the hash depends on it."""
 
 
 class Source(Declared, frozen=True, kw_only=True):
     """A table a step reads from outside the dataflow."""
 
     path: str
+    where: str | None = None
+    """The partitions the step reads, as a condition on their columns: ``day = interval.start``."""
+    buckets: Buckets | None = None
     partitions: tuple[Partition, ...] = ()
+    """All there are; none: not listed."""
 
 
 class Step(Declared, frozen=True, kw_only=True):

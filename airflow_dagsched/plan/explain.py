@@ -47,8 +47,18 @@ def _group(group: Group) -> Iterator[str]:
     yield f"  time     {', '.join(f'{name} {_seconds(value)}' for name, value in parts)}"
     yield f"  spread   its steps end within {_seconds(group.finish_spread_s)}"
     yield from _containers(group)
-    for pruned in group.pruned:
-        yield f"  pruned   {pruned.what} {pruned.id}: {pruned.reason}"
+    yield from _pruned(group)
+
+
+def _pruned(group: Group) -> Iterator[str]:
+    """What is left out, in one line where many are for one reason: partitions are."""
+    for word, entries in (("pruned  ", group.pruned), ("kept    ", group.unpruned)):
+        alike: dict[tuple[str, str], list[str]] = {}
+        for one in entries:
+            alike.setdefault((one.what, one.reason), []).append(one.id)
+        for (what, reason), ids in alike.items():
+            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{_count(len(ids), what)}, {ids[0]} to {ids[-1]}"
+            yield f"  {word} {named}: {reason}"
 
 
 def _containers(group: Group) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Times(Value, frozen=True, kw_only=True):
 
 
 class Pruned(Value, frozen=True, kw_only=True):
-    """Something a group leaves out."""
+    """Something a group leaves out. Of an instance the id is ``step/index``, of a partition ``step/`` and its key."""
 
     what: Literal["worker", "step", "partition", "instance"]
     id: Id
@@ -82,7 +82,10 @@ class Group(Value, frozen=True, kw_only=True):
     driver: Driver = Driver()
     containers: tuple[Container, ...] = ()
     partitions: dict[str, tuple[str, ...]] = {}
+    """Step -> all that it reads of sources with a condition; a step of several sources has their paths in front."""
     pruned: tuple[Pruned, ...] = ()
+    unpruned: tuple[Pruned, ...] = ()
+    """What was looked at and stays, and why; where all workers do, the id is the group's."""
 
 
 class Spill(Value, frozen=True, kw_only=True):

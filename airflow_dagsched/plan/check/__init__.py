@@ -14,13 +14,14 @@ from airflow_dagsched.plan.check.channels import check_channels
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.check.instances import check_instances
 from airflow_dagsched.plan.check.members import check_members
+from airflow_dagsched.plan.check.pruning import check_pruning
 from airflow_dagsched.plan.check.timeline import check_times
 from airflow_dagsched.plan.check.waits import check_waits
 from airflow_dagsched.plan.values import Plan
 
 __all__ = ["RULES", "Violation", "check"]
 
-RULES = (check_members, check_channels, check_waits, check_instances, check_capacity, check_times)
+RULES = (check_members, check_channels, check_waits, check_instances, check_capacity, check_pruning, check_times)
 
 
 def check(plan: Plan, dataflow: Dataflow, cluster: Cluster) -> tuple[Violation, ...]:

@@ -1,0 +1,159 @@
+"""Pruning as a step of planning: a plan with groups comes out with what each group leaves out.
+
+    grouped ──prune──> partitions, pruned steps, workers, instances ──sized──> containers ──trim──> fewer
+
+``remaining`` is what the sizes are then made of. Streaming is never pruned: it has no end at which its input would be
+known to be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.dataflow import Source, Step
+from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.plan.prune.asked import Asked
+from airflow_dagsched.plan.prune.condition import ALWAYS, Condition, Some
+from airflow_dagsched.plan.prune.instances import surplus, trimmed
+from airflow_dagsched.plan.prune.layout import spelled
+from airflow_dagsched.plan.prune.sources import Selection, condition_for, select
+from airflow_dagsched.plan.prune.steps import Emptiness, Selections, idle_steps
+from airflow_dagsched.plan.prune.workers import Scene, workers_needed
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.values import Group, Plan, Pruned
+
+OFF = "pruning is switched off"
+STREAMING = "streaming is never pruned"
+
+
+def select_all(graph: Graph, asked: Asked) -> Selections:
+    """What each step reads of each of its sources, as far as the dataflow lists them."""
+    return {(step.id, path): _select(step, path, asked) for step in graph.steps for path in _paths(step)}
+
+
+def _select(step: Step, path: str, asked: Asked) -> Selection:
+    """A source that the step reads twice is needed for either."""
+    sources = [source for source in step.sources if source.path == path]
+    conditions = tuple(dict.fromkeys(condition_for(step.id, source, asked) for source in sources))
+    listed = {spelled(one): one for source in sources for one in source.partitions}
+    whole = sources[0] if len(sources) == 1 else Source(path=path, partitions=tuple(listed.values()))
+    return select(whole, conditions[0] if len(conditions) == 1 else _either(conditions))
+
+
+def _either(conditions: Iterable[Condition]) -> Condition:
+    """In one order, whatever the order of the sources; with none on one of them: none."""
+    parts = tuple(sorted(conditions, key=str))
+    return ALWAYS if ALWAYS in parts else Some(parts)
+
+
+def _paths(step: Step) -> list[str]:
+    return natural_sort({source.path for source in step.sources})
+
+
+def prune(
+    made: Plan,
+    graph: Graph,
+    cluster: Cluster,
+    asked: Asked,
+    *,
+    selections: Selections | None = None,
+    settings: Settings = DEFAULTS,
+) -> Plan:
+    """``made``, which has its groups, with what they leave out. ``selections``: of a lister, else what is declared."""
+    if asked.mode is False:
+        return replace(made, groups=tuple(_whole(group, OFF) for group in made.groups))
+    found = select_all(graph, asked) if selections is None else selections
+    idle = idle_steps(graph, found, empty=asked.empty, empty_if=asked.empty_if)
+    scene = Scene(graph, cluster, asked, found, settings, idle.datasets)
+    return replace(made, groups=tuple(_pruned(group, scene, idle) for group in made.groups))
+
+
+def trim(made: Plan, graph: Graph, cluster: Cluster, asked: Asked, *, selections: Selections | None = None) -> Plan:
+    """``made``, which is placed, without instances and containers no rows come to. ``declared`` looks at no step."""
+    if asked.mode in (False, "declared"):
+        return made
+    found = select_all(graph, asked) if selections is None else selections
+    scene = Scene(graph, cluster, asked, found)
+    groups = (group if _streams(group, graph) else trimmed(group, scene) for group in made.groups)
+    return replace(made, groups=tuple(groups))
+
+
+def remaining(group: Group, graph: Graph, workers: Sequence[Worker]) -> tuple[dict[str, int], list[Worker]]:
+    """What is left to place: step -> its number of instances, and the workers they may be on, in natural order."""
+    gone = {(one.what, one.id) for one in group.pruned}
+    steps = [graph.steps[graph.index[name]] for name in group.steps if ("step", name) not in gone]
+    counts = {
+        step.id: sum(("instance", f"{step.id}/{at}") not in gone for at in range(step.parallelism)) for step in steps
+    }
+    left = (worker for worker in workers if ("worker", worker.id) not in gone)
+    return counts, sorted(left, key=lambda worker: natural_key(worker.id))
+
+
+def _whole(group: Group, reason: str) -> Group:
+    """The group with nothing left out."""
+    stays = tuple(Pruned(what="step", id=step, reason=reason) for step in group.steps)
+    return replace(group, partitions={}, pruned=(), unpruned=stays)
+
+
+def _streams(group: Group, graph: Graph) -> bool:
+    return any(graph.steps[graph.index[step]].mode == "streaming" for step in group.steps)
+
+
+def _pruned(group: Group, scene: Scene, idle: Emptiness) -> Group:
+    if _streams(group, scene.graph):
+        return _whole(group, STREAMING)
+    running = [step for step in group.steps if step not in idle.steps]
+    steps = [Pruned(what="step", id=step, reason=idle.steps[step]) for step in group.steps if step in idle.steps]
+    if not running:
+        return replace(group, pruned=tuple(steps))
+    gone, stay = _workers(group.id, scene, running)
+    partitions = [entry for step in running for entry in _partitions(step, scene)]
+    return replace(
+        group,
+        partitions={step: keys for step in running if (keys := _keys(step, scene)) is not None},
+        pruned=(*steps, *partitions, *surplus(scene, running), *gone),
+        unpruned=(*_unpruned(running, scene), *stay),
+    )
+
+
+def _workers(group: str, scene: Scene, running: Sequence[str]) -> tuple[list[Pruned], list[Pruned]]:
+    """Entries of the workers that go; or one, of the group, that says why all stay."""
+    names = natural_sort(worker.id for worker in scene.cluster.workers)
+    if len(names) < 2:
+        return [], []
+    needed = workers_needed(scene, running)
+    if needed.any_because:
+        return [], [Pruned(what="worker", id=group, reason=needed.any_because)]
+    reason = f"holds nothing the group needs: {', '.join(natural_sort(needed.workers))} do"
+    return [Pruned(what="worker", id=name, reason=reason) for name in names if name not in needed.workers], []
+
+
+def _of(step: str, scene: Scene) -> list[tuple[str, Selection]]:
+    """The step's selections that a condition was put on, with what stands in front of their keys."""
+    paths = _paths(scene.graph.steps[scene.graph.index[step]])
+    found = ((f"{path}/" if len(paths) > 1 else "", scene.selections[step, path]) for path in paths)
+    return [(prefix, one) for prefix, one in found if one.condition != ALWAYS]
+
+
+def _keys(step: str, scene: Scene) -> tuple[str, ...] | None:
+    """The partitions the step reads; None if nothing is known of them."""
+    told = [(prefix, one) for prefix, one in _of(step, scene) if one.is_declared]
+    keys = (prefix + spelled(partition) for prefix, one in told for partition in one.needed)
+    return tuple(keys) if told else None
+
+
+def _partitions(step: str, scene: Scene) -> Iterator[Pruned]:
+    for prefix, selection in _of(step, scene):
+        yield from selection.pruned(f"{step}/{prefix}")
+
+
+def _unpruned(running: Sequence[str], scene: Scene) -> Iterator[Pruned]:
+    """Conditions that could not be used."""
+    for step in running:
+        for _, one in _of(step, scene):
+            if one.off:
+                yield Pruned(what="partition", id=f"{step}/{one.path}", reason=one.off)

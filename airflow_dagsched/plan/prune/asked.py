@@ -1,0 +1,43 @@
+"""What pruning is asked to do and told, besides dataflow and cluster. All of it may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from airflow_dagsched.model.dataflow import Source
+from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
+from airflow_dagsched.plan.prune.emptiness import Causes
+from airflow_dagsched.plan.prune.where import Names
+
+Mode = Literal["analysed", "declared", "auto", False]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Inputs of a step are named as the run manifest does: ``step/output`` for a dataset, the path for a source."""
+
+    mode: Mode = "auto"
+    names: Names = field(default_factory=dict)
+    """``interval.start``, ``interval.end``, ``interval.key``; empty: no run is planned, nothing is known of them."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Path of a source -> condition of this run, instead of the declared one."""
+    queries: Mapping[tuple[str, str], Condition] = field(default_factory=dict)
+    """(step, path) -> what the step's own SQL asks of the source, besides the declared condition."""
+    empty_if: Mapping[str, Causes] = field(default_factory=dict)
+    """Step -> when it has nothing to do, where more is known than its ``needs`` says."""
+    empty: frozenset[str] = frozenset()
+    """Datasets of earlier groups that are committed and hold no row."""
+    stored: Mapping[str, Source] = field(default_factory=dict)
+    """Datasets of earlier groups -> where they are stored."""
+
+    def query_of(self, step: str, path: str) -> Condition:
+        """What the step's own SQL asks of the source at ``path``."""
+        return self.queries.get((step, path), ALWAYS)
+
+
+def interval_names(start: datetime | None, end: datetime | None, key: str | None) -> Names:
+    """The names a condition may use for the interval of a run; what the run does not have is None."""
+    return {"interval.start": start, "interval.end": end, "interval.key": key}

@@ -1,0 +1,179 @@
+"""How a stored dataset is partitioned: the columns in its folders' names, and a walk that lists only what may match.
+
+    /data/orders/day=2013-01-01/hour=0/part-0.parquet        where day = '2013-01-02'
+                 day=2013-01-02/hour=0/part-0.parquet        lists /data/orders, day=2013-01-02, hour=0 and hour=1
+                                hour=1/part-0.parquet        never day=2013-01-01
+
+Who lists is an edge's business: anything with ``children``. Names are escaped as Spark and Hive do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+from urllib.parse import unquote
+
+from airflow_dagsched.model.dataflow import Block, Buckets, Partition, Scalar
+from airflow_dagsched.plan.prune.buckets import bucket_of
+from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
+from airflow_dagsched.plan.prune.matching import NULL_PARTITION, Unprunable, matching
+
+_ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+Key = dict[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a folder. Bytes, and the blocks where it is known who holds them, of a file alone."""
+
+    name: str
+    is_folder: bool = False
+    bytes: int = 0
+    blocks: tuple[Block, ...] = ()
+
+
+class Lister(Protocol):
+    """Reads folders of some file system, nothing else."""
+
+    def children(self, folder: str) -> Iterable[Entry]:
+        """What is in ``folder``, in any order. Raises ``FileNotFoundError``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A partition and the folder it is in, relative to its table."""
+
+    folder: str
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is stored of a table, as far as it may match."""
+
+    stored: tuple[Stored, ...]
+    left_out: tuple[str, ...] = ()
+    """Folders that cannot match, relative to the table: never listed."""
+    off: str = ""
+    """Why nothing was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: str
+    key: Key
+
+
+def folder_name(column: str, value: Scalar) -> str:
+    """``day=2013-01-01``, escaped as Spark writes it.
+
+    >>> folder_name("at", "2013-01-01 05:00")
+    'at=2013-01-01 05%3A00'
+    """
+    text = NULL_PARTITION if value is None or value == "" else _text(value)
+    return f"{_escaped(column)}={_escaped(text)}"
+
+
+def spelled(partition: Partition) -> str:
+    """How plans name a partition: its folder, and its bucket if it has one."""
+    folder = "/".join(folder_name(column, value) for column, value in partition.key.items())
+    return "/".join(
+        [*([folder] if folder else []), *([] if partition.bucket is None else [f"bucket {partition.bucket}"])]
+    )
+
+
+def column_of(name: str) -> tuple[str, str | None] | None:
+    """Column and value of a partition's folder; None for any other name."""
+    column, equals, value = name.partition("=")
+    if not (column and equals):
+        return None
+    return unquote(column), None if value == NULL_PARTITION else unquote(value)
+
+
+def list_stored(lister: Lister, root: str, condition: Condition = ALWAYS, buckets: Buckets | None = None) -> Listing:
+    """The partitions of the table at ``root`` that may match, in the order of their folders.
+
+    Raises ``FileNotFoundError`` if there is no such folder: that is no empty table.
+    """
+    walk = _Walk(lister, root.rstrip("/"), buckets)
+    found = walk.run(condition)
+    if isinstance(found, Listing):
+        return found
+    whole = walk.run(ALWAYS)
+    assert isinstance(whole, Listing), "nothing can be wrong with a condition that asks for nothing"
+    return replace(whole, off=found.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    lister: Lister
+    root: str
+    buckets: Buckets | None
+
+    def run(self, condition: Condition) -> Listing | Unprunable:
+        """What may match; level by level, so that of a folder that can't match nothing is listed."""
+        stored: list[Stored] = []
+        left_out: list[str] = []
+        queue = [_Folder("", {})]
+        for folder in queue:
+            files, below = self._read(folder)
+            stored += _partitions(folder, files, self.buckets)
+            kept = matching(condition, [each.key for each in below])
+            if isinstance(kept, Unprunable):
+                return kept
+            for each, keep in zip(below, kept, strict=True):
+                if keep:
+                    queue.append(each)
+                else:
+                    left_out.append(each.path)
+        return Listing(tuple(sorted(stored, key=_rank)), tuple(sorted(left_out)))
+
+    def _read(self, folder: _Folder) -> tuple[list[Entry], list[_Folder]]:
+        entries = sorted(self.lister.children(_join(self.root, folder.path)), key=lambda entry: entry.name)
+        seen = [entry for entry in entries if not is_hidden(entry.name)]
+        return [entry for entry in seen if not entry.is_folder], [
+            _Folder(_join(folder.path, entry.name), _deeper(folder.key, entry.name))
+            for entry in seen
+            if entry.is_folder
+        ]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark leaves the name out when it reads a folder."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _deeper(key: Key, name: str) -> Key:
+    found = column_of(name)
+    return key if found is None else {**key, found[0]: found[1]}
+
+
+def _partitions(folder: _Folder, files: Sequence[Entry], buckets: Buckets | None) -> Iterator[Stored]:
+    """One for the folder; of a bucketed table one for each bucket that has files."""
+    groups: dict[int | None, list[Entry]] = {}
+    for file in files:
+        groups.setdefault(bucket_of(file.name) if buckets else None, []).append(file)
+    for bucket, members in groups.items():
+        blocks = tuple(block for file in members for block in file.blocks or (Block(bytes=file.bytes),))
+        total = sum(file.bytes for file in members)
+        yield Stored(folder.path, Partition(key=folder.key, bucket=bucket, bytes=total, blocks=blocks))
+
+
+def _rank(stored: Stored) -> tuple[str, int]:
+    bucket = stored.partition.bucket
+    return stored.folder, -1 if bucket is None else bucket
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and name else folder or name
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)

@@ -1,0 +1,90 @@
+"""Which partitions of a source a step needs: facts (its condition), decision (``Selection``), and the reasons.
+
+Two ways a source gets its partitions: declared with the dataflow (all of them, then chosen from here), or listed
+by a lister that was given the condition and never saw the rest (``layout.list_stored``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_dagsched.model.dataflow import Partition, Source
+from airflow_dagsched.plan.prune.asked import Asked
+from airflow_dagsched.plan.prune.buckets import buckets_needed
+from airflow_dagsched.plan.prune.condition import ALWAYS, Condition, Every, Unknown
+from airflow_dagsched.plan.prune.layout import Listing, spelled
+from airflow_dagsched.plan.prune.matching import Unprunable, matching
+from airflow_dagsched.plan.prune.where import condition_of
+from airflow_dagsched.plan.values import Pruned
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is read of one source and what is not."""
+
+    path: str
+    condition: Condition
+    needed: tuple[Partition, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Their spelled names."""
+    off: str = ""
+    """Why nothing was left out, where there was a condition."""
+    listed: bool = True
+    """Whether it is known what there is."""
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether a condition said what is needed."""
+        return self.listed and self.condition != ALWAYS and not self.off
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known that there is nothing to read: listed, and nothing there that matches."""
+        return self.listed and not self.needed
+
+    def pruned(self, prefix: str = "") -> Iterator[Pruned]:
+        """An entry for each partition left out."""
+        for name in self.left_out:
+            yield Pruned(what="partition", id=prefix + name, reason=f"does not match {self.condition}")
+
+
+def condition_for(step: str, source: Source, asked: Asked) -> Condition:
+    """All that is asked of ``source``: by the run or else its author, and by the step's own SQL."""
+    text = asked.where.get(source.path, source.where)
+    parts = (condition_of(text, asked.names) if text else ALWAYS, asked.query_of(step, source.path))
+    told = tuple(part for part in parts if part != ALWAYS)
+    return told[0] if len(told) == 1 else Every(told)
+
+
+def select(source: Source, condition: Condition) -> Selection:
+    """The partitions of ``source``, as it lists them, that ``condition`` may be true of."""
+    if not source.partitions:
+        return Selection(source.path, condition, off="its partitions are not listed", listed=False)
+    named = sorted(((spelled(one), one.bytes, at) for at, one in enumerate(source.partitions)))
+    partitions = tuple(source.partitions[at] for _, _, at in named)
+    if isinstance(condition, Unknown):
+        return Selection(source.path, condition, partitions, off=f"not understood: {condition}")
+    kept = matching(condition, [partition.key for partition in partitions])
+    if isinstance(kept, Unprunable):
+        return Selection(source.path, condition, partitions, off=kept.reason)
+    buckets = None if source.buckets is None else buckets_needed(condition, source.buckets)
+    reads = [keep and _in(partition, buckets) for partition, keep in zip(partitions, kept, strict=True)]
+    needed = (partition for partition, read in zip(partitions, reads, strict=True) if read)
+    left_out = (name for (name, _, _), read in zip(named, reads, strict=True) if not read)
+    return Selection(source.path, condition, tuple(needed), tuple(left_out))
+
+
+def _in(partition: Partition, buckets: frozenset[int] | None) -> bool:
+    return buckets is None or partition.bucket is None or partition.bucket in buckets
+
+
+def selected(source: Source, condition: Condition, listing: Listing) -> Selection:
+    """The same from what a lister found, which left out folders by the same condition."""
+    found = tuple(stored.partition for stored in listing.stored)
+    if not found:
+        return Selection(source.path, condition, left_out=listing.left_out, off=listing.off)
+    if listing.off:
+        return Selection(source.path, condition, found, off=listing.off)
+    chosen = select(Source(path=source.path, buckets=source.buckets, partitions=found), condition)
+    return Selection(source.path, condition, chosen.needed, (*listing.left_out, *chosen.left_out), chosen.off)

@@ -1,0 +1,108 @@
+"""Steps that have nothing to do: emptiness spreads along channels from sources and datasets known to be empty.
+
+    /data/orders (no partition matches) ──> read ══> clean ══> join ══> report
+                                            /data/rates ═══════╝
+    read and clean do not work without input: they and their datasets are empty, and so is the join,
+    which needs all its inputs. report counts, so it works without input: it runs and writes its 0.
+
+A step runs unless it declares that it does no work without input, and its inputs are known to be empty. Loops of
+repeated steps and streaming steps always run. Rules K1 to K5; a dataset that somebody waits for is still published.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.plan.prune.emptiness import Causes
+from airflow_dagsched.plan.prune.sources import Selection
+
+Selections = Mapping[tuple[str, str], Selection]
+"""(step, path of a source) -> what the step reads of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emptiness:
+    """What has no rows, and why."""
+
+    steps: Mapping[str, str]
+    """Step that need not run -> reason."""
+    datasets: frozenset[str]
+
+
+def dataset_of(src: str, output: str) -> str:
+    """The name of a dataset, as in the run manifest."""
+    return f"{src}/{output}"
+
+
+def idle_steps(
+    graph: Graph, selections: Selections, *, empty: Collection[str] = (), empty_if: Mapping[str, Causes] | None = None
+) -> Emptiness:
+    """The steps that need not run; ``empty``: datasets known to be. Linear in steps and channels."""
+    inputs, outputs = inputs_of(graph), _outputs(graph)
+    datasets = {name: f"{name} has no rows" for name in empty}
+    idle: dict[str, str] = {}
+    for step in _candidates(graph):
+        known = ChainMap(dict(_empty_sources(step, selections)), datasets)
+        causes = (empty_if or {}).get(step.id, _causes(step, inputs[step.id]))
+        cause = next((each for each in causes if all(name in known for name in each)), None)
+        if cause is not None:
+            idle[step.id] = f"no work without input: {', '.join(known[name] for name in natural_sort(cause))}"
+            datasets |= dict.fromkeys(outputs.get(step.id, ()), f"step {step.id!r} has nothing to do")
+    return Emptiness(idle, frozenset(datasets))
+
+
+def inputs_of(graph: Graph) -> dict[str, tuple[str, ...]]:
+    """For each step the names of its datasets and sources."""
+    found = {step.id: [source.path for source in step.sources] for step in graph.steps}
+    for channel in graph.dataflow.channels:
+        found[channel.dst].append(dataset_of(channel.src, channel.output))
+    return {step: tuple(natural_sort(set(names))) for step, names in found.items()}
+
+
+def _outputs(graph: Graph) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for channel in graph.dataflow.channels:
+        found.setdefault(channel.src, set()).add(dataset_of(channel.src, channel.output))
+    return found
+
+
+def _candidates(graph: Graph) -> Iterator[Step]:
+    """Steps that may be left out, each after those it reads from."""
+    loops = {first for node, first in enumerate(graph.loop) if node != first}
+    for node in graph.order:
+        if graph.is_step(node) and graph.loop[node] not in loops:
+            step = graph.steps[node]
+            if step.mode == "batch" and not step.works_without_input and not step.repeat:
+                yield step
+
+
+def _causes(step: Step, inputs: Collection[str]) -> Causes:
+    """``needs``: with ``all`` one empty input is enough, with ``any`` all must be; without inputs nothing is known."""
+    if step.needs == "any":
+        return (frozenset(inputs),) if inputs else ()
+    return tuple(frozenset({name}) for name in inputs)
+
+
+def _empty_sources(step: Step, selections: Selections) -> Iterator[tuple[str, str]]:
+    for source in step.sources:
+        selection = selections.get((step.id, source.path))
+        if selection is not None and selection.is_empty:
+            yield source.path, f"nothing in {source.path} matches {selection.condition}"
+
+
+def published(graph: Graph, home: Mapping[str, str], idle: Collection[str]) -> tuple[str, ...]:
+    """Datasets of idle steps that are published as empty: a step that runs, or one of another group, reads them."""
+    return tuple(
+        natural_sort(
+            {
+                dataset_of(channel.src, channel.output)
+                for channel in graph.dataflow.channels
+                if channel.src in idle and (channel.dst not in idle or home[channel.src] != home[channel.dst])
+            }
+        )
+    )

@@ -1,0 +1,54 @@
+"""Partitions of real folders, listed without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from airflow_dagsched.plan.prune import list_stored
+from airflow_dagsched.plan.prune.where import condition_of
+from airflow_dagsched.provider.files import FileLister
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    for day in ("2013-01-01", "2013-01-02"):
+        folder = tmp_path / "my table" / f"day={day}" / "at=05%3A00"
+        folder.mkdir(parents=True)
+        (folder / "part-0.parquet").write_bytes(b"x" * 10)
+        (folder / ".part-0.parquet.crc").write_bytes(b"x")
+    (tmp_path / "my table" / "_SUCCESS").touch()
+    return tmp_path / "my table"
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_local_folder(table: Path, scheme: str) -> None:
+    lister, root = FileLister.of(f"{scheme}{table}")
+    listing = list_stored(lister, root, condition_of("day = '2013-01-02'", {}))
+    (stored,) = listing.stored
+    assert stored.folder == "day=2013-01-02/at=05%3A00"
+    assert (stored.partition.key, stored.partition.bytes) == ({"day": "2013-01-02", "at": "05:00"}, 10)
+    assert listing.left_out == ("day=2013-01-01",)
+
+
+def test_a_store_of_objects() -> None:
+    with fsspec.open_files(["memory://t/day=1/a", "memory://t/day=2/b"], "wb") as files:
+        for file in files:
+            file.write(b"123")
+    listing = list_stored(*FileLister.of("memory://t"), condition_of("day = 1", {}))
+    assert [(stored.folder, stored.partition.bytes) for stored in listing.stored] == [("day=1", 3)]
+
+
+def test_a_missing_folder_is_no_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list_stored(*FileLister.of(str(tmp_path / "nothing")))
+
+
+def test_nothing_is_loaded_before_it_is_asked_for() -> None:
+    code = "import sys, airflow_dagsched.provider.files; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"fsspec", "pyarrow", "sqlglot"}.isdisjoint(done.stdout.split())
