@@ -1,0 +1,167 @@
+"""Fewest moves from what is to a level load: from the heaviest worker to the lightest, again and again.
+
+A move is made if it lowers the higher of two loads by more than the balance factor lets pass::
+
+    (load of target + balance_factor x weight) / capacity  <  load of source / capacity
+
+so every move lowers the sorted loads and the search ends. Two passes: first instances that already have a copy
+where they would go, as far as the even loads (found by the same search on mean weights) ask for a move at all;
+then any. Of the instances of a worker those of the step go first of which it has most more than the target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from airflow_dagsched.placement.high_availability.facts import Facts
+
+TOLERANCE = 1e-9
+"""Sums of weights are not exact."""
+
+Way = tuple[int, int, int]
+"""Instance, from, to."""
+
+Allowed = Callable[[int, int, int, set[int]], bool]
+"""Whether an instance may go that way, given all workers that have a copy of it."""
+
+
+def anywhere(instance: int, source: int, target: int, holders: set[int]) -> bool:
+    """No bounds."""
+    return True
+
+
+class Level:
+    """Loads of the workers, and what can be moved from each; all other load is only counted."""
+
+    def __init__(self, facts: Facts, loads: Sequence[float], allowed: Allowed = anywhere) -> None:
+        self.facts = facts
+        self.allowed = allowed
+        self.capacity = [worker.capacity for worker in facts.workers]
+        self.loads = list(loads)
+        self.relative = [load / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
+        self.movable: list[dict[str, dict[int, None]]] = [{} for _ in loads]
+        self.holders: dict[int, set[int]] = {}
+        """Workers by instance: it never goes where it has a copy already."""
+        self.moved: list[Way] = []
+
+    def fix(self, instance: int, worker: int) -> None:
+        """A copy that stays where it is."""
+        self.holders.setdefault(instance, set()).add(worker)
+
+    def hold(self, instance: int, worker: int) -> None:
+        """A copy that may be moved; its load is counted already."""
+        self.fix(instance, worker)
+        self.movable[worker].setdefault(self.facts.instances[instance].step, {})[instance] = None
+
+    def run(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
+        """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
+        givers, takers = self._orders(started)
+        if ways:
+            self._along(ways, self._even(givers, takers))
+        while givers:
+            source = max(givers, key=self.relative.__getitem__)
+            if not self._give(source, takers):
+                givers.remove(source)
+        return self.moved
+
+    def _orders(self, started: Iterable[Way]) -> tuple[list[int], list[int]]:
+        """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
+        begun = list(started)
+        left, reached = Counter(way[1] for way in begun), Counter(way[2] for way in begun)
+        workers = range(len(self.loads))
+        return sorted(workers, key=lambda at: (-left[at], at)), sorted(workers, key=lambda at: (-reached[at], at))
+
+    def _even(self, givers: Sequence[int], takers: Sequence[int]) -> list[float]:
+        """Relative loads at the end if all that can be moved had the mean weight."""
+        left = [sum(map(len, steps.values())) for steps in self.movable]
+        weight = sum(self._weight(at) for steps in self.movable for held in steps.values() for at in held)
+        mean, factor = weight / max(1, sum(left)), self.facts.settings.balance_factor
+        loads, relative = list(self.loads), list(self.relative)
+        open_givers = [at for at in givers if left[at]]
+        while open_givers:
+            source = max(open_givers, key=relative.__getitem__)
+            target = min(takers, key=relative.__getitem__)
+            if (loads[target] + factor * mean) / self.capacity[target] >= relative[source] - TOLERANCE:
+                break
+            for worker, change in ((source, -mean), (target, mean)):
+                loads[worker] += change
+                relative[worker] = loads[worker] / self.capacity[worker]
+            left[source] -= 1
+            if not left[source]:
+                open_givers.remove(source)
+        return relative
+
+    def _along(self, ways: Sequence[Way], even: Sequence[float]) -> None:
+        for instance, source, target in ways:
+            weight = self._weight(instance)
+            after = self.relative[source] - weight / self.capacity[source]
+            there = self.relative[target] + weight / self.capacity[target]
+            asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
+            if asked_for and self._is_held(instance, source) and self._may(instance, source, target):
+                self._move(instance, source, target)
+
+    def _give(self, source: int, takers: Sequence[int]) -> bool:
+        """One move away from ``source``, to the lightest worker that may take something from it."""
+        if not self.movable[source]:
+            return False
+        lightest = min(takers, key=self.relative.__getitem__)
+        instance = self._pick(source, lightest)
+        if instance is not None:
+            self._move(instance, source, lightest)
+            return True
+        for target in sorted(takers, key=self.relative.__getitem__):
+            if self.relative[target] >= self.relative[source]:
+                return False
+            instance = self._pick(source, target)
+            if instance is not None:
+                self._move(instance, source, target)
+                return True
+        return False
+
+    def _pick(self, source: int, target: int) -> int | None:
+        """The weight that comes closest to making the two even, then the step most in excess, then the first."""
+        best, best_key = None, (0.0, 0)
+        even = self._gap(source, target)
+        there = self.movable[target]
+        for step, held in self.movable[source].items():
+            excess = len(held) - len(there.get(step, ()))
+            weight = self._weight(next(iter(held)))
+            key = (-abs(even - weight), excess)
+            if best is None or key > best_key:
+                found = next((at for at in held if self._helps(at, source, target)), None)
+                if found is not None:
+                    best, best_key = found, key
+        return best
+
+    def _gap(self, source: int, target: int) -> float:
+        """The weight that would make both loads equal."""
+        mine, other = self.capacity[source], self.capacity[target]
+        return (self.loads[source] * other - self.loads[target] * mine) / (mine + other)
+
+    def _helps(self, instance: int, source: int, target: int) -> bool:
+        after = self.loads[target] + self.facts.settings.balance_factor * self._weight(instance)
+        lighter = after / self.capacity[target] < self.relative[source] - TOLERANCE
+        return lighter and self._may(instance, source, target)
+
+    def _may(self, instance: int, source: int, target: int) -> bool:
+        holders = self.holders[instance]
+        return target not in holders and self.allowed(instance, source, target, holders)
+
+    def _move(self, instance: int, source: int, target: int) -> None:
+        step, weight = self.facts.instances[instance].step, self._weight(instance)
+        del self.movable[source][step][instance]
+        if not self.movable[source][step]:
+            del self.movable[source][step]
+        self.holders[instance].remove(source)
+        self.hold(instance, target)
+        for worker, change in ((source, -weight), (target, weight)):
+            self.loads[worker] += change
+            self.relative[worker] = self.loads[worker] / self.capacity[worker]
+        self.moved.append((instance, source, target))
+
+    def _is_held(self, instance: int, worker: int) -> bool:
+        return instance in self.movable[worker].get(self.facts.instances[instance].step, ())
+
+    def _weight(self, instance: int) -> float:
+        return self.facts.instances[instance].weight

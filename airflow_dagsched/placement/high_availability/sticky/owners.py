@@ -1,0 +1,126 @@
+"""Where each stateful instance is active from now on: on its worker, or on the best that is left.
+
+An instance leaves its worker at once only if that is gone, or if its state there is behind and another copy is
+caught up (or, where none is, further along). Among several such copies the choice keeps the load level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
+from airflow_dagsched.placement.high_availability.values import RUNNING, Lag
+
+Rank = tuple[int, float]
+"""Caught up (0), known to be behind by so much (1), unknown (2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Workers of the stateful instances, by position."""
+
+    active: dict[int, int]
+    settled: frozenset[int]
+    """Instances that just went to the only kind of worker they could: not to be moved again."""
+    runs: frozenset[int]
+    """Instances whose owner runs them, as far as is known."""
+    prior: Prior
+
+    def standbys(self, facts: Facts, instance: int) -> tuple[int, ...]:
+        """Before this round. Where there was no prior assignment: other workers that report to have caught up."""
+        if facts.previous is not None:
+            found = self.prior.standby.get(instance, NOBODY)
+        else:
+            seats = (facts.seat[worker] for worker in facts.reports[instance] if worker in facts.seat)
+            found = tuple(sorted(worker for worker in seats if facts.caught_up(instance, worker)))
+        return tuple(worker for worker in found if worker != self.active[instance])
+
+
+def is_ready(facts: Facts, owners: Owners, instance: int, worker: int) -> bool:
+    """Whether it can take over: caught up, or no worse than an owner that does not run it."""
+    found = rank(facts, instance, worker)
+    if found[0] == 0:
+        return True
+    return instance not in owners.runs and found <= rank(facts, instance, owners.active[instance])
+
+
+def rank(facts: Facts, instance: int, worker: int) -> Rank:
+    """Less is better; an unknown lag is worse than any known one."""
+    return _rank_of(facts, facts.lag(instance, worker))
+
+
+def _rank_of(facts: Facts, lag: Lag) -> Rank:
+    if lag == RUNNING or facts.settings.accepts_any_lag:
+        return (0, 0.0)
+    if lag is None:
+        return (2, 0.0)
+    assert not isinstance(lag, str)
+    return (0, 0.0) if lag <= facts.settings.acceptable_recovery_lag else (1, lag)
+
+
+def owners_of(facts: Facts) -> Owners:
+    """Every stateful instance has an owner."""
+    prior = prior_of(facts)
+    active: dict[int, int] = {}
+    homeless: dict[int, list[int]] = {}
+    for instance in facts.stateful:
+        worker = _running_on(facts, prior, instance)
+        better = _better(facts, instance, worker)
+        if worker is not None and not better:
+            active[instance] = worker
+        else:
+            homeless[instance] = better
+    settled = frozenset(instance for instance, workers in homeless.items() if workers)
+    runs = frozenset(instance for instance, worker in active.items() if _may_run(facts, instance, worker))
+    house(facts, active_loads(facts, active), active, homeless)
+    return Owners(active, settled, runs, prior)
+
+
+def _running_on(facts: Facts, prior: Prior, instance: int) -> int | None:
+    running = [
+        facts.seat[worker] for worker, lag in facts.reports[instance].items() if lag == RUNNING and worker in facts.seat
+    ]
+    before = prior.active.get(instance)
+    return before if before in running or not running else min(running)
+
+
+def _may_run(facts: Facts, instance: int, owner: int) -> bool:
+    """Caught up, or silent: silence is no reason to move."""
+    return facts.workers[owner].id not in facts.reports[instance] or facts.caught_up(instance, owner)
+
+
+def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
+    """Workers with the best copy; empty if the owner's is as good, or all are alike."""
+    if not facts.reports[instance] or (owner is not None and _may_run(facts, instance, owner)):
+        return []
+    ranks = [_rank_of(facts, lag) for lag in facts.lags_of(instance)]
+    best = min(ranks)
+    if best == (max(ranks) if owner is None else ranks[owner]):
+        return []
+    return [worker for worker, found in enumerate(ranks) if found == best]
+
+
+def house(facts: Facts, loads: list[float], active: dict[int, int], homeless: dict[int, list[int]]) -> None:
+    """Place the homeless, to ``active`` and ``loads`` (weights): those with the least choice first, each where it
+    loads least; who has no choice of its own may go anywhere.
+    """
+    anywhere = range(len(facts.workers))
+    for instance in sorted(homeless, key=lambda at: (not homeless[at], len(homeless[at]), at)):
+        worker = _lightest(facts, loads, homeless[instance] or anywhere, facts.instances[instance].weight)
+        active[instance] = worker
+        loads[worker] += facts.instances[instance].weight
+
+
+def _lightest(facts: Facts, loads: Sequence[float], among: Sequence[int], weight: float) -> int:
+    """The first of those that are least loaded with ``weight`` on top."""
+    return min(among, key=lambda worker: (loads[worker] + weight) / facts.workers[worker].capacity)
+
+
+def active_loads(facts: Facts, active: dict[int, int]) -> list[float]:
+    """Weight by worker."""
+    loads = [0.0] * len(facts.workers)
+    for instance, worker in active.items():
+        loads[worker] += facts.instances[instance].weight
+    return loads

@@ -1,0 +1,84 @@
+"""A cluster played round by round: before each one, every copy there is has caught up, everything else is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.placement.high_availability.policy import place
+from airflow_dagsched.placement.high_availability.settings import Settings
+from airflow_dagsched.placement.high_availability.values import RUNNING, Instance, Lag, Outcome, Worker
+
+
+def stateful(count: int, steps: int = 1, **fields: float) -> list[Instance]:
+    """``count`` instances dealt to so many steps."""
+    names = [f"s{at % steps}" for at in range(count)]
+    return [Instance(f"{step}/{at // steps}", step, **fields) for at, step in enumerate(names)]
+
+
+def stateless(count: int) -> list[Instance]:
+    return [Instance(f"f/{at}", "f", stateful=False) for at in range(count)]
+
+
+def workers(count: int, first: int = 1) -> list[Worker]:
+    return [Worker(f"w{at}") for at in range(first, first + count)]
+
+
+@dataclass
+class Cluster:
+    """What runs where; ``history`` has every round since the last ``settle``."""
+
+    instances: Sequence[Instance]
+    workers: Sequence[Worker]
+    settings: Settings
+    total: float = 100_000
+    last: Assignment | None = None
+    history: list[Outcome] = field(default_factory=list)
+    tells_prior: bool = True
+
+    def lags(self) -> dict[str, dict[str, Lag]]:
+        """Running where active, caught up where there is a copy, all of the state anywhere else."""
+        last = self.last or Assignment()
+        found: dict[str, dict[str, Lag]] = {}
+        for instance in self.instances:
+            if instance.stateful:
+                lags: dict[str, Lag] = {worker.id: self.total for worker in self.workers}
+                for worker in (*last.standby.get(instance.id, ()), *last.warmup.get(instance.id, ())):
+                    lags[worker] = 0.0
+                if instance.id in last.active:
+                    lags[last.active[instance.id]] = RUNNING
+                found[instance.id] = lags
+        return found
+
+    def step(self) -> Outcome:
+        """One round."""
+        prior = self.last if self.tells_prior else None
+        made = place(self.instances, self.workers, self.lags(), self.settings, previous=prior)
+        self.last = made.assignment
+        self.history.append(made)
+        return made
+
+    def settle(self, most: int = 1000) -> int:
+        """Rounds until no follow-up is asked for."""
+        self.history = []
+        while self.step().follow_up:
+            assert len(self.history) < most, "does not converge"
+        return len(self.history)
+
+    def join(self, *added: Worker) -> None:
+        self.workers = [*self.workers, *added]
+
+    def leave(self, *gone: str) -> None:
+        self.workers = [worker for worker in self.workers if worker.id not in gone]
+
+
+def hand_overs(before: Assignment, rounds: Iterable[Outcome]) -> dict[str, int]:
+    """How often each stateful instance changed its active worker."""
+    counts: dict[str, int] = {}
+    for made in rounds:
+        for instance, worker in made.assignment.active.items():
+            if before.active.get(instance, worker) != worker:
+                counts[instance] = counts.get(instance, 0) + 1
+        before = made.assignment
+    return counts
