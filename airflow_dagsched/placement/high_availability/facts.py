@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,6 +41,8 @@ class Facts:
     """For each instance the lags that workers report, dead ones too."""
     totals: tuple[float, ...]
     """For each instance what a worker without any state is behind; infinite: more than any lag."""
+    homes: tuple[Sequence[int], ...]
+    """For each instance the workers it may be on."""
     previous: Assignment | None
     settings: Settings
 
@@ -90,7 +92,7 @@ def facts_of(
 ) -> Facts:
     """Checked and in natural order.
 
-    Raises ``InvalidInput`` for ids given twice, ``DoesNotFit`` where there are instances but no worker.
+    Raises ``InvalidInput`` for ids given twice, ``DoesNotFit`` where there are instances but no worker for them.
     """
     ordered = tuple(sorted(instances, key=lambda instance: natural_key(instance.id)))
     hosts = tuple(sorted(workers, key=lambda worker: natural_key(worker.id)))
@@ -107,9 +109,19 @@ def facts_of(
         seat={worker.id: at for at, worker in enumerate(hosts)},
         reports=tuple(lags.get(instance.id, _NOTHING) for instance in ordered),
         totals=tuple((offsets or {}).get(instance.id, math.inf) for instance in ordered),
+        homes=tuple(_homes(instance, hosts) for instance in ordered),
         previous=previous,
         settings=settings,
     )
+
+
+def _homes(instance: Instance, hosts: Sequence[Worker]) -> Sequence[int]:
+    if not instance.pinned:
+        return range(len(hosts))
+    found = tuple(at for at, worker in enumerate(hosts) if worker.id in instance.pinned)
+    if not found:
+        raise DoesNotFit(f"instance {instance.id!r}", "workers it is pinned to", 1, 0)
+    return found
 
 
 def _refuse_twice(field: str, ids: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability import seed
 from airflow_dagsched.placement.high_availability.facts import Facts, facts_of
@@ -34,11 +35,22 @@ def place(
     """Where every instance is active, on standby and warming up; the same for any order of the arguments.
 
     ``offsets`` are the rows of an instance's whole state: what a worker without any of it is behind.
-    Raises ``InvalidInput`` for ids given twice, ``DoesNotFit`` where there is no worker.
+    Raises ``InvalidInput`` for ids given twice and for pinned instances where the strategy has no such thing,
+    ``DoesNotFit`` where there is no worker, or none of those an instance is pinned to.
     """
     facts = facts_of(instances, workers, lags, settings, previous, offsets)
+    if settings.strategy != "sticky":
+        _refuse_pinned(facts)
     made = STRATEGIES[settings.strategy](facts)
     return replace(made, movements=(*hand_overs(facts, made.assignment), *made.movements))
+
+
+def _refuse_pinned(facts: Facts) -> None:
+    """The others reproduce systems that know nothing of the kind."""
+    for instance in facts.instances:
+        if instance.pinned:
+            rule = f"strategy {facts.settings.strategy!r} has no pinned steps, use 'sticky'"
+            raise InvalidInput("high_availability", instance.step, rule)
 
 
 def hand_overs(facts: Facts, assignment: Assignment) -> Iterator[Movement]:

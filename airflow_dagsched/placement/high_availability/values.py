@@ -29,6 +29,8 @@ class Instance:
     stateful: bool = True
     weight: float = 1.0
     """Load it puts on its worker, against that of other instances."""
+    pinned: frozenset[str] = frozenset()
+    """The only workers it may be on; empty: any."""
 
 
 @dataclass(frozen=True, slots=True)

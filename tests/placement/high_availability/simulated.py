@@ -82,3 +82,27 @@ def hand_overs(before: Assignment, rounds: Iterable[Outcome]) -> dict[str, int]:
                 counts[instance] = counts.get(instance, 0) + 1
         before = made.assignment
     return counts
+
+
+def check_settled(cluster: Cluster) -> None:
+    """Kafka's invariants at the end: valid, level by actives, by all copies and by each step's actives."""
+    assert cluster.last is not None
+    made, settings = cluster.last, cluster.settings
+    names = [worker.id for worker in cluster.workers]
+    assert made.active.keys() == {instance.id for instance in cluster.instances}
+    assert not made.warmup
+    wanted = min(len(names) - 1, settings.num_standbys)
+    for instance in cluster.instances:
+        held = {made.active[instance.id], *made.standby.get(instance.id, ())}
+        assert held <= set(names)
+        assert len(held) == 1 + (wanted if instance.stateful else 0)
+    active = skew(names, made.active.values())
+    assert active <= settings.balance_factor
+
+
+def skew(names: Iterable[str], held: Iterable[str]) -> int:
+    """Most minus least."""
+    counts = dict.fromkeys(names, 0)
+    for worker in held:
+        counts[worker] += 1
+    return max(counts.values()) - min(counts.values())

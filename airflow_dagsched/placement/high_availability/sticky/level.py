@@ -146,7 +146,9 @@ class Level:
 
     def _may(self, instance: int, source: int, target: int) -> bool:
         holders = self.holders[instance]
-        return target not in holders and self.allowed(instance, source, target, holders)
+        if target in holders or target not in self.facts.homes[instance]:
+            return False
+        return self.allowed(instance, source, target, holders)
 
     def _move(self, instance: int, source: int, target: int) -> None:
         step, weight = self.facts.instances[instance].step, self._weight(instance)

@@ -79,11 +79,13 @@ def owners_of(facts: Facts) -> Owners:
 
 
 def _running_on(facts: Facts, prior: Prior, instance: int) -> int | None:
-    running = [
-        facts.seat[worker] for worker, lag in facts.reports[instance].items() if lag == RUNNING and worker in facts.seat
-    ]
+    homes = facts.homes[instance]
+    seats = (facts.seat.get(worker) for worker, lag in facts.reports[instance].items() if lag == RUNNING)
+    running = [worker for worker in seats if worker is not None and worker in homes]
     before = prior.active.get(instance)
-    return before if before in running or not running else min(running)
+    if running and before not in running:
+        return min(running)
+    return before if before in homes else None
 
 
 def _may_run(facts: Facts, instance: int, owner: int) -> bool:
@@ -95,20 +97,20 @@ def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     """Workers with the best copy; empty if the owner's is as good, or all are alike."""
     if not facts.reports[instance] or (owner is not None and _may_run(facts, instance, owner)):
         return []
-    ranks = [_rank_of(facts, lag) for lag in facts.lags_of(instance)]
-    best = min(ranks)
-    if best == (max(ranks) if owner is None else ranks[owner]):
+    lags, homes = facts.lags_of(instance), facts.homes[instance]
+    ranks = {worker: _rank_of(facts, lags[worker]) for worker in homes}
+    best = min(ranks.values())
+    if best == (max(ranks.values()) if owner is None else ranks[owner]):
         return []
-    return [worker for worker, found in enumerate(ranks) if found == best]
+    return [worker for worker in homes if ranks[worker] == best]
 
 
 def house(facts: Facts, loads: list[float], active: dict[int, int], homeless: dict[int, list[int]]) -> None:
     """Place the homeless, to ``active`` and ``loads`` (weights): those with the least choice first, each where it
     loads least; who has no choice of its own may go anywhere.
     """
-    anywhere = range(len(facts.workers))
     for instance in sorted(homeless, key=lambda at: (not homeless[at], len(homeless[at]), at)):
-        worker = _lightest(facts, loads, homeless[instance] or anywhere, facts.instances[instance].weight)
+        worker = _lightest(facts, loads, homeless[instance] or facts.homes[instance], facts.instances[instance].weight)
         active[instance] = worker
         loads[worker] += facts.instances[instance].weight
 

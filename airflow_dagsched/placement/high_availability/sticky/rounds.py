@@ -70,7 +70,8 @@ def _place_standbys(copies: Copies, owners: Owners, instance: int, active: int, 
 
 def _keep_standbys(copies: Copies, owners: Owners, instance: int, owner: int, wanted: Sequence[int]) -> None:
     """As many as wanted: those there are, then those of the target, then the copy that is to take over."""
-    before = owners.standbys(copies.facts, instance)
+    homes = copies.facts.homes[instance]
+    before = [worker for worker in owners.standbys(copies.facts, instance) if worker in homes]
     choice = [at for at in before if at in wanted] + [at for at in before if at not in wanted] + list(wanted)
     for worker in [at for at in dict.fromkeys(choice) if at != owner][: len(wanted) - 1]:
         copies.add(copies.standby, worker, instance)

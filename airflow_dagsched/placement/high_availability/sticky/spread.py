@@ -14,13 +14,13 @@ def shared_tags(facts: Facts, worker: int, others: Collection[int]) -> int:
     return sum(facts.workers[other].tags.get(key) == tags[key] for key in keys for other in others)
 
 
-def well_spread(facts: Facts, active: int, standbys: Sequence[int]) -> list[int]:
+def well_spread(facts: Facts, instance: int, active: int, standbys: Sequence[int]) -> list[int]:
     """The standbys without those for which some other worker would share fewer tags."""
     kept = list(standbys)
     for worker in standbys:
         others = {active, *kept} - {worker}
         mine = shared_tags(facts, worker, others)
-        free = (at for at in range(len(facts.workers)) if at not in others)
+        free = (at for at in facts.homes[instance] if at not in others)
         if mine and any(shared_tags(facts, at, others) < mine for at in free):
             kept.remove(worker)
     return kept

@@ -15,13 +15,13 @@ Standbys = dict[int, list[int]]
 
 def target_standbys(facts: Facts, owners: Owners, active: dict[int, int]) -> Standbys:
     """Holders stay holders; what is missing goes where it levels all copies, and what a failure would leave."""
-    wanted = min(facts.settings.num_standbys, len(facts.workers) - 1)
-    holders = {instance: _holders(facts, owners, instance, active[instance]) for instance in active}
-    if not wanted:
+    wanted = {instance: min(facts.settings.num_standbys, len(facts.homes[instance]) - 1) for instance in active}
+    if not any(wanted.values()):
         return {instance: [] for instance in active}
-    kept = {instance: found[:wanted] for instance, found in holders.items()}
+    holders = {instance: _holders(facts, owners, instance, active[instance]) for instance in active}
+    kept = {instance: found[: wanted[instance]] for instance, found in holders.items()}
     if facts.settings.spread_tags:
-        kept = {instance: well_spread(facts, active[instance], found) for instance, found in kept.items()}
+        kept = {instance: well_spread(facts, instance, active[instance], found) for instance, found in kept.items()}
     dealt = _Deal(facts, active, kept)
     dealt.fill(wanted)
     return dealt.level(_ways(holders, kept, owners), _started(kept, owners))
@@ -31,7 +31,8 @@ def _holders(facts: Facts, owners: Owners, instance: int, active: int) -> list[i
     """Standbys, then the owner that is to give the instance up, then warm-ups."""
     warming = owners.prior.warmup.get(instance, NOBODY)
     found = (*owners.standbys(facts, instance), owners.active[instance], *warming)
-    return [worker for worker in dict.fromkeys(found) if worker != active]
+    homes = facts.homes[instance]
+    return [worker for worker in dict.fromkeys(found) if worker != active and worker in homes]
 
 
 def _ways(holders: Standbys, kept: Standbys, owners: Owners) -> list[Way]:
@@ -73,11 +74,11 @@ class _Deal:
         self.loads[worker] += self.facts.instances[instance].weight
         self.heirs[self.active[instance], worker] += 1
 
-    def fill(self, wanted: int) -> None:
+    def fill(self, wanted: dict[int, int]) -> None:
         """Every instance its first standby before any its second."""
-        for count in range(1, wanted + 1):
+        for count in range(1, max(wanted.values()) + 1):
             for instance, workers in self.standbys.items():
-                if len(workers) < count:
+                if len(workers) < min(count, wanted[instance]):
                     worker = self._best(instance)
                     self._count(instance, worker)
                     workers.append(worker)
@@ -85,7 +86,7 @@ class _Deal:
     def _best(self, instance: int) -> int:
         """Fewest tags shared with other copies, then least loaded, then least loaded if the owner failed."""
         taken = {self.active[instance], *self.standbys[instance]}
-        free = [worker for worker in range(len(self.loads)) if worker not in taken]
+        free = [worker for worker in self.facts.homes[instance] if worker not in taken]
         free = self._least_shared(free, taken)
         relative = [self.loads[worker] / self.facts.workers[worker].capacity for worker in free]
         least = min(relative)
