@@ -14,7 +14,7 @@ class Copies:
     def __init__(self, facts: Facts) -> None:
         count = len(facts.workers)
         self.facts = facts
-        self.capacity = [worker.capacity for worker in facts.workers]
+        self.capacity = facts.capacity
         self.active: list[set[int]] = [set() for _ in range(count)]
         self.standby: list[set[int]] = [set() for _ in range(count)]
         self.warmup: list[set[int]] = [set() for _ in range(count)]

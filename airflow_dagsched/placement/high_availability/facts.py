@@ -33,6 +33,8 @@ class Facts:
     workers: tuple[Worker, ...]
     stateful: tuple[int, ...]
     stateless: tuple[int, ...]
+    capacity: tuple[int, ...]
+    """By worker."""
     place: Mapping[str, int]
     """Position of each instance's id."""
     seat: Mapping[str, int]
@@ -71,7 +73,10 @@ class Facts:
 
     def caught_up_workers(self, instance: int) -> list[int]:
         """In natural order."""
-        return [worker for worker in range(len(self.workers)) if self.caught_up(instance, worker)]
+        lags, limit = self.lags_of(instance), self.settings.acceptable_recovery_lag
+        if self.settings.accepts_any_lag:
+            return list(range(len(lags)))
+        return [at for at, lag in enumerate(lags) if lag is not None and (isinstance(lag, str) or lag <= limit)]
 
     def movement(self, instance: int, source: str, target: str, copy: Copy, how: How) -> Movement:
         """Between workers by id: the source may be gone. With the lag of the copy at the target, if it is known."""
@@ -105,6 +110,7 @@ def facts_of(
         workers=hosts,
         stateful=tuple(at for at, instance in enumerate(ordered) if instance.stateful),
         stateless=tuple(at for at, instance in enumerate(ordered) if not instance.stateful),
+        capacity=tuple(worker.capacity for worker in hosts),
         place={instance.id: at for at, instance in enumerate(ordered)},
         seat={worker.id: at for at, worker in enumerate(hosts)},
         reports=tuple(lags.get(instance.id, _NOTHING) for instance in ordered),

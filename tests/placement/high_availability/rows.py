@@ -52,9 +52,9 @@ def settings(row: Row, strategy: str) -> Settings:
 
 def instances(row: Row) -> list[Instance]:
     return [
-        Instance(id, id.partition("_")[0], stateful=kind == "stateful")
+        Instance(at, at.partition("_")[0], stateful=kind == "stateful")
         for kind in ("stateful", "stateless")
-        for id in row["tasks"][kind]
+        for at in row["tasks"][kind]
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.policy import place

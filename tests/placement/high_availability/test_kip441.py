@@ -20,8 +20,7 @@ from tests.placement.high_availability import rows
 from tests.placement.high_availability.rows import Row
 from tests.placement.high_availability.simulated import Cluster, check_settled, stateful, stateless, workers
 
-OUT_OF_SCOPE: dict[str, str] = {
-}
+OUT_OF_SCOPE: dict[str, str] = {}
 """Algorithm: why its rows are not run."""
 
 SAID_IN_WORDS = "the row gives a reason, not an input"
@@ -101,7 +100,9 @@ def test_converges(row: Row, strategy: str) -> None:
         rows.settings(row, strategy),
         total=tasks["end_offset_sum_per_stateful_task"],
     )
-    for event, most in zip((None, *row["config"]["events"]), row["expect"]["asserted"]["max_rebalances_per_phase"], strict=True):
+    for event, most in zip(
+        (None, *row["config"]["events"]), row["expect"]["asserted"]["max_rebalances_per_phase"], strict=True
+    ):
         if event == "drop_first":
             cluster.leave(cluster.workers[0].id)
         elif event is not None:

@@ -7,6 +7,7 @@ B: -        B: x           B: x active                   B: -
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_dagsched.placement.high_availability.copies import Copies
@@ -48,17 +49,23 @@ class _Late:
 
 
 def _needed(copies: Copies, held: list[set[int]]) -> list[_Late]:
-    pairs = [(instance, worker) for worker, members in enumerate(held) for instance in members]
-    found = [_late(copies.facts, *pair) for pair in pairs if not copies.facts.caught_up(*pair)]
-    late = [one for one in found if one.by_lag]
+    targets: dict[int, list[int]] = {}
+    for worker, members in enumerate(held):
+        for instance in members:
+            if not copies.facts.caught_up(instance, worker):
+                targets.setdefault(instance, []).append(worker)
+    late = [one for instance, workers in targets.items() for one in _late(copies.facts, instance, workers)]
     return sorted(late, key=lambda one: (len(one.caught_up), one.instance, one.target))
 
 
-def _late(facts: Facts, instance: int, target: int) -> _Late:
+def _late(facts: Facts, instance: int, targets: list[int]) -> Iterator[_Late]:
     behind = [raw_lag(lag) for lag in facts.lags_of(instance)]
-    better = [worker for worker, lag in enumerate(behind) if lag < behind[target]]
-    better.sort(key=behind.__getitem__)
-    return _Late(instance, target, facts.caught_up_workers(instance) if better else [], better)
+    caught_up = facts.caught_up_workers(instance)
+    by_lag = sorted(range(len(behind)), key=behind.__getitem__)
+    for target in targets:
+        better = [worker for worker in by_lag if behind[worker] < behind[target]]
+        if better:
+            yield _Late(instance, target, caught_up, better)
 
 
 def raw_lag(lag: Lag) -> float:

@@ -12,7 +12,8 @@ then any. Of the instances of a worker those of the step go first of which it ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 
@@ -37,12 +38,17 @@ class Level:
     def __init__(self, facts: Facts, loads: Sequence[float], allowed: Allowed = anywhere) -> None:
         self.facts = facts
         self.allowed = allowed
-        self.capacity = [worker.capacity for worker in facts.workers]
+        self.capacity = facts.capacity
         self.loads = list(loads)
         self.relative = [load / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
         self.movable: list[dict[str, dict[int, None]]] = [{} for _ in loads]
         self.holders: dict[int, set[int]] = {}
         """Workers by instance: it never goes where it has a copy already."""
+        self.most = [0] * len(self.loads)
+        """At least how many instances of one step a worker holds that can be moved."""
+        weights = {instance.weight for instance in facts.instances}
+        self.is_uniform = len(weights) == 1
+        self.least = facts.settings.balance_factor * min(weights, default=0.0)
         self.moved: list[Way] = []
 
     def fix(self, instance: int, worker: int) -> None:
@@ -52,7 +58,9 @@ class Level:
     def hold(self, instance: int, worker: int) -> None:
         """A copy that may be moved; its load is counted already."""
         self.fix(instance, worker)
-        self.movable[worker].setdefault(self.facts.instances[instance].step, {})[instance] = None
+        held = self.movable[worker].setdefault(self.facts.instances[instance].step, {})
+        held[instance] = None
+        self.most[worker] = max(self.most[worker], len(held))
 
     def run(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
         """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
@@ -61,9 +69,15 @@ class Level:
             self._along(ways, self._even(givers, takers))
         while givers:
             source = max(givers, key=self.relative.__getitem__)
+            if self.relative[source] - TOLERANCE <= self._least_after():
+                break
             if not self._give(source, takers):
                 givers.remove(source)
         return self.moved
+
+    def _least_after(self) -> float:
+        """The least load any worker can have after a move to it: if none is above, no move helps."""
+        return min((load + self.least) / capacity for load, capacity in zip(self.loads, self.capacity, strict=True))
 
     def _orders(self, started: Iterable[Way]) -> tuple[list[int], list[int]]:
         """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
@@ -103,35 +117,34 @@ class Level:
 
     def _give(self, source: int, takers: Sequence[int]) -> bool:
         """One move away from ``source``, to the lightest worker that may take something from it."""
-        if not self.movable[source]:
-            return False
-        lightest = min(takers, key=self.relative.__getitem__)
-        instance = self._pick(source, lightest)
-        if instance is not None:
-            self._move(instance, source, lightest)
-            return True
-        for target in sorted(takers, key=self.relative.__getitem__):
-            if self.relative[target] >= self.relative[source]:
-                return False
+        targets = iter((min(takers, key=self.relative.__getitem__),))
+        for target in chain(targets, self._from_lightest(source, takers)):
             instance = self._pick(source, target)
             if instance is not None:
                 self._move(instance, source, target)
                 return True
         return False
 
+    def _from_lightest(self, source: int, takers: Sequence[int]) -> Iterator[int]:
+        """Sorted only if it is asked for: mostly the lightest will do."""
+        for target in sorted(takers, key=self.relative.__getitem__):
+            if self.relative[target] < self.relative[source]:
+                yield target
+
     def _pick(self, source: int, target: int) -> int | None:
         """The weight that comes closest to making the two even, then the step most in excess, then the first."""
         best, best_key = None, (0.0, 0)
-        even = self._gap(source, target)
-        there = self.movable[target]
+        even, there = self._gap(source, target), self.movable[target]
         for step, held in self.movable[source].items():
             excess = len(held) - len(there.get(step, ()))
-            weight = self._weight(next(iter(held)))
-            key = (-abs(even - weight), excess)
+            key = (-abs(even - self._weight(next(iter(held)))), excess)
             if best is None or key > best_key:
                 found = next((at for at in held if self._helps(at, source, target)), None)
                 if found is not None:
                     best, best_key = found, key
+                    if self.is_uniform and excess == self.most[source]:
+                        return best  # none is better
+        self.most[source] = max(map(len, self.movable[source].values()), default=0)
         return best
 
     def _gap(self, source: int, target: int) -> float:
@@ -141,8 +154,9 @@ class Level:
 
     def _helps(self, instance: int, source: int, target: int) -> bool:
         after = self.loads[target] + self.facts.settings.balance_factor * self._weight(instance)
-        lighter = after / self.capacity[target] < self.relative[source] - TOLERANCE
-        return lighter and self._may(instance, source, target)
+        if after / self.capacity[target] >= self.relative[source] - TOLERANCE:
+            return False
+        return self._may(instance, source, target)
 
     def _may(self, instance: int, source: int, target: int) -> bool:
         holders = self.holders[instance]

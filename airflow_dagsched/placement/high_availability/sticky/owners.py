@@ -27,15 +27,8 @@ class Owners:
     runs: frozenset[int]
     """Instances whose owner runs them, as far as is known."""
     prior: Prior
-
-    def standbys(self, facts: Facts, instance: int) -> tuple[int, ...]:
-        """Before this round. Where there was no prior assignment: other workers that report to have caught up."""
-        if facts.previous is not None:
-            found = self.prior.standby.get(instance, NOBODY)
-        else:
-            seats = (facts.seat[worker] for worker in facts.reports[instance] if worker in facts.seat)
-            found = tuple(sorted(worker for worker in seats if facts.caught_up(instance, worker)))
-        return tuple(worker for worker in found if worker != self.active[instance])
+    standbys: dict[int, tuple[int, ...]]
+    """Before this round. Where there was no prior assignment: other workers that report to have caught up."""
 
 
 def is_ready(facts: Facts, owners: Owners, instance: int, worker: int) -> bool:
@@ -74,8 +67,19 @@ def owners_of(facts: Facts) -> Owners:
             homeless[instance] = better
     settled = frozenset(instance for instance, workers in homeless.items() if workers)
     runs = frozenset(instance for instance, worker in active.items() if _may_run(facts, instance, worker))
-    house(facts, active_loads(facts, active), active, homeless)
-    return Owners(active, settled, runs, prior)
+    house(facts, active, homeless)
+    standbys = {instance: _standbys(facts, prior, instance, active[instance]) for instance in facts.stateful}
+    return Owners(active, settled, runs, prior, standbys)
+
+
+def _standbys(facts: Facts, prior: Prior, instance: int, owner: int) -> tuple[int, ...]:
+    if facts.previous is not None:
+        found = prior.standby.get(instance, NOBODY)
+    else:
+        reports = facts.reports[instance]
+        found = tuple(at for at in facts.caught_up_workers(instance) if facts.workers[at].id in reports)
+    homes = facts.homes[instance]
+    return tuple(worker for worker in found if worker != owner and worker in homes)
 
 
 def _running_on(facts: Facts, prior: Prior, instance: int) -> int | None:
@@ -98,6 +102,8 @@ def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     if not facts.reports[instance] or (owner is not None and _may_run(facts, instance, owner)):
         return []
     lags, homes = facts.lags_of(instance), facts.homes[instance]
+    if lags.count(lags[0]) == len(lags):
+        return []
     ranks = {worker: _rank_of(facts, lags[worker]) for worker in homes}
     best = min(ranks.values())
     if best == (max(ranks.values()) if owner is None else ranks[owner]):
@@ -105,19 +111,22 @@ def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     return [worker for worker in homes if ranks[worker] == best]
 
 
-def house(facts: Facts, loads: list[float], active: dict[int, int], homeless: dict[int, list[int]]) -> None:
-    """Place the homeless, to ``active`` and ``loads`` (weights): those with the least choice first, each where it
-    loads least; who has no choice of its own may go anywhere.
+def house(facts: Facts, active: dict[int, int], homeless: dict[int, list[int]]) -> None:
+    """Place the homeless beside those in ``active``: those with the least choice first, each where it loads least;
+    who has no choice of its own may go anywhere.
     """
+    loads = active_loads(facts, active)
     for instance in sorted(homeless, key=lambda at: (not homeless[at], len(homeless[at]), at)):
-        worker = _lightest(facts, loads, homeless[instance] or facts.homes[instance], facts.instances[instance].weight)
+        weight = facts.instances[instance].weight
+        worker = _lightest(facts, loads, homeless[instance] or facts.homes[instance], weight)
         active[instance] = worker
-        loads[worker] += facts.instances[instance].weight
+        loads[worker] += weight
 
 
 def _lightest(facts: Facts, loads: Sequence[float], among: Sequence[int], weight: float) -> int:
     """The first of those that are least loaded with ``weight`` on top."""
-    return min(among, key=lambda worker: (loads[worker] + weight) / facts.workers[worker].capacity)
+    after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
+    return among[after.index(min(after))]
 
 
 def active_loads(facts: Facts, active: dict[int, int]) -> list[float]:

@@ -54,7 +54,7 @@ def _place(copies: Copies, owners: Owners, targets: Targets, instance: int) -> l
 def _place_standbys(copies: Copies, owners: Owners, instance: int, active: int, wanted: Sequence[int]) -> list[_Wish]:
     """Those that have caught up, are standbys already, or have nobody to hold the place for them."""
     facts = copies.facts
-    held = [at for at in dict.fromkeys((*owners.standbys(facts, instance), owners.active[instance])) if at != active]
+    held = [at for at in (*owners.standbys[instance], owners.active[instance]) if at != active]
     spare = sorted((rank(facts, instance, at), at) for at in held if at not in wanted)
     wishes = []
     for worker in wanted:
@@ -70,8 +70,7 @@ def _place_standbys(copies: Copies, owners: Owners, instance: int, active: int, 
 
 def _keep_standbys(copies: Copies, owners: Owners, instance: int, owner: int, wanted: Sequence[int]) -> None:
     """As many as wanted: those there are, then those of the target, then the copy that is to take over."""
-    homes = copies.facts.homes[instance]
-    before = [worker for worker in owners.standbys(copies.facts, instance) if worker in homes]
+    before = owners.standbys[instance]
     choice = [at for at in before if at in wanted] + [at for at in before if at not in wanted] + list(wanted)
     for worker in [at for at in dict.fromkeys(choice) if at != owner][: len(wanted) - 1]:
         copies.add(copies.standby, worker, instance)

@@ -30,7 +30,7 @@ def target_standbys(facts: Facts, owners: Owners, active: dict[int, int]) -> Sta
 def _holders(facts: Facts, owners: Owners, instance: int, active: int) -> list[int]:
     """Standbys, then the owner that is to give the instance up, then warm-ups."""
     warming = owners.prior.warmup.get(instance, NOBODY)
-    found = (*owners.standbys(facts, instance), owners.active[instance], *warming)
+    found = (*owners.standbys[instance], owners.active[instance], *warming)
     homes = facts.homes[instance]
     return [worker for worker in dict.fromkeys(found) if worker != active and worker in homes]
 
@@ -88,7 +88,7 @@ class _Deal:
         taken = {self.active[instance], *self.standbys[instance]}
         free = [worker for worker in self.facts.homes[instance] if worker not in taken]
         free = self._least_shared(free, taken)
-        relative = [self.loads[worker] / self.facts.workers[worker].capacity for worker in free]
+        relative = [self.loads[worker] / self.facts.capacity[worker] for worker in free]
         least = min(relative)
         lightest = [worker for worker, load in zip(free, relative, strict=True) if load == least]
         return min(lightest, key=lambda worker: self._after_failure(self.active[instance], worker))
@@ -101,7 +101,7 @@ class _Deal:
         return [worker for worker, count in zip(free, shared, strict=True) if count == least]
 
     def _after_failure(self, owner: int, worker: int) -> float:
-        return (self.own[worker] + self.heirs[owner, worker]) / self.facts.workers[worker].capacity
+        return (self.own[worker] + self.heirs[owner, worker]) / self.facts.capacity[worker]
 
     def level(self, ways: list[Way], started: list[Way]) -> Standbys:
         """Moved until the load of all copies is level."""

@@ -11,10 +11,13 @@ from airflow_dagsched.placement.high_availability.sticky.owners import active_lo
 def place_stateless(facts: Facts, active: dict[int, int]) -> dict[int, int]:
     """Beside the actives' targets, not their present places: else they would shift with every hand-over."""
     before = prior_of(facts).active
-    placed = {instance: before[instance] for instance in facts.stateless if instance in before}
-    loads = active_loads(facts, {**active, **placed})
-    house(facts, loads, placed, {instance: [] for instance in facts.stateless if instance not in placed})
-    level = Level(facts, loads)
+    placed = {
+        instance: before[instance] for instance in facts.stateless if before.get(instance) in facts.homes[instance]
+    }
+    everything = {**active, **placed}
+    house(facts, everything, {instance: [] for instance in facts.stateless if instance not in placed})
+    level = Level(facts, active_loads(facts, everything))
+    placed = {instance: everything[instance] for instance in facts.stateless}
     for instance, worker in placed.items():
         level.hold(instance, worker)
     return placed | {instance: worker for instance, _, worker in level.run()}
