@@ -85,7 +85,7 @@ def hand_overs(before: Assignment, rounds: Iterable[Outcome]) -> dict[str, int]:
 
 
 def check_settled(cluster: Cluster) -> None:
-    """Kafka's invariants at the end: valid, level by actives, by all copies and by each step's actives."""
+    """Kafka's invariants at the end: valid, level by stateful actives, by all actives, by all copies of state."""
     assert cluster.last is not None
     made, settings = cluster.last, cluster.settings
     names = [worker.id for worker in cluster.workers]
@@ -96,8 +96,12 @@ def check_settled(cluster: Cluster) -> None:
         held = {made.active[instance.id], *made.standby.get(instance.id, ())}
         assert held <= set(names)
         assert len(held) == 1 + (wanted if instance.stateful else 0)
-    active = skew(names, made.active.values())
-    assert active <= settings.balance_factor
+    stateful = {instance.id for instance in cluster.instances if instance.stateful}
+    active = [worker for at, worker in made.active.items() if at in stateful]
+    copies = [worker for workers in made.standby.values() for worker in workers]
+    assert skew(names, active) <= settings.balance_factor
+    assert skew(names, made.active.values()) <= settings.balance_factor
+    assert skew(names, active + copies) <= settings.balance_factor
 
 
 def skew(names: Iterable[str], held: Iterable[str]) -> int:

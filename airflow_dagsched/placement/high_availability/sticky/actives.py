@@ -13,7 +13,7 @@ def target_actives(facts: Facts, owners: Owners) -> dict[int, int]:
     level = Level(facts, active_loads(facts, owners.active))
     for instance, worker in owners.active.items():
         if instance not in owners.settled:
-            level.hold(instance, worker)
+            level.hold(instance, worker, facts.instances[instance].step)
     started = [
         (instance, worker, target)
         for instance, worker in owners.active.items()

@@ -6,7 +6,8 @@ A move is made if it lowers the higher of two loads by more than the balance fac
 
 so every move lowers the sorted loads and the search ends. Two passes: first instances that already have a copy
 where they would go, as far as the even loads (found by the same search on mean weights) ask for a move at all;
-then any. Of the instances of a worker those of the step go first of which it has most more than the target.
+then any. Of the instances of a worker those of the group go first of which it has most more than the target: a
+group is what should not be in one place, the actives of a step, or the standbys of one worker's actives.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from airflow_dagsched.placement.high_availability.facts import Facts
 
 TOLERANCE = 1e-9
 """Sums of weights are not exact."""
+
+Group = str | int
 
 Way = tuple[int, int, int]
 """Instance, from, to."""
@@ -41,11 +44,13 @@ class Level:
         self.capacity = facts.capacity
         self.loads = list(loads)
         self.relative = [load / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
-        self.movable: list[dict[str, dict[int, None]]] = [{} for _ in loads]
+        self.movable: list[dict[Group, dict[int, None]]] = [{} for _ in loads]
+        """By worker, then group; in the order in which they came there."""
+        self.groups: dict[int, Group] = {}
         self.holders: dict[int, set[int]] = {}
         """Workers by instance: it never goes where it has a copy already."""
         self.most = [0] * len(self.loads)
-        """At least how many instances of one step a worker holds that can be moved."""
+        """By worker, no less than the size of the largest group it holds."""
         weights = {instance.weight for instance in facts.instances}
         self.is_uniform = len(weights) == 1
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
@@ -55,10 +60,11 @@ class Level:
         """A copy that stays where it is."""
         self.holders.setdefault(instance, set()).add(worker)
 
-    def hold(self, instance: int, worker: int) -> None:
-        """A copy that may be moved; its load is counted already."""
+    def hold(self, instance: int, worker: int, group: Group) -> None:
+        """A copy that may be moved; its load is counted already. All copies of an instance are of one group."""
         self.fix(instance, worker)
-        held = self.movable[worker].setdefault(self.facts.instances[instance].step, {})
+        self.groups[instance] = group
+        held = self.movable[worker].setdefault(group, {})
         held[instance] = None
         self.most[worker] = max(self.most[worker], len(held))
 
@@ -88,8 +94,8 @@ class Level:
 
     def _even(self, givers: Sequence[int], takers: Sequence[int]) -> list[float]:
         """Relative loads at the end if all that can be moved had the mean weight."""
-        left = [sum(map(len, steps.values())) for steps in self.movable]
-        weight = sum(self._weight(at) for steps in self.movable for held in steps.values() for at in held)
+        left = [sum(map(len, groups.values())) for groups in self.movable]
+        weight = sum(self._weight(at) for groups in self.movable for held in groups.values() for at in held)
         mean, factor = weight / max(1, sum(left)), self.facts.settings.balance_factor
         loads, relative = list(self.loads), list(self.relative)
         open_givers = [at for at in givers if left[at]]
@@ -132,11 +138,11 @@ class Level:
                 yield target
 
     def _pick(self, source: int, target: int) -> int | None:
-        """The weight that comes closest to making the two even, then the step most in excess, then the first."""
+        """The weight that comes closest to making the two even, then the group most in excess, then the first."""
         best, best_key = None, (0.0, 0)
         even, there = self._gap(source, target), self.movable[target]
-        for step, held in self.movable[source].items():
-            excess = len(held) - len(there.get(step, ()))
+        for group, held in self.movable[source].items():
+            excess = len(held) - len(there.get(group, ()))
             key = (-abs(even - self._weight(next(iter(held)))), excess)
             if best is None or key > best_key:
                 found = next((at for at in held if self._helps(at, source, target)), None)
@@ -165,19 +171,19 @@ class Level:
         return self.allowed(instance, source, target, holders)
 
     def _move(self, instance: int, source: int, target: int) -> None:
-        step, weight = self.facts.instances[instance].step, self._weight(instance)
-        del self.movable[source][step][instance]
-        if not self.movable[source][step]:
-            del self.movable[source][step]
+        group, weight = self.groups[instance], self._weight(instance)
+        del self.movable[source][group][instance]
+        if not self.movable[source][group]:
+            del self.movable[source][group]
         self.holders[instance].remove(source)
-        self.hold(instance, target)
+        self.hold(instance, target, group)
         for worker, change in ((source, -weight), (target, weight)):
             self.loads[worker] += change
             self.relative[worker] = self.loads[worker] / self.capacity[worker]
         self.moved.append((instance, source, target))
 
     def _is_held(self, instance: int, worker: int) -> bool:
-        return instance in self.movable[worker].get(self.facts.instances[instance].step, ())
+        return instance in self.movable[worker].get(self.groups.get(instance, ""), ())
 
     def _weight(self, instance: int) -> float:
         return self.facts.instances[instance].weight

@@ -6,6 +6,7 @@ from collections import Counter
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
+from airflow_dagsched.placement.high_availability.sticky.failover import even_out
 from airflow_dagsched.placement.high_availability.sticky.level import Level, Way
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags, well_spread
@@ -24,7 +25,10 @@ def target_standbys(facts: Facts, owners: Owners, active: dict[int, int]) -> Sta
         kept = {instance: well_spread(facts, instance, active[instance], found) for instance, found in kept.items()}
     dealt = _Deal(facts, active, kept)
     dealt.fill(wanted)
-    return dealt.level(_ways(holders, kept, owners), _started(kept, owners))
+    standbys = dealt.level(_ways(holders, kept, owners), _started(kept, owners))
+    unheld = [instance for instance, workers in standbys.items() if not set(workers) & set(holders[instance])]
+    even_out(facts, active, standbys, unheld)
+    return standbys
 
 
 def _holders(facts: Facts, owners: Owners, instance: int, active: int) -> list[int]:
@@ -109,7 +113,7 @@ class _Deal:
         for instance, workers in self.standbys.items():
             level.fix(instance, self.active[instance])
             for worker in workers:
-                level.hold(instance, worker)
+                level.hold(instance, worker, self.active[instance])
         level.run(ways, started)
         return {instance: sorted(level.holders[instance] - {worker}) for instance, worker in self.active.items()}
 

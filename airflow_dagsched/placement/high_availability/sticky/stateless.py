@@ -19,5 +19,5 @@ def place_stateless(facts: Facts, active: dict[int, int]) -> dict[int, int]:
     level = Level(facts, active_loads(facts, everything))
     placed = {instance: everything[instance] for instance in facts.stateless}
     for instance, worker in placed.items():
-        level.hold(instance, worker)
+        level.hold(instance, worker, facts.instances[instance].step)
     return placed | {instance: worker for instance, _, worker in level.run()}
