@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.values import Instance
 
 NOBODY: tuple[int, ...] = ()
 
@@ -47,17 +48,25 @@ def is_candidate(facts: Facts) -> bool:
     before = facts.previous
     if before is None or before.active.keys() != facts.place.keys():
         return False
+    if not facts.place.keys() >= before.standby.keys() | before.warmup.keys():
+        return False
     named = [*before.active.values(), *_flat(before.standby), *_flat(before.warmup)]
     if not all(worker in facts.seat for worker in named):
         return False
-    wanted = min(facts.settings.num_standbys, len(facts.workers) - 1)
-    return all(_copies(before, facts.instances[at].id) > wanted for at in facts.stateful)
+    return all(_has_standbys(facts, before, instance) for instance in facts.instances)
 
 
-def _copies(before: Assignment, instance: str) -> int:
-    """Workers that have a copy of it, whatever its role."""
-    held = (*before.standby.get(instance, ()), *before.warmup.get(instance, ()))
-    return len({before.active[instance], *held})
+def _has_standbys(facts: Facts, before: Assignment, instance: Instance) -> bool:
+    """A warm-up counts as one; a stateless instance has none, and no worker has two copies of one instance."""
+    held = (*before.standby.get(instance.id, ()), *before.warmup.get(instance.id, ()))
+    if len({before.active[instance.id], *held}) <= len(held):
+        return False
+    return len(held) >= wanted_standbys(facts) if instance.stateful else not held
+
+
+def wanted_standbys(facts: Facts) -> int:
+    """As many as the settings ask for, and there are other workers."""
+    return min(facts.settings.num_standbys, len(facts.workers) - 1)
 
 
 def skew(facts: Facts, assignment: Assignment) -> tuple[int, int]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import heapq
 import math
 
+from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.kafka_2020.balanced import balanced, moves
 from airflow_dagsched.placement.high_availability.kafka_2020.constrained import constrained
 from airflow_dagsched.placement.high_availability.kafka_2020.ranks import ranking_of
-from airflow_dagsched.placement.high_availability.prior import Prior, prior_of
+from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of, wanted_standbys
 from airflow_dagsched.placement.high_availability.values import Outcome
 
 
 def assign(facts: Facts) -> Outcome:
     """The assignment of the first code; the prior one if it is valid and within the balance factor."""
-    if facts.previous is not None and is_valid(facts) and is_even(facts):
-        return Outcome(facts.previous)
+    if is_valid(facts) and is_even(facts):
+        return Outcome(_without_warmups(facts))
     settings, copies = facts.settings, Copies(facts)
     now = constrained(ranking_of(facts), copies.capacity, settings.balance_factor)
     target = balanced(facts.stateful, copies.capacity, settings.balance_factor)
@@ -45,10 +46,22 @@ def is_valid(facts: Facts) -> bool:
 
 
 def _is_ready(facts: Facts, prior: Prior, instance: int) -> bool:
-    if len(prior.standby.get(instance, ())) < min(facts.settings.num_standbys, len(facts.workers) - 1):
+    held = prior.standby.get(instance, NOBODY)
+    if len(held) < wanted_standbys(facts) or prior.active[instance] in held:
         return False
     ready = facts.caught_up_workers(instance)
     return not ready or prior.active[instance] in ready
+
+
+def _without_warmups(facts: Facts) -> Assignment:
+    """The prior assignment; it is even without the warm-ups it may still have."""
+    prior, copies = prior_of(facts), Copies(facts)
+    for instance, worker in prior.active.items():
+        copies.add(copies.active, worker, instance)
+    for instance in facts.stateful:
+        for worker in prior.standby.get(instance, NOBODY):
+            copies.add(copies.standby, worker, instance)
+    return copies.assignment()
 
 
 def is_even(facts: Facts) -> bool:

@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from airflow_dagsched.placement.high_availability.facts import Facts
-
-TOLERANCE = 1e-9
-"""Sums of weights are not exact."""
+from airflow_dagsched.placement.high_availability.sticky.owners import TOLERANCE
 
 Group = str | int
 

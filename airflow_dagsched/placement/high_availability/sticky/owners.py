@@ -13,6 +13,9 @@ from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
 from airflow_dagsched.placement.high_availability.values import RUNNING, Lag
 
+TOLERANCE = 1e-9
+"""Sums of weights are not exact."""
+
 Rank = tuple[int, float]
 """Caught up (0), known to be behind by so much (1), unknown (2)."""
 
@@ -116,17 +119,35 @@ def house(facts: Facts, active: dict[int, int], homeless: dict[int, list[int]]) 
     who has no choice of its own may go anywhere.
     """
     loads = active_loads(facts, active)
-    for instance in sorted(homeless, key=lambda at: (not homeless[at], len(homeless[at]), at)):
-        weight = facts.instances[instance].weight
-        worker = _lightest(facts, loads, homeless[instance] or facts.homes[instance], weight)
-        active[instance] = worker
-        loads[worker] += weight
+    bound = sorted((at for at in homeless if homeless[at]), key=lambda at: (len(homeless[at]), at))
+    for instance in bound:
+        _house_one(facts, active, loads, instance, homeless[instance])
+    while any(_may_rehouse(facts, active, loads, instance, homeless[instance]) for instance in bound):
+        pass
+    for instance in sorted(homeless.keys() - set(bound)):
+        _house_one(facts, active, loads, instance, facts.homes[instance])
 
 
-def _lightest(facts: Facts, loads: Sequence[float], among: Sequence[int], weight: float) -> int:
-    """The first of those that are least loaded with ``weight`` on top."""
+def _house_one(facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int]) -> None:
+    """On the first of those that are least loaded with the instance on top."""
+    weight = facts.instances[instance].weight
     after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
-    return among[after.index(min(after))]
+    worker = among[after.index(min(after))]
+    active[instance] = worker
+    loads[worker] += weight
+
+
+def _may_rehouse(facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int]) -> bool:
+    """Whether it went to a worker less loaded than the one it was given: those after it may have changed that."""
+    worker, weight = active[instance], facts.instances[instance].weight
+    before = loads[worker] / facts.capacity[worker]
+    after, better = min(((loads[at] + weight) / facts.capacity[at], at) for at in among)
+    if after >= before - TOLERANCE:
+        return False
+    active[instance] = better
+    loads[worker] -= weight
+    loads[better] += weight
+    return True
 
 
 def active_loads(facts: Facts, active: dict[int, int]) -> list[float]:
