@@ -110,3 +110,14 @@ def skew(names: Iterable[str], held: Iterable[str]) -> int:
     for worker in held:
         counts[worker] += 1
     return max(counts.values()) - min(counts.values())
+
+
+def drawn(made: Outcome) -> dict[str, str]:
+    """By worker: active / standby / warm-up."""
+    parts = (made.assignment.active, made.assignment.standby, made.assignment.warmup)
+    found: dict[str, list[list[str]]] = {}
+    for at, part in enumerate(parts):
+        for instance, held in part.items():
+            for worker in [held] if isinstance(held, str) else held:
+                found.setdefault(worker, [[], [], []])[at].append(instance[3:] if instance[0] == "s" else instance)
+    return {worker: " / ".join(" ".join(names) or "-" for names in found[worker]) for worker in sorted(found)}
