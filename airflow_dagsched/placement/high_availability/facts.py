@@ -1,0 +1,136 @@
+"""What the strategies look at: instances and workers by position in natural order, lags, the prior assignment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.model.order import natural_key
+from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.placement.high_availability.settings import Settings
+from airflow_dagsched.placement.high_availability.values import (
+    RUNNING,
+    Copy,
+    How,
+    Instance,
+    Lag,
+    Lags,
+    Movement,
+    Worker,
+)
+
+_NOTHING: Mapping[str, Lag] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Instances and workers are meant by their position; positions follow natural order of ids."""
+
+    instances: tuple[Instance, ...]
+    workers: tuple[Worker, ...]
+    stateful: tuple[int, ...]
+    stateless: tuple[int, ...]
+    capacity: tuple[int, ...]
+    """By worker."""
+    place: Mapping[str, int]
+    """Position of each instance's id."""
+    seat: Mapping[str, int]
+    """Position of each worker's id."""
+    reports: tuple[Mapping[str, Lag], ...]
+    """For each instance the lags that workers report, dead ones too."""
+    totals: tuple[float, ...]
+    """For each instance what a worker without any state is behind; infinite: more than any lag."""
+    homes: tuple[Sequence[int], ...]
+    """For each instance the workers it may be on."""
+    previous: Assignment | None
+    settings: Settings
+
+    def lag(self, instance: int, worker: int) -> Lag:
+        """Raises ``InvalidInput`` for a stateless instance: it has no lag."""
+        if not self.instances[instance].stateful:
+            raise InvalidInput("lags", self.instances[instance].id, "a stateless instance has no lag")
+        return self.reports[instance].get(self.workers[worker].id, self.totals[instance])
+
+    def id(self, worker: int) -> str:
+        return self.workers[worker].id
+
+    def lags_of(self, instance: int) -> list[Lag]:
+        """By worker."""
+        reports, total = self.reports[instance], self.totals[instance]
+        return [reports.get(worker.id, total) for worker in self.workers]
+
+    def caught_up(self, instance: int, worker: int) -> bool:
+        """Runs there, or is within ``acceptable_recovery_lag``."""
+        if self.settings.accepts_any_lag:
+            return True
+        lag = self.lag(instance, worker)
+        if lag is None or isinstance(lag, str):
+            return lag == RUNNING
+        return lag <= self.settings.acceptable_recovery_lag
+
+    def caught_up_workers(self, instance: int) -> list[int]:
+        """In natural order."""
+        lags, limit = self.lags_of(instance), self.settings.acceptable_recovery_lag
+        if self.settings.accepts_any_lag:
+            return list(range(len(lags)))
+        return [at for at, lag in enumerate(lags) if lag is not None and (isinstance(lag, str) or lag <= limit)]
+
+    def movement(self, instance: int, source: str, target: str, copy: Copy, how: How) -> Movement:
+        """Between workers by id: the source may be gone. With the lag of the copy at the target, if it is known."""
+        what = self.instances[instance]
+        lag = self.lag(instance, self.seat[target]) if what.stateful else 0.0
+        behind = 0.0 if isinstance(lag, str) else lag
+        known = None if behind is None or behind == math.inf else float(behind)
+        return Movement(what.id, source, target, known, copy, how, limit=self.settings.acceptable_recovery_lag)
+
+
+def facts_of(
+    instances: Iterable[Instance],
+    workers: Iterable[Worker],
+    lags: Lags,
+    settings: Settings,
+    previous: Assignment | None = None,
+    offsets: Mapping[str, float] | None = None,
+) -> Facts:
+    """Checked and in natural order.
+
+    Raises ``InvalidInput`` for ids given twice, ``DoesNotFit`` where there are instances but no worker for them.
+    """
+    ordered = tuple(sorted(instances, key=lambda instance: natural_key(instance.id)))
+    hosts = tuple(sorted(workers, key=lambda worker: natural_key(worker.id)))
+    _refuse_twice("instances", [instance.id for instance in ordered])
+    _refuse_twice("workers", [worker.id for worker in hosts])
+    if ordered and not hosts:
+        raise DoesNotFit(f"{len(ordered)} step instances", "workers", 1, 0)
+    return Facts(
+        instances=ordered,
+        workers=hosts,
+        stateful=tuple(at for at, instance in enumerate(ordered) if instance.stateful),
+        stateless=tuple(at for at, instance in enumerate(ordered) if not instance.stateful),
+        capacity=tuple(worker.capacity for worker in hosts),
+        place={instance.id: at for at, instance in enumerate(ordered)},
+        seat={worker.id: at for at, worker in enumerate(hosts)},
+        reports=tuple(lags.get(instance.id, _NOTHING) for instance in ordered),
+        totals=tuple((offsets or {}).get(instance.id, math.inf) for instance in ordered),
+        homes=tuple(_homes(instance, hosts) for instance in ordered),
+        previous=previous,
+        settings=settings,
+    )
+
+
+def _homes(instance: Instance, hosts: Sequence[Worker]) -> Sequence[int]:
+    if not instance.pinned:
+        return range(len(hosts))
+    found = tuple(at for at, worker in enumerate(hosts) if worker.id in instance.pinned)
+    if not found:
+        raise DoesNotFit(f"instance {instance.id!r}", "workers it is pinned to", 1, 0)
+    return found
+
+
+def _refuse_twice(field: str, ids: list[str]) -> None:
+    for one, other in pairwise(ids):
+        if one == other:
+            raise InvalidInput("high_availability", field, f"id {one!r} is given twice")

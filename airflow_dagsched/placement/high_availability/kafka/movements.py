@@ -1,0 +1,108 @@
+"""Copies that the target has where their state is not: what takes their place until it is.
+
+target      state          this round                    next round
+A: x        A: -   ──>     A: x warming up      ──>      A: x
+B: -        B: x           B: x active                   B: -
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_dagsched.placement.high_availability.copies import Copies
+from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.values import RUNNING, Copy, Lag, Movement
+
+
+@dataclass
+class Budget:
+    """Warm-ups that may still be planted: one count for actives and standbys."""
+
+    left: int
+
+    def take(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
+def move_actives(copies: Copies, budget: Budget) -> list[Movement]:
+    """Actives to caught-up workers, those with the fewest such workers first. Returns what is on its way."""
+    return [_move_active(copies, budget, found) for found in _needed(copies, copies.active)]
+
+
+def move_standbys(copies: Copies, budget: Budget) -> list[Movement]:
+    """The same for standbys, with what is left of the warm-ups; where no better worker is free, nothing moves."""
+    made = [_move_standby(copies, budget, found) for found in _needed(copies, copies.standby)]
+    return [movement for movement in made if movement]
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A copy the target has on a worker that is behind another."""
+
+    instance: int
+    target: int
+    caught_up: list[int]
+    by_lag: list[int]
+    """Workers less behind than the target, the best first."""
+
+
+def _needed(copies: Copies, held: list[set[int]]) -> list[_Late]:
+    targets: dict[int, list[int]] = {}
+    for worker, members in enumerate(held):
+        for instance in members:
+            if not copies.facts.caught_up(instance, worker):
+                targets.setdefault(instance, []).append(worker)
+    late = [one for instance, workers in targets.items() for one in _late(copies.facts, instance, workers)]
+    return sorted(late, key=lambda one: (len(one.caught_up), one.instance, one.target))
+
+
+def _late(facts: Facts, instance: int, targets: list[int]) -> Iterator[_Late]:
+    behind = [raw_lag(lag) for lag in facts.lags_of(instance)]
+    caught_up = facts.caught_up_workers(instance)
+    by_lag = sorted(range(len(behind)), key=behind.__getitem__)
+    for target in targets:
+        better = [worker for worker in by_lag if behind[worker] < behind[target]]
+        if better:
+            yield _Late(instance, target, caught_up, better)
+
+
+def raw_lag(lag: Lag) -> float:
+    """Kafka's numbers: -2 running, -3 unknown, which puts unknown first."""
+    if lag is None:
+        return -3.0
+    return -2.0 if lag == RUNNING else float(lag)
+
+
+def _move_active(copies: Copies, budget: Budget, late: _Late) -> Movement:
+    ready = [worker for worker in late.caught_up if late.instance in copies.standby[worker]] or late.caught_up
+    source = copies.least_loaded(ready) if ready else late.by_lag[0]
+    swapped = late.instance in copies.standby[source]
+    copies.drop(copies.active, late.target, late.instance)
+    copies.drop(copies.standby, source, late.instance)
+    copies.add(copies.active, source, late.instance)
+    planted = swapped or budget.take()
+    if planted:
+        copies.add(copies.standby if swapped else copies.warmup, late.target, late.instance)
+    return _movement(copies.facts, late, source, "active", planted=planted)
+
+
+def _move_standby(copies: Copies, budget: Budget, late: _Late) -> Movement | None:
+    free = [worker for worker in late.caught_up if not copies.holds(worker, late.instance)]
+    next_best = [worker for worker in late.by_lag if not copies.holds(worker, late.instance)]
+    if not free and not next_best:
+        return None
+    source = copies.least_loaded(free) if free else next_best[0]
+    copies.drop(copies.standby, late.target, late.instance)
+    copies.add(copies.standby, source, late.instance)
+    planted = budget.take()
+    if planted:
+        copies.add(copies.warmup, late.target, late.instance)
+    return _movement(copies.facts, late, source, "standby", planted=planted)
+
+
+def _movement(facts: Facts, late: _Late, source: int, copy: Copy, *, planted: bool) -> Movement:
+    return facts.movement(
+        late.instance, facts.id(source), facts.id(late.target), copy, "warm up" if planted else "wait"
+    )

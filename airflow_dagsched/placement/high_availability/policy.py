@@ -1,0 +1,62 @@
+"""The policy: a pure function of instances, workers, lags, settings and the prior assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.placement.high_availability import seed
+from airflow_dagsched.placement.high_availability.facts import Facts, facts_of
+from airflow_dagsched.placement.high_availability.kafka import strategy as kafka
+from airflow_dagsched.placement.high_availability.kafka_2020 import strategy as kafka_2020
+from airflow_dagsched.placement.high_availability.settings import DEFAULTS, Settings
+from airflow_dagsched.placement.high_availability.sticky import strategy as sticky
+from airflow_dagsched.placement.high_availability.values import Instance, Lags, Movement, Outcome, Worker
+
+STRATEGIES: dict[str, Callable[[Facts], Outcome]] = {
+    "sticky": sticky.assign,
+    "seed": seed.assign,
+    "kafka_2020": kafka_2020.assign,
+    "kafka": kafka.assign,
+}
+
+
+def place(
+    instances: Iterable[Instance],
+    workers: Iterable[Worker],
+    lags: Lags,
+    settings: Settings = DEFAULTS,
+    *,
+    previous: Assignment | None = None,
+    offsets: Mapping[str, float] | None = None,
+) -> Outcome:
+    """Where every instance is active, on standby and warming up; the same for any order of the arguments.
+
+    ``offsets`` are the rows of an instance's whole state: what a worker without any of it is behind.
+    Raises ``InvalidInput`` for ids given twice and for pinned instances where the strategy has no such thing,
+    ``DoesNotFit`` where there is no worker, or none of those an instance is pinned to.
+    """
+    facts = facts_of(instances, workers, lags, settings, previous, offsets)
+    if settings.strategy != "sticky":
+        _refuse_pinned(facts)
+    made = STRATEGIES[settings.strategy](facts)
+    return replace(made, movements=(*hand_overs(facts, made.assignment), *made.movements))
+
+
+def _refuse_pinned(facts: Facts) -> None:
+    """The others reproduce systems that know nothing of the kind."""
+    for instance in facts.instances:
+        if instance.pinned:
+            rule = f"strategy {facts.settings.strategy!r} has no pinned steps, use 'sticky'"
+            raise InvalidInput("high_availability", instance.step, rule)
+
+
+def hand_overs(facts: Facts, assignment: Assignment) -> Iterator[Movement]:
+    """The instances that are active on another worker than before."""
+    before = facts.previous.active if facts.previous else {}
+    for instance in facts.instances:
+        source, target = before.get(instance.id), assignment.active[instance.id]
+        if source is not None and source != target:
+            yield facts.movement(facts.place[instance.id], source, target, "active", "hand over")

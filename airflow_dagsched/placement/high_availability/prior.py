@@ -1,0 +1,88 @@
+"""The prior assignment: by position, without the workers that are gone, and how even it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.values import Instance
+
+NOBODY: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Live workers by instance, in natural order; instances that no longer exist are left out."""
+
+    active: dict[int, int]
+    standby: dict[int, tuple[int, ...]]
+    warmup: dict[int, tuple[int, ...]]
+
+
+def prior_of(facts: Facts) -> Prior:
+    """Empty if there was none."""
+    before = facts.previous or Assignment()
+    return Prior(
+        active={
+            facts.place[instance]: facts.seat[worker]
+            for instance, worker in before.active.items()
+            if instance in facts.place and worker in facts.seat
+        },
+        standby=_live(facts, before.standby),
+        warmup=_live(facts, before.warmup),
+    )
+
+
+def _live(facts: Facts, held: Mapping[str, Iterable[str]]) -> dict[int, tuple[int, ...]]:
+    return {
+        facts.place[instance]: tuple(sorted(facts.seat[worker] for worker in workers if worker in facts.seat))
+        for instance, workers in held.items()
+        if instance in facts.place
+    }
+
+
+def is_candidate(facts: Facts) -> bool:
+    """Whether the prior assignment could be kept: only live workers, every instance once, with its standbys."""
+    before = facts.previous
+    if before is None or before.active.keys() != facts.place.keys():
+        return False
+    if not facts.place.keys() >= before.standby.keys() | before.warmup.keys():
+        return False
+    named = [*before.active.values(), *_flat(before.standby), *_flat(before.warmup)]
+    if not all(worker in facts.seat for worker in named):
+        return False
+    return all(_has_standbys(facts, before, instance) for instance in facts.instances)
+
+
+def _has_standbys(facts: Facts, before: Assignment, instance: Instance) -> bool:
+    """A warm-up counts as one; a stateless instance has none, and no worker has two copies of one instance."""
+    held = (*before.standby.get(instance.id, ()), *before.warmup.get(instance.id, ()))
+    if len({before.active[instance.id], *held}) <= len(held):
+        return False
+    return len(held) >= wanted_standbys(facts) if instance.stateful else not held
+
+
+def wanted_standbys(facts: Facts) -> int:
+    """As many as the settings ask for, and there are other workers."""
+    return min(facts.settings.num_standbys, len(facts.workers) - 1)
+
+
+def skew(facts: Facts, assignment: Assignment) -> tuple[int, int]:
+    """Most minus least on a worker: of active instances, then of all copies."""
+    active = dict.fromkeys(facts.seat, 0)
+    for worker in assignment.active.values():
+        active[worker] += 1
+    copies = dict(active)
+    for worker in (*_flat(assignment.standby), *_flat(assignment.warmup)):
+        copies[worker] += 1
+    return _spread(active), _spread(copies)
+
+
+def _spread(counts: Mapping[str, int]) -> int:
+    return max(counts.values(), default=0) - min(counts.values(), default=0)
+
+
+def _flat(held: Mapping[str, Iterable[str]]) -> list[str]:
+    return [worker for workers in held.values() for worker in workers]

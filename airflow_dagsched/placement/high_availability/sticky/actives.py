@@ -1,0 +1,34 @@
+"""The worker each stateful instance is to be active on in the end."""
+
+from __future__ import annotations
+
+from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.prior import NOBODY
+from airflow_dagsched.placement.high_availability.sticky.level import Level, Way
+from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads, rank
+
+
+def target_actives(facts: Facts, owners: Owners) -> dict[int, int]:
+    """A level assignment that few moves lead to; an instance that has just changed its worker stays there."""
+    level = Level(facts, active_loads(facts, owners.active))
+    for instance, worker in owners.active.items():
+        if instance not in owners.settled:
+            level.hold(instance, worker, facts.instances[instance].step)
+    started = [
+        (instance, worker, target)
+        for instance, worker in owners.active.items()
+        for target in owners.prior.warmup.get(instance, NOBODY)
+    ]
+    moved = level.run(_ways(facts, owners, started), started)
+    return owners.active | {instance: worker for instance, _, worker in moved}
+
+
+def _ways(facts: Facts, owners: Owners, started: list[Way]) -> list[Way]:
+    """To holders: caught-up ones first, warm-ups before standbys, then by lag."""
+    standing_by = [
+        (instance, worker, target)
+        for instance, worker in owners.active.items()
+        for target in owners.prior.standby.get(instance, NOBODY)
+    ]
+    found = [(rank(facts, way[0], way[2]), at, way) for at, ways in enumerate((started, standing_by)) for way in ways]
+    return [way for _, _, way in sorted(found)]

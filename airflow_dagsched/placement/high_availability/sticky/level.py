@@ -1,0 +1,187 @@
+"""Fewest moves from what is to a level load: from the heaviest worker to the lightest, again and again.
+
+A move is made if it lowers the higher of two loads by more than the balance factor lets pass::
+
+    (load of target + balance_factor x weight) / capacity  <  load of source / capacity
+
+so every move lowers the sorted loads and the search ends. Two passes: first instances that already have a copy
+where they would go, as far as the even loads (found by the same search on mean weights) ask for a move at all;
+then any. Of the instances of a worker those of the group go first of which it has most more than the target: a
+group is what should not be in one place, the actives of a step, or the standbys of one worker's actives.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+
+from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.sticky.owners import TOLERANCE
+
+Group = str | int
+
+Way = tuple[int, int, int]
+"""Instance, from, to."""
+
+Allowed = Callable[[int, int, int, set[int]], bool]
+"""Whether an instance may go that way, given all workers that have a copy of it."""
+
+
+def anywhere(instance: int, source: int, target: int, holders: set[int]) -> bool:
+    """No bounds."""
+    return True
+
+
+class Level:
+    """Loads of the workers, and what can be moved from each; all other load is only counted."""
+
+    def __init__(self, facts: Facts, loads: Sequence[float], allowed: Allowed = anywhere) -> None:
+        self.facts = facts
+        self.allowed = allowed
+        self.capacity = facts.capacity
+        self.loads = list(loads)
+        self.relative = [load / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
+        self.movable: list[dict[Group, dict[int, None]]] = [{} for _ in loads]
+        """By worker, then group; in the order in which they came there."""
+        self.groups: dict[int, Group] = {}
+        self.holders: dict[int, set[int]] = {}
+        """Workers by instance: it never goes where it has a copy already."""
+        self.most = [0] * len(self.loads)
+        """By worker, no less than the size of the largest group it holds."""
+        weights = {instance.weight for instance in facts.instances}
+        self.is_uniform = len(weights) == 1
+        self.least = facts.settings.balance_factor * min(weights, default=0.0)
+        self.moved: list[Way] = []
+
+    def fix(self, instance: int, worker: int) -> None:
+        """A copy that stays where it is."""
+        self.holders.setdefault(instance, set()).add(worker)
+
+    def hold(self, instance: int, worker: int, group: Group) -> None:
+        """A copy that may be moved; its load is counted already. All copies of an instance are of one group."""
+        self.fix(instance, worker)
+        self.groups[instance] = group
+        held = self.movable[worker].setdefault(group, {})
+        held[instance] = None
+        self.most[worker] = max(self.most[worker], len(held))
+
+    def run(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
+        """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
+        givers, takers = self._orders(started)
+        if ways:
+            self._along(ways, self._even(givers, takers))
+        while givers:
+            source = max(givers, key=self.relative.__getitem__)
+            if self.relative[source] - TOLERANCE <= self._least_after():
+                break
+            if not self._give(source, takers):
+                givers.remove(source)
+        return self.moved
+
+    def _least_after(self) -> float:
+        """The least load any worker can have after a move to it: if none is above, no move helps."""
+        return min((load + self.least) / capacity for load, capacity in zip(self.loads, self.capacity, strict=True))
+
+    def _orders(self, started: Iterable[Way]) -> tuple[list[int], list[int]]:
+        """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
+        begun = list(started)
+        left, reached = Counter(way[1] for way in begun), Counter(way[2] for way in begun)
+        workers = range(len(self.loads))
+        return sorted(workers, key=lambda at: (-left[at], at)), sorted(workers, key=lambda at: (-reached[at], at))
+
+    def _even(self, givers: Sequence[int], takers: Sequence[int]) -> list[float]:
+        """Relative loads at the end if all that can be moved had the mean weight."""
+        left = [sum(map(len, groups.values())) for groups in self.movable]
+        weight = sum(self._weight(at) for groups in self.movable for held in groups.values() for at in held)
+        mean, factor = weight / max(1, sum(left)), self.facts.settings.balance_factor
+        loads, relative = list(self.loads), list(self.relative)
+        open_givers = [at for at in givers if left[at]]
+        while open_givers:
+            source = max(open_givers, key=relative.__getitem__)
+            target = min(takers, key=relative.__getitem__)
+            if (loads[target] + factor * mean) / self.capacity[target] >= relative[source] - TOLERANCE:
+                break
+            for worker, change in ((source, -mean), (target, mean)):
+                loads[worker] += change
+                relative[worker] = loads[worker] / self.capacity[worker]
+            left[source] -= 1
+            if not left[source]:
+                open_givers.remove(source)
+        return relative
+
+    def _along(self, ways: Sequence[Way], even: Sequence[float]) -> None:
+        for instance, source, target in ways:
+            weight = self._weight(instance)
+            after = self.relative[source] - weight / self.capacity[source]
+            there = self.relative[target] + weight / self.capacity[target]
+            asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
+            if asked_for and self._is_held(instance, source) and self._may(instance, source, target):
+                self._move(instance, source, target)
+
+    def _give(self, source: int, takers: Sequence[int]) -> bool:
+        """One move away from ``source``, to the lightest worker that may take something from it."""
+        targets = iter((min(takers, key=self.relative.__getitem__),))
+        for target in chain(targets, self._from_lightest(source, takers)):
+            instance = self._pick(source, target)
+            if instance is not None:
+                self._move(instance, source, target)
+                return True
+        return False
+
+    def _from_lightest(self, source: int, takers: Sequence[int]) -> Iterator[int]:
+        """Sorted only if it is asked for: mostly the lightest will do."""
+        for target in sorted(takers, key=self.relative.__getitem__):
+            if self.relative[target] < self.relative[source]:
+                yield target
+
+    def _pick(self, source: int, target: int) -> int | None:
+        """The weight that comes closest to making the two even, then the group most in excess, then the first."""
+        best, best_key = None, (0.0, 0)
+        even, there = self._gap(source, target), self.movable[target]
+        for group, held in self.movable[source].items():
+            excess = len(held) - len(there.get(group, ()))
+            key = (-abs(even - self._weight(next(iter(held)))), excess)
+            if best is None or key > best_key:
+                found = next((at for at in held if self._helps(at, source, target)), None)
+                if found is not None:
+                    best, best_key = found, key
+                    if self.is_uniform and excess == self.most[source]:
+                        return best  # none is better
+        self.most[source] = max(map(len, self.movable[source].values()), default=0)
+        return best
+
+    def _gap(self, source: int, target: int) -> float:
+        """The weight that would make both loads equal."""
+        mine, other = self.capacity[source], self.capacity[target]
+        return (self.loads[source] * other - self.loads[target] * mine) / (mine + other)
+
+    def _helps(self, instance: int, source: int, target: int) -> bool:
+        after = self.loads[target] + self.facts.settings.balance_factor * self._weight(instance)
+        if after / self.capacity[target] >= self.relative[source] - TOLERANCE:
+            return False
+        return self._may(instance, source, target)
+
+    def _may(self, instance: int, source: int, target: int) -> bool:
+        holders = self.holders[instance]
+        if target in holders or target not in self.facts.homes[instance]:
+            return False
+        return self.allowed(instance, source, target, holders)
+
+    def _move(self, instance: int, source: int, target: int) -> None:
+        group, weight = self.groups[instance], self._weight(instance)
+        del self.movable[source][group][instance]
+        if not self.movable[source][group]:
+            del self.movable[source][group]
+        self.holders[instance].remove(source)
+        self.hold(instance, target, group)
+        for worker, change in ((source, -weight), (target, weight)):
+            self.loads[worker] += change
+            self.relative[worker] = self.loads[worker] / self.capacity[worker]
+        self.moved.append((instance, source, target))
+
+    def _is_held(self, instance: int, worker: int) -> bool:
+        return instance in self.movable[worker].get(self.groups.get(instance, ""), ())
+
+    def _weight(self, instance: int) -> float:
+        return self.facts.instances[instance].weight

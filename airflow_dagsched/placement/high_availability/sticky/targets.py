@@ -1,0 +1,13 @@
+"""Where everything is to be in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Of each stateful instance the worker, and the workers of its standbys."""
+
+    active: dict[int, int]
+    standbys: dict[int, list[int]]

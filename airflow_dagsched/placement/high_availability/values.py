@@ -1,0 +1,79 @@
+"""What goes into the policy and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from airflow_dagsched.model.state import Assignment
+
+RUNNING: Final = "running"
+Lag = float | None | Literal["running"]
+"""How far a copy is behind, in the unit of ``acceptable_recovery_lag``; None: unknown."""
+
+Lags = Mapping[str, Mapping[str, Lag]]
+"""By instance, then worker. A worker that is left out has nothing of the instance's state."""
+
+Copy = Literal["active", "standby"]
+How = Literal["hand over", "warm up", "wait"]
+"""Now; when the copy at the target has caught up; when there is a warm-up to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One parallel copy of a step."""
+
+    id: str
+    step: str
+    stateful: bool = True
+    weight: float = 1.0
+    """Load it puts on its worker, against that of other instances."""
+    pinned: frozenset[str] = frozenset()
+    """The only workers it may be on; empty: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A live worker; ``capacity`` is what its load is divided by."""
+
+    id: str
+    capacity: int = 1
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A copy that changes its worker, now or once its state is there."""
+
+    instance: str
+    source: str
+    target: str
+    lag: float | None
+    """Of the copy at the target; None: unknown, or all of the state."""
+    copy: Copy
+    how: How
+    limit: float
+    """Lag up to which the copy counts as caught up."""
+
+    @property
+    def reason(self) -> str:
+        """One sentence for plan and UI."""
+        behind = "lag unknown" if self.lag is None else f"lag {self.lag:g}"
+        kind = "" if self.copy == "active" else " of the standby"
+        match self.how:
+            case "hand over":
+                return f"hand-over{kind}: {self.source} gives it up, {self.target} takes it with {behind}"
+            case "warm up":
+                return f"warm-up{kind}: {self.target} has {behind}, takes over at {self.limit:g}"
+            case "wait":
+                return f"waits{kind}: {self.target} has {behind}, all warm-ups are in use"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where each instance is, what moves, and whether to plan again after ``follow_up_s``."""
+
+    assignment: Assignment
+    movements: tuple[Movement, ...] = ()
+    follow_up: bool = False

@@ -1,0 +1,272 @@
+"""Kafka's own answers, row by row. ``DAGSCHED_CASES=folder`` runs the rows of another file of this form."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.placement.high_availability.facts import facts_of
+from airflow_dagsched.placement.high_availability.kafka.movements import Budget, move_actives
+from airflow_dagsched.placement.high_availability.kafka.standbys import deal_standbys, keeps_spread, same_tags
+from airflow_dagsched.placement.high_availability.kafka_2020.balanced import Placed, balanced, moves
+from airflow_dagsched.placement.high_availability.kafka_2020.constrained import constrained
+from airflow_dagsched.placement.high_availability.kafka_2020.ranks import Ranking, ranking_of
+from airflow_dagsched.placement.high_availability.kafka_2020.strategy import active_skew, is_valid
+from airflow_dagsched.placement.high_availability.lag import lag_of
+from airflow_dagsched.placement.high_availability.policy import STRATEGIES, place
+from airflow_dagsched.placement.high_availability.settings import Settings
+from airflow_dagsched.placement.high_availability.values import Outcome
+from tests.placement.high_availability import rows
+from tests.placement.high_availability.rows import Row
+from tests.placement.high_availability.simulated import Cluster, check_settled, stateful, stateless, workers
+
+_NO_BROKER_RACKS = (
+    "KIP-925 weighs racks of Kafka's brokers by topic partition; where a step's files are, data_locality weighs"
+)
+OUT_OF_SCOPE = {
+    "rack_aware_active": _NO_BROKER_RACKS,
+    "rack_aware_standby": _NO_BROKER_RACKS,
+    "rack_aware_enabled": "the row says in words what Kafka's metadata lack, and gives no input",
+}
+"""Algorithm: why its rows are not run."""
+
+
+def each(*algorithms: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", rows.rows(*algorithms), ids=rows.name)
+
+
+@each(*OUT_OF_SCOPE)
+def test_out_of_scope(row: Row) -> None:
+    pytest.skip(OUT_OF_SCOPE[row["algorithm"]])
+
+
+def test_every_row_is_run_or_has_a_reason() -> None:
+    run = {
+        "ha_current",
+        "ha_rounds",
+        "ha_convergence",
+        "ha_scale",
+        "active_task_movements",
+        "compute_lag",
+        "default_standby",
+        "fallback_prior",
+        "tag_aware_standby",
+        "tag_aware_move_predicate",
+        "kip_rank",
+        "kip_constrained_balanced_assignment",
+        "kip_propose_balanced_assignment",
+        "kip_get_movements",
+        "kip_previous_assignment_valid",
+        "kip_balance_factor",
+        "kip_original_assign",
+    }
+    assert {row["algorithm"] for row in rows.rows()} <= run | OUT_OF_SCOPE.keys()
+
+
+def placed_by(row: Row, strategy: str) -> Outcome:
+    return place(
+        rows.instances(row),
+        rows.workers(row),
+        rows.lags(row),
+        rows.settings(row, strategy),
+        previous=rows.previous(row),
+    )
+
+
+@each("ha_current", "fallback_prior")
+def test_trunk(row: Row) -> None:
+    assert rows.broken(row, placed_by(row, "kafka")) == []
+
+
+@each("kip_original_assign")
+def test_first_code(row: Row) -> None:
+    assert rows.broken(row, placed_by(row, "kafka_2020")) == []
+
+
+@each("ha_rounds")
+def test_trunk_round_by_round(row: Row) -> None:
+    """Before each round an active copy runs, a standby or warm-up has caught up, the rest is lost."""
+    start, event = row["config"]["start"], row["config"]["event"]
+    names = [at for at in [*start, event.get("add")] if at and at != event.get("drop")]
+    cluster = Cluster(rows.instances(row), [rows.Worker(at) for at in names], rows.settings(row, "kafka"))
+    cluster.last = rows.previous(
+        {"instances": [{"id": at, "prev_active": c["active"], "prev_standby": c["standby"]} for at, c in start.items()]}
+    )
+    for expected in row["expect"]["observed_on_kafka_classes"]["rounds"]:
+        made = cluster.step()
+        assert rows.by_worker(made.assignment.active, names) == expected["active"]
+        assert rows.copies_of(made.assignment, names) == expected["standby_incl_warmup"]
+        assert made.follow_up == expected["probing_rebalance"]
+
+
+@each("ha_convergence")
+@pytest.mark.parametrize("strategy", ["kafka", "sticky"])
+def test_converges(row: Row, strategy: str) -> None:
+    tasks, count = row["tasks"], row["instances"]["count"]
+    steps = -(-tasks["stateful_count"] // tasks["partitions_per_subtopology"])
+    cluster = Cluster(
+        [*stateful(tasks["stateful_count"], steps), *stateless(tasks["stateless_count"])],
+        workers(count),
+        rows.settings(row, strategy),
+        total=tasks["end_offset_sum_per_stateful_task"],
+    )
+    for event, most in zip(
+        (None, *row["config"]["events"]), row["expect"]["asserted"]["max_rebalances_per_phase"], strict=True
+    ):
+        if event == "drop_first":
+            cluster.leave(cluster.workers[0].id)
+        elif event is not None:
+            cluster.join(*workers(1, first=count + 1))
+        assert cluster.settle() <= most
+        check_settled(cluster)
+
+
+@each("ha_scale")
+def test_scale(row: Row) -> None:
+    """That it ends, with a copy on every worker; its speed is the benchmark's."""
+    count, tasks = row["instances"]["count"], row["tasks"]
+    cluster = Cluster(
+        [*stateful(tasks["stateful_count"]), *stateless(tasks["stateless_count"])],
+        workers(count),
+        rows.settings(row, "kafka"),
+        total=tasks["end_offset_sum_per_stateful_task"],
+    )
+    for _ in range(2):
+        made = cluster.step()
+        assert len(set(made.assignment.active.values())) == row["expect"]["asserted"]["consumers_in_result"]
+
+
+@each("active_task_movements")
+def test_movements_of_actives(row: Row) -> None:
+    """The row says who has caught up, whatever the limit: lag 0 does, so the limit is 0."""
+    facts = rows.facts({**row, "config": {**row["config"], "acceptable_recovery_lag": 0}})
+    for instance, ready in row["config"]["caught_up_clients"].items():
+        assert [facts.id(at) for at in facts.caught_up_workers(facts.place[instance])] == ready
+    copies = rows.given_copies(facts, row)
+    found = move_actives(copies, Budget(row["config"]["max_warmup_replicas"]))
+    expected, names = row["expect"]["asserted"], [worker.id for worker in facts.workers]
+    assert len(found) == expected["movements_needed"]
+    if "active" in expected:
+        assert rows.by_worker(copies.assignment().active, names) == expected["active"]
+        assert rows.copies_of(copies.assignment(), names) == expected["standby"]
+
+
+@each("compute_lag")
+def test_lag(row: Row) -> None:
+    """What a worker does not report it does not have: offset 0."""
+    config, expected = row["config"], row["expect"]["asserted"]
+    reached, ends = config["reported_offset_sums"], config["end_offset_sums"]
+    if "raises" in expected:
+        stateless = rows.Instance(config["lookup"], config["lookup"], stateful=False)
+        facts = facts_of([*rows.instances(row), stateless], rows.workers(row), {}, Settings())
+        with pytest.raises(InvalidInput, match="has no lag"):
+            facts.lag(facts.place[config["lookup"]], 0)
+        return
+    found = {at: lag_of(rows.lag(reached.get(at, 0)), ends[at]) for at in expected["lag"]}
+    assert found == {at: rows.lag(number) for at, number in expected["lag"].items()}
+
+
+@each("default_standby", "tag_aware_standby")
+def test_standbys(row: Row) -> None:
+    """Where Kafka goes by hash order, the row gives that order."""
+    facts = rows.facts(row)
+    copies = rows.given_copies(facts, row)
+    order = [facts.place[at] for at in row["config"].get("task_order", ())]
+    missing = deal_standbys(copies, order or None)
+    standby = copies.assignment().standby
+    held = rows.by_worker(standby, facts.seat)
+    expected = {**row["expect"]["asserted"], **row["expect"].get("derived", {})}
+    for key, value in expected.items():
+        match key:
+            case "remaining_standbys":
+                assert {facts.instances[at].id: count for at, count in missing.items()} == value
+            case "standbys_per_task":
+                assert {len(at) for at in standby.values()} == {value}
+            case "warnings_logged":
+                assert sum(count > 0 for count in missing.values()) == value
+            case "standby_total":
+                assert sum(map(len, standby.values())) == value
+            case "standby":
+                assert held == value
+            case "allowed_standby_counts":
+                assert all(len(held[worker]) in counts for worker, counts in value.items())
+            case "allowed_standby_clients":
+                assert all(sorted(standby[at]) in map(sorted, allowed) for at, allowed in value.items())
+            case _:
+                pytest.fail(f"unknown expectation {key}")
+
+
+@each("tag_aware_move_predicate")
+def test_moves_of_spread_standbys(row: Row) -> None:
+    facts, config = rows.facts(row), row["config"]
+    source, target = facts.seat[config["source"]], facts.seat[config["destination"]]
+    if config["other_holder"] is None:
+        found = same_tags(facts, source, target)
+    else:
+        found = keeps_spread(facts, source, target, [facts.seat[config["other_holder"]]])
+    assert found == row["expect"]["asserted"]["allowed"]
+
+
+@each("kip_rank")
+def test_first_code_ranks(row: Row) -> None:
+    facts = rows.facts(row, "kafka_2020")
+    ranking = ranking_of(facts)
+    for instance, expected in row["expect"]["asserted"]["ranked_clients"].items():
+        at = facts.place[instance]
+        assert [[facts.id(worker), ranking.ranks[at][worker]] for worker in ranking.best_first(at)] == expected
+
+
+@each("kip_constrained_balanced_assignment")
+def test_first_code_actives_by_rank(row: Row) -> None:
+    facts = rows.facts(row)
+    ranks = {
+        facts.place[instance]: {facts.seat[worker]: row["lags"][worker][instance] for worker in facts.seat}
+        for instance in facts.place
+    }
+    capacity = [worker.capacity for worker in facts.workers]
+    placed = constrained(Ranking(ranks), capacity, row["config"]["balance_factor"])
+    assert in_order(row, placed) == row["expect"]["asserted"]["active_in_order"]
+
+
+@each("kip_propose_balanced_assignment")
+def test_first_code_even_deal(row: Row) -> None:
+    facts = rows.facts(row)
+    capacity = [worker.capacity for worker in facts.workers]
+    placed = balanced(facts.stateful, capacity, row["config"]["balance_factor"])
+    assert in_order(row, placed) == row["expect"]["asserted"]["active_in_order"]
+
+
+def in_order(row: Row, placed: Placed) -> rows.Held:
+    facts = rows.facts(row)
+    return {facts.id(at): [facts.instances[one].id for one in held] for at, held in enumerate(placed)}
+
+
+@each("kip_get_movements")
+def test_first_code_movements(row: Row) -> None:
+    facts, config = rows.facts(row), row["config"]
+    now, target = (
+        [[facts.place[at] for at in config[key].get(worker, ())] for worker in facts.seat]
+        for key in ("constrained", "balanced")
+    )
+    expected = row["expect"]["asserted"]
+    if "raises" in expected:
+        with pytest.raises(InvalidInput):
+            moves(now, target, config["max_warmup_replicas"])
+        return
+    found = moves(now, target, config["max_warmup_replicas"])
+    named = [[facts.instances[at].id, facts.id(source), facts.id(to)] for at, source, to in found]
+    assert named == expected["movements_task_source_destination"]
+
+
+@each("kip_previous_assignment_valid")
+def test_first_code_prior_is_valid(row: Row) -> None:
+    assert is_valid(rows.facts(row, "kafka_2020")) == row["expect"]["asserted"]["previous_assignment_valid"]
+
+
+@each("kip_balance_factor")
+def test_first_code_skew(row: Row) -> None:
+    assert active_skew(rows.facts(row, "kafka_2020")) == row["expect"]["asserted"]["balance_factor"]
+
+
+def test_strategies_are_those_of_the_settings() -> None:
+    assert set(STRATEGIES) == {"sticky", "seed", "kafka_2020", "kafka"}
