@@ -17,7 +17,7 @@ from airflow_dagsched.placement.packing.ways import ways
 NORMAL = Effort()
 QUICK = Effort(candidates=16, sets=100, rounds=0, ways=1)
 """For many thousand items of different sizes."""
-PART = 2000
+PART = 1000
 """Items of more kinds than so many are packed in parts of about so many items."""
 LOOSE = 2
 """So many bins of each part are packed anew."""

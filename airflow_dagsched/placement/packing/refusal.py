@@ -10,13 +10,12 @@ from airflow_dagsched.placement.packing.kinds import Size
 
 def refuse_invalid(sizes: Sequence[Size], rooms: Sequence[Size]) -> None:
     """Raise ``InvalidInput`` unless all have equally many dimensions, at least one, and none is negative."""
-    dimensions = len(rooms[0]) if rooms else 0
+    dimensions = max(map(len, (*rooms, *sizes)), default=0)
     for name, values in (("rooms", rooms), ("sizes", sizes)):
         for at, value in enumerate(values):
             if len(value) != dimensions or not value:
-                raise InvalidInput(
-                    "packing", f"{name}[{at}]", f"has {len(value)} dimensions, not {dimensions or 'some'}"
-                )
+                rule = f"has {len(value)} dimensions, not {dimensions or 'one or more'}"
+                raise InvalidInput("packing", f"{name}[{at}]", rule)
             if min(value) < 0:
                 raise InvalidInput("packing", f"{name}[{at}]", f"{min(value)} is negative")
 
