@@ -1,0 +1,106 @@
+"""What is free on each worker of the modelled cluster; containers are placed all at once or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.plan.simulate.jobs import Need, Place
+
+NO_LIMIT = 2**62
+"""Of a disk: never in the way."""
+GONE: Need = (-1, -1, -1)
+"""What a lost worker offers."""
+
+
+class Room:
+    """Free cores, memory and disk of each worker, and a tree of maxima above them.
+
+    ::
+
+              (8, 32)             a node has the most cores and the most memory of the workers below it,
+         (4, 32)   (8, 16)        not always of the same one; the first worker with room is found from
+        w1    w2   w3    w4       the root, leftmost branch first that may have one
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        workers = cluster.workers
+        self._leaves = 1 << max(0, len(workers) - 1).bit_length()
+        padding = [GONE] * (self._leaves - len(workers))
+        self._most = [GONE] * self._leaves + [_offered(worker) for worker in workers] + padding
+        for node in range(self._leaves - 1, 0, -1):
+            self._most[node] = _larger(self._most[2 * node], self._most[2 * node + 1])
+        self._lost: set[int] = set()
+
+    def take(self, places: Sequence[Place], *, moves: bool) -> tuple[Place, ...] | None:
+        """Take room at the planned places; on other workers, the first with room, where they have none.
+
+        None, and nothing taken, if there is not room for all. With ``moves`` false only containers whose
+        worker is lost go elsewhere.
+        """
+        taken: list[Place] = []
+        for planned, need in places:
+            worker = self._worker(planned, need, moves=moves)
+            if worker is None:
+                self.give(taken)
+                return None
+            self._change(worker, need, -1)
+            taken.append((worker, need))
+        return tuple(taken)
+
+    def give(self, places: Sequence[Place]) -> None:
+        """Give back what was taken; a lost worker stays lost."""
+        for worker, need in places:
+            if worker not in self._lost:
+                self._change(worker, need, 1)
+
+    def lose(self, worker: int) -> None:
+        """The worker offers nothing any more."""
+        self._lost.add(worker)
+        self._set(self._leaves + worker, GONE)
+
+    def _worker(self, planned: int, need: Need, *, moves: bool) -> int | None:
+        if _holds(self._most[self._leaves + planned], need):
+            return planned
+        return self._first(need) if moves or planned in self._lost else None
+
+    def _first(self, need: Need) -> int | None:
+        most, trail = self._most, [1]
+        while trail:
+            node = trail.pop()
+            if _holds(most[node], need):
+                if node >= self._leaves:
+                    return node - self._leaves
+                trail += (2 * node + 1, 2 * node)
+        return None
+
+    def _change(self, worker: int, need: Need, sign: int) -> None:
+        cores, memory, disk = self._most[self._leaves + worker]
+        self._set(self._leaves + worker, (cores + sign * need[0], memory + sign * need[1], disk + sign * need[2]))
+
+    def _set(self, node: int, free: Need) -> None:
+        most = self._most
+        most[node] = free
+        while node > 1:
+            node //= 2
+            larger = _larger(most[2 * node], most[2 * node + 1])
+            if larger == most[node]:
+                break
+            most[node] = larger
+
+
+def _offered(worker: Worker) -> Need:
+    disk = worker.free_disk_mb
+    return worker.free_cores, worker.free_memory_mb, NO_LIMIT if disk is None else disk
+
+
+def _larger(one: Need, other: Need) -> Need:
+    return (
+        max(other[0], one[0]),
+        max(other[1], one[1]),
+        max(other[2], one[2]),
+    )
+
+
+def _holds(free: Need, need: Need) -> bool:
+    return free[0] >= need[0] and free[1] >= need[1] and free[2] >= need[2]
