@@ -34,10 +34,6 @@ class Job:
     runtimes: tuple[float, ...]
     """Of the steps in it: the longer, the more of its noise it has from that step."""
 
-    @property
-    def cores(self) -> int:
-        return sum(need[0] for _, need in self.places)
-
 
 @dataclass(frozen=True, slots=True)
 class Jobs:

@@ -19,11 +19,7 @@ def ranks(jobs: Jobs, order: Order) -> Sequence[tuple[float, ...]]:
         return [()] * len(jobs.all)
     if order == "downstream":
         return [(float(count),) for count in descendants(jobs)]
-    levels = b_levels(jobs)
-    if order == "short":
-        left = _core_seconds(jobs)
-        return [(-left[job.work], level) for job, level in zip(jobs.all, levels, strict=True)]
-    return [(level,) for level in levels]
+    return [(level,) for level in b_levels(jobs)]
 
 
 def b_levels(jobs: Jobs) -> list[float]:
@@ -46,12 +42,4 @@ def descendants(jobs: Jobs) -> list[int]:
                 bits |= reached[after]
             reached[node] = bits
             found[node] += bits.bit_count()
-    return found
-
-
-def _core_seconds(jobs: Jobs) -> dict[int, float]:
-    """Of each work, as planned."""
-    found: dict[int, float] = {}
-    for job in jobs.all:
-        found[job.work] = found.get(job.work, 0.0) + job.seconds * job.cores
     return found

@@ -25,12 +25,17 @@ class Room:
 
     def __init__(self, cluster: Cluster) -> None:
         workers = cluster.workers
+        self._workers = len(workers)
         self._leaves = 1 << max(0, len(workers) - 1).bit_length()
         padding = [GONE] * (self._leaves - len(workers))
         self._most = [GONE] * self._leaves + [_offered(worker) for worker in workers] + padding
         for node in range(self._leaves - 1, 0, -1):
             self._most[node] = _larger(self._most[2 * node], self._most[2 * node + 1])
         self._lost: set[int] = set()
+
+    def free(self) -> list[Need]:
+        """What each worker has just now."""
+        return self._most[self._leaves : self._leaves + self._workers]
 
     def take(self, places: Sequence[Place], *, moves: bool) -> tuple[Place, ...] | None:
         """Take room at the planned places; on other workers, the first with room, where they have none.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.simulate.backfill import room_at
 from airflow_dagsched.plan.simulate.jobs import Jobs, Place, jobs_of
 from airflow_dagsched.plan.simulate.luck import NEVER, Luck, draw
 from airflow_dagsched.plan.simulate.rank import ranks
@@ -63,6 +64,8 @@ class _Run:
     running: dict[int, tuple[float, Sequence[Place]]] = field(default_factory=dict)
     """When it started, and what it holds."""
     spans: dict[int, tuple[float, float]] = field(default_factory=dict)
+    reservation: tuple[int, float] | None = None
+    """The group that is first in line, and when it will have room."""
     held: float = 0.0
     """Core-seconds."""
     stopped: float = 0.0
@@ -105,16 +108,30 @@ class _Run:
             self._start(number, now, ())
 
     def _start_waiting(self, now: float) -> None:
-        at, passed = len(self.waiting) - 1, 0
-        while at >= 0 and passed <= (LOOK_AHEAD if self.policy.overtakes else 0):
+        """Until ``by`` the room that the first in line waits for is not needed."""
+        at, passed, by = len(self.waiting) - 1, 0, NEVER
+        while at >= 0 and passed <= (0 if self.policy.overtaking == "none" else LOOK_AHEAD):
             number = int(-self.waiting[at][-1])
-            places = self.room.take(self.jobs.all[number].places, moves=self.policy.moves)
-            if places is None:
+            if now + self.jobs.all[number].seconds > by or not self._try(number, now):
+                if not passed and self.policy.overtaking == "harmless":
+                    by = self._reserved(number)
                 passed += 1
             else:
                 del self.waiting[at]
-                self._start(number, now, places)
             at -= 1
+
+    def _try(self, number: int, now: float) -> bool:
+        places = self.room.take(self.jobs.all[number].places, moves=self.policy.moves)
+        if places is not None:
+            self._start(number, now, places)
+        return places is not None
+
+    def _reserved(self, number: int) -> float:
+        """When a group will have room, found once for each that is first in line."""
+        if self.reservation is None or self.reservation[0] != number:
+            ends = [(start + self.jobs.all[of].seconds, places) for of, (start, places) in self.running.items()]
+            self.reservation = number, room_at(self.jobs.all[number].places, self.room.free(), ends)
+        return self.reservation[1]
 
     def _start(self, number: int, now: float, places: Sequence[Place]) -> None:
         attempt = self.attempts.get(number, 0)

@@ -8,7 +8,7 @@ from typing import Literal
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.values import Plan
 
-Order = Literal["plan", "b-level", "downstream", "fifo", "short"]
+Order = Literal["plan", "b-level", "downstream", "fifo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +41,24 @@ class Policy:
 
     order: Order
     """``plan``: as planned, and never before its planned start; ``b-level``: the most seconds on the way to the
-    end; ``downstream``: the most jobs below it, Airflow's default weight; ``fifo``: the longest ready; ``short``:
-    of the work with the least to do, in core-seconds, then by b-level."""
-    overtakes: bool = True
-    """Whether groups may start while one before them waits for room."""
+    end; ``downstream``: the most jobs below it, Airflow's default weight; ``fifo``: the longest ready."""
+    overtaking: Literal["none", "any", "harmless"] = "any"
+    """Which groups may start while one before them waits for room; ``harmless``: those planned to end by the time
+    the first in line will have room."""
     moves: bool = True
     """Whether containers go to any worker with room if the planned one has none."""
 
 
 POLICIES: dict[str, Policy] = {
-    "plan": Policy("plan", overtakes=False, moves=False),
+    "plan": Policy("plan", overtaking="none", moves=False),
     "b-level": Policy("b-level"),
     "downstream": Policy("downstream"),
-    "fifo": Policy("fifo", overtakes=False),
-    "reserved": Policy("short"),
+    "fifo": Policy("fifo", overtaking="none"),
+    "reserved": Policy("fifo", overtaking="harmless"),
 }
-"""``fifo`` is Spark's own master: the first in line is served before all others. ``reserved``: a launch takes all
-its cores at once or none, so launches never wait for cores of each other, and what fits beside them goes ahead."""
+"""A launch takes all its cores at once or none in all of them, so launches never wait for each other's cores.
+``fifo``: the first in line is served before all others, as by Spark's own master. ``reserved``: what it will take
+is reserved for it, and what is done by then goes ahead."""
 
 
 @dataclass(frozen=True, slots=True)
