@@ -5,33 +5,31 @@ EASY backfilling (Lifka, "The ANL/IBM SP scheduling system", 1995), with what gr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from airflow_dagsched.plan.simulate.jobs import Need, Place
 from airflow_dagsched.plan.simulate.luck import NEVER
 
+Ending = tuple[float, Sequence[Place]]
+"""When a group is planned to end, and what it gives back."""
 
-def room_at(places: Sequence[Place], free: list[Need], ending: Iterable[tuple[float, Sequence[Place]]]) -> float:
-    """The time from which ``places`` have room on any workers, as groups end and give back theirs.
 
-    ``free`` is what each worker has now; it is used up. Never, if even an empty cluster has no room.
+def room_at(missing: int, need: Need, free: Callable[[int], Need], ending: Iterable[Ending]) -> float:
+    """The time from which ``missing`` more containers have room on any workers; never, if that does not come.
+
+    ``free`` tells what a worker has now; ``ending`` comes in the order of time.
     """
-    need = tuple(map(max, zip(*(need for _, need in places), strict=True)))
-    slots = sum(_slots(offered, need) for offered in free)
-    for end, given in sorted(ending):
+    later: dict[int, Need] = {}
+    for end, given in ending:
         for worker, back in given:
-            slots -= _slots(free[worker], need)
-            free[worker] = _sum(free[worker], back)
-            slots += _slots(free[worker], need)
-        if slots >= len(places):
+            before = later.get(worker) or free(worker)
+            later[worker] = before[0] + back[0], before[1] + back[1], before[2] + back[2]
+            missing -= _slots(later[worker], need) - _slots(before, need)
+        if missing <= 0:
             return end
     return NEVER
 
 
-def _slots(free: Sequence[int], need: Sequence[int]) -> int:
+def _slots(free: Need, need: Need) -> int:
     """How many containers have room on a worker; a lost one has less than nothing."""
     return max(0, min(has // want for has, want in zip(free, need, strict=True) if want))
-
-
-def _sum(one: Need, other: Need) -> Need:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]

@@ -25,17 +25,18 @@ class Room:
 
     def __init__(self, cluster: Cluster) -> None:
         workers = cluster.workers
-        self._workers = len(workers)
         self._leaves = 1 << max(0, len(workers) - 1).bit_length()
         padding = [GONE] * (self._leaves - len(workers))
         self._most = [GONE] * self._leaves + [_offered(worker) for worker in workers] + padding
         for node in range(self._leaves - 1, 0, -1):
             self._most[node] = _larger(self._most[2 * node], self._most[2 * node + 1])
         self._lost: set[int] = set()
+        self._refused: dict[Need, int] = {}
+        """So many containers of this need have not had room since room was last given back."""
 
-    def free(self) -> list[Need]:
-        """What each worker has just now."""
-        return self._most[self._leaves : self._leaves + self._workers]
+    def free(self, worker: int) -> Need:
+        """What a worker has just now."""
+        return self._most[self._leaves + worker]
 
     def take(self, places: Sequence[Place], *, moves: bool) -> tuple[Place, ...] | None:
         """Take room at the planned places; on other workers, the first with room, where they have none.
@@ -43,26 +44,49 @@ class Room:
         None, and nothing taken, if there is not room for all. With ``moves`` false only containers whose
         worker is lost go elsewhere.
         """
-        taken: list[Place] = []
-        for planned, need in places:
-            worker = self._worker(planned, need, moves=moves)
-            if worker is None:
-                self.give(taken)
-                return None
-            self._change(worker, need, -1)
-            taken.append((worker, need))
-        return tuple(taken)
+        need = places[0][1]
+        alike = moves and all(other == need for _, other in places)
+        if alike and len(places) >= self._refused.get(need, NO_LIMIT):
+            return None
+        taken = self._taken(places, moves=moves)
+        if len(taken) == len(places):
+            return tuple(taken)
+        self._back(taken)
+        if alike:
+            self._refused[need] = len(taken) + 1
+        return None
+
+    def missing(self, places: Sequence[Place]) -> int:
+        """How many of the containers have room nowhere while the others have."""
+        taken = self._taken(places, moves=True)
+        self._back(taken)
+        return len(places) - len(taken)
 
     def give(self, places: Sequence[Place]) -> None:
         """Give back what was taken; a lost worker stays lost."""
-        for worker, need in places:
-            if worker not in self._lost:
-                self._change(worker, need, 1)
+        self._refused.clear()
+        self._back(places)
 
     def lose(self, worker: int) -> None:
         """The worker offers nothing any more."""
         self._lost.add(worker)
         self._set(self._leaves + worker, GONE)
+
+    def _back(self, places: Sequence[Place]) -> None:
+        for worker, need in places:
+            if worker not in self._lost:
+                self._change(worker, need, 1)
+
+    def _taken(self, places: Sequence[Place], *, moves: bool) -> list[Place]:
+        """Room for as many as there is, up to the first that has none."""
+        taken: list[Place] = []
+        for planned, need in places:
+            worker = self._worker(planned, need, moves=moves)
+            if worker is None:
+                break
+            self._change(worker, need, -1)
+            taken.append((worker, need))
+        return taken
 
     def _worker(self, planned: int, need: Need, *, moves: bool) -> int | None:
         if _holds(self._most[self._leaves + planned], need):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.simulate.backfill import room_at
+from airflow_dagsched.plan.simulate.backfill import Ending, room_at
 from airflow_dagsched.plan.simulate.jobs import Jobs, Place, jobs_of
 from airflow_dagsched.plan.simulate.luck import NEVER, Luck, draw
 from airflow_dagsched.plan.simulate.rank import ranks
@@ -64,6 +64,8 @@ class _Run:
     running: dict[int, tuple[float, Sequence[Place]]] = field(default_factory=dict)
     """When it started, and what it holds."""
     spans: dict[int, tuple[float, float]] = field(default_factory=dict)
+    ends: list[tuple[float, int, int]] = field(default_factory=list)
+    """A heap of planned ends, number and attempt of what runs, where room is reserved."""
     reservation: tuple[int, float] | None = None
     """The group that is first in line, and when it will have room."""
     held: float = 0.0
@@ -112,12 +114,12 @@ class _Run:
         at, passed, by = len(self.waiting) - 1, 0, NEVER
         while at >= 0 and passed <= (0 if self.policy.overtaking == "none" else LOOK_AHEAD):
             number = int(-self.waiting[at][-1])
-            if now + self.jobs.all[number].seconds > by or not self._try(number, now):
+            if now + self.jobs.all[number].seconds <= by and self._try(number, now):
+                del self.waiting[at]
+            else:
                 if not passed and self.policy.overtaking == "harmless":
                     by = self._reserved(number)
                 passed += 1
-            else:
-                del self.waiting[at]
             at -= 1
 
     def _try(self, number: int, now: float) -> bool:
@@ -129,15 +131,29 @@ class _Run:
     def _reserved(self, number: int) -> float:
         """When a group will have room, found once for each that is first in line."""
         if self.reservation is None or self.reservation[0] != number:
-            ends = [(start + self.jobs.all[of].seconds, places) for of, (start, places) in self.running.items()]
-            self.reservation = number, room_at(self.jobs.all[number].places, self.room.free(), ends)
+            places = self.jobs.all[number].places
+            seen: list[tuple[float, int, int]] = []
+            by = room_at(self.room.missing(places), places[0][1], self.room.free, self._ending(seen))
+            for entry in seen:
+                heapq.heappush(self.ends, entry)
+            self.reservation = number, by
         return self.reservation[1]
+
+    def _ending(self, seen: list[tuple[float, int, int]]) -> Iterator[Ending]:
+        """Take what runs off the heap of planned ends, the first first, and note it; what has ended is dropped."""
+        while self.ends:
+            end, number, attempt = entry = heapq.heappop(self.ends)
+            if number in self.running and self.attempts[number] == attempt:
+                seen.append(entry)
+                yield end, self.running[number][1]
 
     def _start(self, number: int, now: float, places: Sequence[Place]) -> None:
         attempt = self.attempts.get(number, 0)
         self.attempts[number] = attempt
         self.running[number] = now, places
         seconds, failures = self.luck.seconds[number], self.luck.failures[number]
+        if self.policy.overtaking == "harmless" and places:
+            heapq.heappush(self.ends, (now + self.jobs.all[number].seconds, number, attempt))
         fails = bool(failures) and failures[attempt] < seconds
         self._push(now + (failures[attempt] if fails else seconds), FAIL if fails else END, number)
 
