@@ -31,6 +31,8 @@ class Job:
     """When it is planned to start; an ordinary task: when its work is submitted."""
     places: tuple[Place, ...]
     """Planned ones, of a group; an ordinary task takes no room."""
+    pinned: bool
+    """Whether a step in it may be on some workers only: then its containers stay where they are planned."""
     runtimes: tuple[float, ...]
     """Of the steps in it: the longer, the more of its noise it has from that step."""
 
@@ -70,6 +72,7 @@ def jobs_of(works: Sequence[Work], cluster: Cluster, settings: Settings) -> Jobs
 
 def _groups(at: int, work: Work, place: dict[str, int], settings: Settings) -> Iterator[Job]:
     runtimes = {step.id: runtime_of(step, settings) for step in work.dataflow.steps}
+    pinned = {step.id for step in work.dataflow.steps if step.pinned}
     for group in work.plan.groups:
         yield Job(
             at,
@@ -77,6 +80,7 @@ def _groups(at: int, work: Work, place: dict[str, int], settings: Settings) -> I
             group.time.total_s,
             work.at_s + group.start_s,
             tuple(_places(work.plan, group, place)),
+            not pinned.isdisjoint(group.steps),
             tuple(runtimes[step] for step in group.steps),
         )
 
@@ -91,7 +95,7 @@ def _places(plan: Plan, group: Group, place: dict[str, int]) -> Iterator[Place]:
 def _tasks(at: int, work: Work, settings: Settings) -> Iterator[Job]:
     for task in sorted(work.dataflow.tasks, key=lambda task: natural_key(task.id)):
         seconds = task_runtime_of(task, settings)
-        yield Job(at, task.id, seconds, work.at_s, (), (seconds,))
+        yield Job(at, task.id, seconds, work.at_s, (), False, (seconds,))
 
 
 def _edges(work: Work) -> Iterator[tuple[str, str]]:

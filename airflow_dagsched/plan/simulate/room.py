@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.plan.simulate.jobs import Need, Place
@@ -11,6 +12,8 @@ NO_LIMIT = 2**62
 """Of a disk: never in the way."""
 GONE: Need = (-1, -1, -1)
 """What a lost worker offers."""
+Moves = Literal["any", "lost", "none"]
+"""Which containers may go to another worker than planned: all that have no room there, those whose worker is lost."""
 
 
 class Room:
@@ -38,14 +41,13 @@ class Room:
         """What a worker has just now."""
         return self._most[self._leaves + worker]
 
-    def take(self, places: Sequence[Place], *, moves: bool) -> tuple[Place, ...] | None:
-        """Take room at the planned places; on other workers, the first with room, where they have none.
+    def take(self, places: Sequence[Place], *, moves: Moves) -> tuple[Place, ...] | None:
+        """Take room at the planned places, or on the first worker with room where a container may move.
 
-        None, and nothing taken, if there is not room for all. With ``moves`` false only containers whose
-        worker is lost go elsewhere.
+        None, and nothing taken, if there is not room for all.
         """
         need = places[0][1]
-        alike = moves and all(other == need for _, other in places)
+        alike = moves == "any" and all(other == need for _, other in places)
         if alike and len(places) >= self._refused.get(need, NO_LIMIT):
             return None
         taken = self._taken(places, moves=moves)
@@ -58,7 +60,7 @@ class Room:
 
     def missing(self, places: Sequence[Place]) -> int:
         """How many of the containers have room nowhere while the others have."""
-        taken = self._taken(places, moves=True)
+        taken = self._taken(places, moves="any")
         self._back(taken)
         return len(places) - len(taken)
 
@@ -77,7 +79,7 @@ class Room:
             if worker not in self._lost:
                 self._change(worker, need, 1)
 
-    def _taken(self, places: Sequence[Place], *, moves: bool) -> list[Place]:
+    def _taken(self, places: Sequence[Place], *, moves: Moves) -> list[Place]:
         """Room for as many as there is, up to the first that has none."""
         taken: list[Place] = []
         for planned, need in places:
@@ -88,10 +90,11 @@ class Room:
             taken.append((worker, need))
         return taken
 
-    def _worker(self, planned: int, need: Need, *, moves: bool) -> int | None:
+    def _worker(self, planned: int, need: Need, *, moves: Moves) -> int | None:
         if _holds(self._most[self._leaves + planned], need):
             return planned
-        return self._first(need) if moves or planned in self._lost else None
+        may = moves == "any" or (moves == "lost" and planned in self._lost)
+        return self._first(need) if may else None
 
     def _first(self, need: Need) -> int | None:
         most, trail = self._most, [1]
@@ -124,11 +127,7 @@ def _offered(worker: Worker) -> Need:
 
 
 def _larger(one: Need, other: Need) -> Need:
-    return (
-        max(other[0], one[0]),
-        max(other[1], one[1]),
-        max(other[2], one[2]),
-    )
+    return max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2])
 
 
 def _holds(free: Need, need: Need) -> bool:

@@ -13,7 +13,7 @@ from airflow_dagsched.plan.simulate.backfill import Ending, room_at
 from airflow_dagsched.plan.simulate.jobs import Jobs, Place, jobs_of
 from airflow_dagsched.plan.simulate.luck import NEVER, Luck, draw
 from airflow_dagsched.plan.simulate.rank import ranks
-from airflow_dagsched.plan.simulate.room import Room
+from airflow_dagsched.plan.simulate.room import Moves, Room
 from airflow_dagsched.plan.simulate.values import Conditions, Outcome, Policy, Ran, Work
 
 LOOK_AHEAD = 16
@@ -123,7 +123,9 @@ class _Run:
             at -= 1
 
     def _try(self, number: int, now: float) -> bool:
-        places = self.room.take(self.jobs.all[number].places, moves=self.policy.moves)
+        job = self.jobs.all[number]
+        moves: Moves = "none" if job.pinned else "any" if self.policy.moves else "lost"
+        places = self.room.take(job.places, moves=moves)
         if places is not None:
             self._start(number, now, places)
         return places is not None

@@ -29,7 +29,7 @@ class Conditions:
     failures_per_hour: float = 0.0
     """Of each running application. It is tried again from its start."""
     losses_per_hour: float = 0.0
-    """Of each worker. It does not come back; what ran there is tried again elsewhere."""
+    """Of each worker. It does not come back; what ran there is tried again elsewhere, if it may be there."""
     retries: int = 3
     """Of each job; after that, what waits for it never runs."""
     seed: int = 0
@@ -46,7 +46,8 @@ class Policy:
     """Which groups may start while one before them waits for room; ``harmless``: those planned to end by the time
     the first in line will have room."""
     moves: bool = True
-    """Whether containers go to any worker with room if the planned one has none."""
+    """Whether containers go to any worker with room if the planned one has none; those of a group with a pinned
+    step never do. False: only if the planned one is lost."""
 
 
 POLICIES: dict[str, Policy] = {

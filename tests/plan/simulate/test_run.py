@@ -163,6 +163,14 @@ def test_a_group_moves_from_a_lost_worker_to_another() -> None:
     assert all(found.lost_workers and found.makespan_s > 10_008 for found in moved)
 
 
+def test_a_pinned_step_waits_for_its_worker() -> None:
+    """Two works want w2, the one on which their step may be; w1 stays empty."""
+    cluster = standalone(4, 4)
+    asked = work(single(4, 20, pinned=("w2",)), cluster)
+    for policy in POLICIES.values():
+        assert [one.start_s for one in simulate([asked, asked], cluster, CALM, policy).ran] == [0, 28]
+
+
 @pytest.mark.parametrize(("policy", "last"), [(FIFO, 36), (Policy("fifo"), 0)])
 def test_what_fits_beside_those_that_wait_goes_ahead_if_it_may(policy: Policy, last: int) -> None:
     """On 8 cores 4 and 2 are taken for 28 s; the third wants all 8 for 8 s, the fourth 2."""
