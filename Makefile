@@ -1,6 +1,7 @@
 # make demo    the main job on real data, to look at
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
-# make test-system    whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
+# make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
+# make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
 # make bench   planned against one submit per step; BENCH="..." passes arguments
 # make clean   removes everything these made, .venv included
@@ -13,7 +14,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: demo test test-system lint bench clean
+.PHONY: demo test test-system test-cases lint bench clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -25,7 +26,10 @@ test: .venv/installed
 
 test-system: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -m system $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -m slow $(TESTS)
+
+test-cases: .venv/installed
+	@$(PY) -m pytest tests/placement/high_availability tests/plan/prune/test_cases.py $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .
