@@ -11,7 +11,7 @@ from pathlib import Path
 MASTER = "local[2]"
 CONF = {"spark.driver.memory": "2g"}
 """The same for every way to run a case."""
-PLAIN = {**CONF, "spark.driver.extraJavaOptions": ""}
+PLAIN = {**CONF, "spark.driver.defaultJavaOptions": ""}
 """Without what a launch task chooses for Java: as a DAG of spark-submits runs today."""
 
 

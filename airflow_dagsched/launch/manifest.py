@@ -1,7 +1,8 @@
 """The run manifest: all the driver program needs to run one group, but no secret.
 
 Functions and rendered arguments travel beside it in the *payload*, a private file the driver removes as
-soon as it has read it, because an argument may be a JDBC URL with a password in it.
+soon as it has read it, because an argument may be a JDBC URL with a password in it. So may a context value or
+a table's option: the payload has the manifest as it is, the file everybody may read has it masked.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from airflow_dagsched.launch.calls import Output
+from airflow_dagsched.launch.masking import Masking
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.launch.wire import decode, encode
 
 MANIFEST_VERSION = 1
+PAYLOAD_KEY = ":manifest"
+"""Of the manifest among the calls of the payload."""
 ENV_NONCE = "DAGSCHED_NONCE"
 """Environment variable with the nonce of this try: a line without it is no event of ours."""
 
@@ -102,6 +106,13 @@ class Manifest:
 
     def to_json(self) -> str:
         return json.dumps(encode(self), sort_keys=True, indent=1)
+
+    def masked(self) -> str:
+        """As JSON, without the secrets in it."""
+        raw, masking = encode(self), Masking()
+        shown = {name: raw[name] for name in ("context", "steps")}
+        masking.learn(shown)
+        return json.dumps({**raw, **masking.value(shown)}, sort_keys=True, indent=1)
 
 
 def read_manifest(text: str, package_version: str) -> Manifest:

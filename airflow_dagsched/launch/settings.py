@@ -32,7 +32,7 @@ def settings(group: Group, manager: str, level: Level) -> dict[str, str]:
 def _local(group: Group, level: Level) -> dict[str, str]:
     """One JVM is driver and executor: its heap holds both."""
     memory = max((container.memory_mb for container in group.containers), default=0)
-    light = {"spark.driver.extraJavaOptions": LIGHT_COMPILER} if group.time.compute < SHORT_S else {}
+    light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER} if group.time.compute < SHORT_S else {}
     return {"spark.driver.memory": f"{max(memory, SMALLEST_HEAP_MB) * level.memory_factor}m", **light}
 
 

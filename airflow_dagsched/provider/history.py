@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.events import StepDone
 from airflow_dagsched.model.codec import encode, read
 from airflow_dagsched.model.state import Measured, State
+
+log = logging.getLogger(__name__)
 
 
 def history_file(work_dir: str, dag_id: str, dataflow: str) -> Path:
@@ -27,13 +31,24 @@ def recall(file: Path) -> State:
 
 
 def record(file: Path, ends: Iterable[StepDone]) -> None:
-    """Put what was measured in this run into the history, in one move."""
+    """Put what was measured in this run into the history; runs that end at one moment follow one another.
+
+    A history that cannot be written costs an estimate, never a run.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _merge(file, ends)
+    except OSError as error:
+        log.warning("the run history %s cannot be written: %s", file, error)
+
+
+def _merge(file: Path, ends: Iterable[StepDone]) -> None:
     fresh = {done.step: Measured(runtime_s=share(done), bytes=done.bytes) for done in ends if done.state == "success"}
     known = recall(file)
-    merged = replace(known, measured={**known.measured, **fresh})
-    file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".new")
-    draft.write_bytes(encode(merged))
+    draft.write_bytes(encode(replace(known, measured={**known.measured, **fresh})))
     draft.replace(file)
 
 

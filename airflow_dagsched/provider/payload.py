@@ -11,16 +11,19 @@ import cloudpickle
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.calls import Call
+from airflow_dagsched.launch.manifest import PAYLOAD_KEY, Manifest
 
 
-def pickled(where: str, calls: Mapping[str, Call], roots: tuple[Path, ...]) -> bytes:
-    """The payload: each call apart, so that one that cannot be read is its own step's failure.
+def pickled(manifest: Manifest, calls: Mapping[str, Call], roots: tuple[Path, ...]) -> bytes:
+    """The payload: the manifest as it is; each call apart, so that one that cannot be read fails its step alone.
 
     :param roots: folders of the DAG bundle, whose modules the cluster does not have.
     Raises :class:`InvalidInput` naming the step that cannot be shipped.
     """
+    where = f"DAG {manifest.dag_id!r}"
     with _by_value(roots):
-        content: bytes = cloudpickle.dumps({name: _pickle(where, name, call) for name, call in calls.items()})
+        parts = {name: _pickle(where, name, call) for name, call in calls.items()}
+    content: bytes = cloudpickle.dumps({PAYLOAD_KEY: manifest.to_json().encode(), **parts})
     return content
 
 

@@ -96,7 +96,10 @@ class GroupRun:
         return asked == "per_step" or not conf.getboolean("dagsched", "enabled", fallback=True)
 
     def _run(self, targets: tuple[str, ...]) -> None:
-        paths = _paths(self.folder, self.facts, targets)
+        with tempfile.TemporaryDirectory(prefix="dagsched-") as private:
+            self._run_in(targets, _paths(self.folder, self.facts, targets, private))
+
+    def _run_in(self, targets: tuple[str, ...], paths: Paths) -> None:
         self.follower.open(paths.events)
         shipment = self._ship(targets, paths)
         without = hopeless(spec for spec in shipment.manifest.steps if spec.id in targets)
@@ -130,7 +133,7 @@ class GroupRun:
         self.predicted_s += predicted
         nonce = secrets.token_hex(16)
         Path(paths.folder).mkdir(parents=True, exist_ok=True)
-        Path(paths.manifest).write_text(shipment.manifest.to_json())
+        Path(paths.manifest).write_text(shipment.manifest.masked())
         write_private(paths.payload, shipment.payload)
         failed = None
         try:
@@ -143,9 +146,6 @@ class GroupRun:
             )
         except AirflowException as error:
             failed = error
-        finally:
-            Path(paths.payload).unlink(missing_ok=True)
-            Path(paths.payload).parent.rmdir()
         self.follower.catch_up()
         if failed is not None:
             self._explain(failed)
@@ -250,10 +250,9 @@ def _safe(text: str) -> str:
     return "".join(char if char.isalnum() or char in "-_." else "_" for char in text)
 
 
-def _paths(folder: Path, facts: RunFacts, targets: tuple[str, ...]) -> Paths:
+def _paths(folder: Path, facts: RunFacts, targets: tuple[str, ...], private: str) -> Paths:
     one = f"-{_safe(targets[0])}" if len(targets) == 1 else ""
     here = folder / f"{facts.clear_number}-{facts.try_number}{one}"
-    private = tempfile.mkdtemp(prefix="dagsched-")
     return Paths(str(here), str(here / "events.jsonl"), str(here / "manifest.json"), str(Path(private, "payload")))
 
 

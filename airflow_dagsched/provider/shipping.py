@@ -65,7 +65,7 @@ def ship(submit: Submit, group: str, paths: Paths, *, slots: int) -> Shipment:
         lease_s=flow.lease_s,
         launcher_pid=os.getpid(),
     )
-    return Shipment(manifest, pickled(f"DAG {facts.dag_id!r}", parts.calls, submit.roots))
+    return Shipment(manifest, pickled(manifest, parts.calls, submit.roots))
 
 
 def _iso(moment: datetime | None) -> str | None:

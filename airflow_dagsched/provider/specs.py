@@ -97,8 +97,16 @@ def _spec(submit: Submit, name: str) -> StepSpec:
 def _coded(submit: Submit, spec: StepSpec, call: Call) -> StepSpec:
     """``spec`` with the fingerprint of its rendered call."""
     untils = [block.until for block in submit.flow.repeats if spec.repeat == block.id]
-    code = fingerprint([call.function or call.sql, *untils], dict(call.kwargs), submit.roots)
+    arguments = {name: _as_in_this_run(submit, value) for name, value in call.kwargs.items()}
+    code = fingerprint([call.function or call.sql, *untils], arguments, submit.roots)
     return replace(spec, code=code, takes_session="spark" in call.kwargs, location=location(call.function))
+
+
+def _as_in_this_run(submit: Submit, value: Any) -> Any:
+    """What the step will see: its rows depend on it. The interval is in the key of whatever is committed."""
+    if isinstance(value, ContextValue) and value.name not in ("spark", "interval"):
+        return (value.name, submit.facts.context.get(value.name))
+    return value
 
 
 def _call(submit: Submit, step: StepMirror) -> Call:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from airflow_dagsched.launch.events import Event, Finished, Heartbeat, StepLog, marker_line, to_line
+from airflow_dagsched.launch.masking import Masking
 from airflow_dagsched.launch.wire import decode, encode
-from airflow_dagsched.spark.masking import Masking
 from airflow_dagsched.spark.store import local_path
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The functions and arguments of the steps, pickled one by one: a step that cannot be unpickled fails alone."""
+"""The manifest with its secrets, and the calls of the steps, each pickled alone: one that cannot be read fails alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pyspark.cloudpickle
 
 from airflow_dagsched.launch.calls import Call
+from airflow_dagsched.launch.manifest import PAYLOAD_KEY
 from airflow_dagsched.spark.calls import StepFault
 
 
@@ -34,18 +35,20 @@ class Payload:
         return [[call.args, call.kwargs, call.sql] for call in self._calls.values()]
 
 
-def read_payload(data: bytes) -> Payload:
-    """The payload in ``data``, as the launch task wrote it for this driver alone."""
+def read_payload(data: bytes) -> tuple[str, Payload]:
+    """The manifest and the payload in ``data``, as the launch task wrote them for this driver alone."""
     sys.modules.setdefault("cloudpickle", pyspark.cloudpickle)
     sys.modules.setdefault("cloudpickle.cloudpickle", pyspark.cloudpickle.cloudpickle)
     calls: dict[str, Call] = {}
     faults: dict[str, StepFault] = {}
-    for key, pickled in pickle.loads(data).items():
+    parts = pickle.loads(data)
+    manifest = parts.pop(PAYLOAD_KEY).decode()
+    for key, pickled in parts.items():
         try:
             calls[key] = pickle.loads(pickled)
         except Exception as error:  # noqa: BLE001 - an author's module runs here
             faults[key] = StepFault(_unreadable(error))
-    return Payload(calls, faults)
+    return manifest, Payload(calls, faults)
 
 
 def _unreadable(error: Exception) -> str:

@@ -22,12 +22,13 @@ from airflow_dagsched import __version__
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.events import Failure, Finished, Started
 from airflow_dagsched.launch.manifest import ENV_NONCE, Manifest, read_manifest
+from airflow_dagsched.launch.masking import Masking
+from airflow_dagsched.launch.wire import encode
 from airflow_dagsched.spark.commits import CommitLog
 from airflow_dagsched.spark.emitter import Emitter, sending
 from airflow_dagsched.spark.engine import application, run_group
 from airflow_dagsched.spark.failures import failure_of
 from airflow_dagsched.spark.files import event_file, read_bytes, remove
-from airflow_dagsched.spark.masking import Masking
 from airflow_dagsched.spark.outputs import Outputs
 from airflow_dagsched.spark.payload import Payload, read_payload
 from airflow_dagsched.spark.prints import capturing
@@ -68,9 +69,9 @@ class Driver:
         self.finish(code == OK, failure)
         return code
 
-    def drive(self, manifest: Manifest) -> bool:
+    def drive(self, shown: Manifest) -> bool:
         """Run the group; whether it ended well."""
-        payload = self.unpack(manifest)
+        manifest, payload = self.unpack(shown)
         with capturing(self.emitter.log):
             spark = SparkSession.builder.getOrCreate()
             sc = spark.sparkContext
@@ -81,13 +82,16 @@ class Driver:
             with closing(outputs), sending(self.emitter, self.watch(manifest, outputs)):
                 return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs))
 
-    def unpack(self, manifest: Manifest) -> Payload:
-        """The steps' calls. Their file is removed: there may be secrets in it, which are masked from now on."""
-        data = read_bytes(manifest.payload)
-        remove(manifest.payload)
-        payload = read_payload(data)
-        self.masking.learn(payload.arguments())
-        return payload
+    def unpack(self, shown: Manifest) -> tuple[Manifest, Payload]:
+        """The manifest as it is, and the steps' calls. Their file is removed: there may be secrets in it, which
+        are masked from now on.
+        """
+        data = read_bytes(shown.payload)
+        remove(shown.payload)
+        text, payload = read_payload(data)
+        manifest = read_manifest(text, __version__)
+        self.masking.learn([payload.arguments(), encode(manifest.context), encode(manifest.steps)])
+        return manifest, payload
 
     def watch(self, manifest: Manifest, outputs: Outputs) -> Callable[[], None]:
         """What is looked at once a second: whether this driver must not go on."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from airflow_dagsched.launch.events import StepDone
 from airflow_dagsched.model.state import Measured, State
@@ -23,3 +26,23 @@ def test_a_torn_file_is_an_empty_history(tmp_path: Path) -> None:
     torn = tmp_path / "f.json"
     torn.write_text('{"measured": {"a"')
     assert recall(torn) == State()
+
+
+def test_runs_that_end_at_one_moment_lose_nothing(tmp_path: Path) -> None:
+    """Three runs of a backfill, twenty steps each."""
+    file = tmp_path / "f.json"
+    names = [[f"s{run}_{step}" for step in range(20)] for run in range(3)]
+
+    def end(run: list[str]) -> None:
+        for name in run:
+            record(file, [StepDone(name, "success", seconds=1.0)])
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(end, names))
+    assert recall(file).measured.keys() == {name for run in names for name in run}
+
+
+def test_a_history_that_cannot_be_written_fails_no_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "h").write_text("a file where a folder should be")
+    record(tmp_path / "h" / "f.json", [StepDone("a", "success", seconds=1.0)])
+    assert "cannot be written" in caplog.text

@@ -13,7 +13,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import Interval, SparkDataflow, Table
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.calls import Call, ContextValue, Output
-from airflow_dagsched.launch.manifest import read_manifest
+from airflow_dagsched.launch.manifest import PAYLOAD_KEY, read_manifest
 from airflow_dagsched.provider.facts import RunFacts, interval_of
 from airflow_dagsched.provider.shipping import Paths, Shipment, ship
 from airflow_dagsched.provider.specs import Submit
@@ -34,7 +34,9 @@ def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, *
 
 
 def calls(shipment: Shipment) -> dict[str, Call]:
-    return {name: pickle.loads(content) for name, content in pickle.loads(shipment.payload).items()}
+    return {
+        name: pickle.loads(content) for name, content in pickle.loads(shipment.payload).items() if name != PAYLOAD_KEY
+    }
 
 
 @task.spark_step
@@ -62,6 +64,30 @@ def test_arguments_travel_in_the_payload_alone(dag: DAG) -> None:
     assert call.kwargs == {"spark": ContextValue("spark"), "url": URL, "interval": ContextValue("interval")}
     assert calls(found)["clean"].kwargs == {"orders": Output("orders")}
     assert read_manifest(found.manifest.to_json(), found.manifest.package_version) == found.manifest
+
+
+def test_secrets_of_context_and_options_are_not_in_the_file_for_everybody(dag: DAG) -> None:
+    """The payload has the manifest as it is; paths and ids in the masked one still lead where they should."""
+    with SparkDataflow("f", work_dir="/w") as flow:
+        secret = Table("shop", format="jdbc", options={"url": URL, "password": "s3same"})
+        clean.override(reads=[secret])(orders("x"))
+    found = shipped(flow, "orders", "clean", known=facts(context={"params": {"url": URL, "token": "t0ken"}}))
+    shown = found.manifest.masked()
+    assert not [word for word in ("hunter2", "s3same", "t0ken") if word in shown]
+    assert "t0ken" in found.manifest.to_json()
+    assert read_manifest(shown, found.manifest.package_version).payload == found.manifest.payload
+
+
+def test_rows_depend_on_what_the_step_asks_of_the_run(dag: DAG) -> None:
+    @task.spark_step
+    def dear(spark, params):
+        return spark.range(params["least"])
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        dear()
+    runs = [facts(context={"params": {"least": least}}) for least in (1, 1, 2)]
+    first, again, other = (shipped(flow, "dear", known=run).manifest.steps[0].code for run in runs)
+    assert first == again != other
 
 
 def test_steps_of_another_submit_are_outside(dag: DAG) -> None:

@@ -15,10 +15,10 @@ from airflow_dagsched import __version__
 from airflow_dagsched.launch.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.events import Event, StepDone, StepLog, StepRunning, from_line
 from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec
+from airflow_dagsched.launch.masking import Masking
 from airflow_dagsched.spark.commits import CommitLog
 from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
 from airflow_dagsched.spark.engine import application, run_group
-from airflow_dagsched.spark.masking import Masking
 from airflow_dagsched.spark.outputs import Outputs
 from airflow_dagsched.spark.payload import Payload
 from airflow_dagsched.spark.prints import capturing

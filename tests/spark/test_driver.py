@@ -18,9 +18,9 @@ import pytest
 import airflow_dagsched
 from airflow_dagsched.launch.calls import Call, Output
 from airflow_dagsched.launch.events import Event, Failure, Finished, Started, StepDone, StepRunning, from_line
-from airflow_dagsched.launch.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.manifest import PAYLOAD_KEY, Manifest, StepSpec
+from airflow_dagsched.launch.masking import Masking
 from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
-from airflow_dagsched.spark.masking import Masking
 from airflow_dagsched.spark.program import REFUSED, STOPPED, Driver
 from airflow_dagsched.spark.stop import Launcher
 
@@ -135,7 +135,7 @@ def submit(
     folder: Path, made: Manifest, payload: dict[str, bytes], on_line: Callable[[str], None] = lambda _: None
 ) -> int:
     """Run ``spark-submit`` as on a machine that has PySpark and what is shipped; its exit code."""
-    (folder / "payload").write_bytes(cloudpickle.dumps(payload))
+    (folder / "payload").write_bytes(cloudpickle.dumps({PAYLOAD_KEY: made.to_json().encode(), **payload}))
     (folder / "manifest").write_text(made.to_json())
     command = [
         str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]", "--conf", "spark.ui.enabled=false",

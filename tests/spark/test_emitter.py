@@ -15,8 +15,8 @@ from airflow_dagsched.launch.events import (
     from_line,
     from_marker,
 )
+from airflow_dagsched.launch.masking import Masking
 from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
-from airflow_dagsched.spark.masking import Masking
 
 
 def emitter(folder: Path) -> tuple[Emitter, io.StringIO, Masking]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.spark.masking import Masking, secrets_in
+from airflow_dagsched.launch.masking import Masking, secrets_in
 
 
 @pytest.mark.parametrize(
