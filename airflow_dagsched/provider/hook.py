@@ -71,6 +71,11 @@ class PlannerHook(BaseHook):
                 f"connection {self.conn_id!r} has no host",
                 "its host is the Spark master: 'local[*]', 'spark://host'",
             )
+        if str(connection.extra_dejson.get("deploy-mode") or "client") != "client":
+            raise LaunchRefused(
+                group, f"connection {self.conn_id!r} asks for deploy mode 'cluster'",
+                "the driver program runs beside the Airflow worker: take 'deploy-mode' out of the connection's extra",
+            )  # fmt: skip
         return connection
 
     def master(self) -> str:

@@ -42,10 +42,6 @@ class FollowedSubmit(SparkSubmitHook):
     def master(self) -> str:
         return str(self._connection["master"])
 
-    @property
-    def deploy_mode(self) -> str:
-        return str(self._connection.get("deploy_mode") or "client")
-
     def on_kill(self) -> None:
         """Stop the application: politely first, so that Spark tells its cluster."""
         child = getattr(self, "_submit_sp", None)

@@ -1,4 +1,4 @@
-"""The manifest with its secrets, and the calls of the steps, each pickled alone: one that cannot be read fails alone."""
+"""The manifest with its secrets, and the steps' calls, each pickled alone: one that cannot be read fails alone."""
 
 from __future__ import annotations
 

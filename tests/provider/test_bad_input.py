@@ -7,7 +7,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
-from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.errors import InvalidInput, LaunchRefused
+from airflow_dagsched.provider.hook import PlannerHook
 
 
 @task.spark_step
@@ -128,3 +129,11 @@ def test_missing_sql_file(dag: DAG) -> None:
 def test_partition_by_a_string() -> None:
     with pytest.raises(ValueError, match="must be a list of columns"):
         Table("/t", partition_by="day")  # type: ignore[arg-type]
+
+
+def test_cluster_deploy_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver program runs beside the Airflow worker: it would be looked for there in vain."""
+    where = '{"conn_type": "spark", "host": "spark://m", "port": 7077, "extra": {"deploy-mode": "cluster"}}'
+    monkeypatch.setenv("AIRFLOW_CONN_FAR", where)
+    with pytest.raises(LaunchRefused, match="asks for deploy mode 'cluster'"):
+        PlannerHook("far").check_connection("f.launch")
