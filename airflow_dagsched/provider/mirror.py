@@ -91,6 +91,7 @@ class Poll:
     view: View = field(default_factory=View)
     waiting: dict[str, Waiter] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
+    _raw: Any = None
 
     async def run(self) -> None:
         """Look until nobody waits."""
@@ -104,11 +105,16 @@ class Poll:
 
     async def _look(self) -> None:
         at = self.watched
-        states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
-            dag_id=at.dag_id, task_ids=[at.launch], run_ids=[at.run_id]
-        )
         raw = await BaseXCom.aget_one(key=FEED_KEY, dag_id=at.dag_id, task_id=at.launch, run_id=at.run_id)
-        self.view = look(self.view, states.get(at.run_id, {}).get(at.launch), raw)
+        state = self.view.state
+        if raw == self._raw or state != "running":
+            # Whoever pushes news was running a moment ago; one look later there are none, or more.
+            states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
+                dag_id=at.dag_id, task_ids=[at.launch], run_ids=[at.run_id]
+            )
+            state = states.get(at.run_id, {}).get(at.launch)
+        self._raw = raw
+        self.view = look(self.view, state, raw)
 
     def _release(self) -> None:
         """Hand out verdicts, in the order in which the steps ended."""
