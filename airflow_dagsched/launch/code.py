@@ -7,12 +7,13 @@ is run again rather than wrongly reused.
 
 from __future__ import annotations
 
+import ast
 import dis
 import hashlib
 import inspect
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -113,7 +114,7 @@ class _Walk:
             if name in function.__globals__:
                 yield name
                 yield from self.value(function.__globals__[name])
-        for name in sorted(_imports(function.__code__)):
+        for name in sorted(_imports(function.__code__, function.__globals__.get("__package__") or "")):
             yield from self.imported(name)
 
     def cell(self, cell: Any) -> Iterator[str]:
@@ -143,11 +144,28 @@ class _Walk:
                     yield from self.value(member)
 
     def imported(self, name: str) -> Iterator[str]:
-        module = sys.modules.get(name) or _find(name, self.roots)
-        if isinstance(module, ModuleType):
+        """The module ``name`` by its file, found the same whether or not this process has imported it."""
+        if (file := _find(name, self.roots)) is not None:
+            yield from self.file(file)
+        elif (module := sys.modules.get(name)) is not None:
             yield from self.module(module)
-        elif module is not None:
-            yield hashlib.sha256(module.read_bytes()).hexdigest()
+
+    def file(self, file: Path) -> Iterator[str]:
+        """A module of the bundle and, through its imports, those it uses."""
+        file = file.resolve()
+        if str(file) in self.seen:
+            return
+        self.seen.add(str(file))
+        content = file.read_bytes()
+        yield hashlib.sha256(content).hexdigest()
+        for name in sorted(_imports_of(content, self.package(file))):
+            if (found := _find(name, self.roots)) is not None:
+                yield from self.file(found)
+
+    def package(self, file: Path) -> str:
+        """Dotted name of the package ``file`` lies in, for its relative imports."""
+        inside = (file.parent.relative_to(root).parts for root in self.roots if file.is_relative_to(root))
+        return ".".join(next(inside, ()))  # a link may lead out of the roots
 
     def module(self, module: ModuleType) -> Iterator[str]:
         if (again := self.again(module)) is not None:
@@ -156,7 +174,7 @@ class _Walk:
         if not self._in_roots(module):
             yield f"module {module.__name__} {getattr(module, '__version__', '')}"
             return
-        yield hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+        yield from self.file(Path(str(module.__file__)))
         for name in sorted(vars(module)):
             inner = vars(module)[name]
             home = inner if isinstance(inner, ModuleType) else sys.modules.get(getattr(inner, "__module__", None) or "")
@@ -208,10 +226,38 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(_names(const) for const in inner))
 
 
-def _imports(code: CodeType) -> set[str]:
-    here = {str(i.argval) for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"}
+def _imports(code: CodeType, package: str) -> set[str]:
+    """Modules that ``code`` of ``package`` imports, by its byte code: level and names are loaded just before."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    found: set[str] = set()
+    for place, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            found |= _candidates(package, steps[place - 2].argval, str(step.argval), steps[place - 1].argval or ())
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return here.union(*(_imports(const) for const in inner))
+    return found.union(*(_imports(const, package) for const in inner))
+
+
+def _imports_of(content: bytes, package: str) -> set[str]:
+    """Modules that a file of ``package`` imports anywhere in it."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found = found.union(*(_candidates(package, 0, alias.name) for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            found |= _candidates(package, node.level, node.module or "", [alias.name for alias in node.names])
+    return found
+
+
+def _candidates(package: str, level: int, name: str, names: Iterable[str] = ()) -> set[str]:
+    """Modules that one import runs, or may: the packages around it, and each imported name that may be a module."""
+    parents = package.split(".") if level and package else []
+    parts = [*parents[: len(parents) - level + 1], *filter(None, name.split("."))]
+    around = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    return around | {".".join([*parts, item]) for item in names if item != "*"}
 
 
 def _find(name: str, roots: tuple[Path, ...]) -> Path | None:

@@ -203,3 +203,57 @@ def test_what_holds_itself_or_cannot_be_stored_is_never_the_same() -> None:
     cycle.append(cycle)
     for value in (cycle, threading.Lock(), iter(x for x in [1])):
         assert given(value) != given(value)
+
+
+IMPORTS = {
+    "from pkg import h": {"pkg/__init__.py": "", "pkg/h.py": "X = {}"},
+    "from pkg import other, h": {"pkg/h.py": "X = {}"},
+    "import pkg.sub.h": {"pkg/__init__.py": "X = {}", "pkg/sub/h.py": ""},
+    "import a1": {"a1.py": "import b1", "b1.py": "from c1 import X", "c1.py": "X = {}"},
+    "from a1 import Y": {"a1.py": "from pkg.h import Y", "pkg/h.py": "from . import k", "pkg/k.py": "Y = {}"},
+    "import pkg.one": {
+        "pkg/one.py": "from .sub.two import Y",
+        "pkg/sub/two.py": "from ..k import Y",
+        "pkg/k.py": "Y = {}",
+    },
+    "import ring": {"ring.py": "import other_ring", "other_ring.py": "import ring\nX = {}"},
+}
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("line", IMPORTS)
+def test_modules_count_through_imports(load: Load, tmp_path: Path, line: str, inside: bool) -> None:
+    """Of modules in packages and of modules of modules, imported in the step or by a module it uses."""
+    found = []
+    for value in ("1", "2", "1"):
+        for name, source in IMPORTS[line].items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(source.format(value))
+        (tmp_path / "outer.py").write_text(line)
+        found.append(
+            of(load, f"def step(rows):\n    {line if inside else 'import outer'}\n    return rows\n", tmp_path)
+        )
+    assert found[0] == found[2] != found[1]
+
+
+def test_relative_imports_inside_a_step_count(load: Load, tmp_path: Path) -> None:
+    found = []
+    (tmp_path / "pkg").mkdir()
+    for value in ("1", "2"):
+        (tmp_path / "pkg" / "h.py").write_text(f"X = {value}")
+        module = load("def step(rows):\n    from . import h\n    return h.X\n")
+        vars(module)["__package__"] = "pkg"
+        found.append(fingerprint(module.step, {}, (tmp_path,)))
+    assert found[0] != found[1]
+
+
+def test_a_linked_module_counts(load: Load, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.py"
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "h.py").symlink_to(outside)
+    found = []
+    for value in ("1", "2"):
+        outside.write_text(f"import h\nX = {value}")
+        module = load("def step(rows):\n    import h\n    return h.X\n", "bundle/dag")
+        found.append(fingerprint(module.step, {}, (tmp_path / "bundle",)))
+    assert found[0] != found[1]
