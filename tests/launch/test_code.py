@@ -257,3 +257,14 @@ def test_a_linked_module_counts(load: Load, tmp_path: Path) -> None:
         module = load("def step(rows):\n    import h\n    return h.X\n", "bundle/dag")
         found.append(fingerprint(module.step, {}, (tmp_path / "bundle",)))
     assert found[0] != found[1]
+
+
+def test_methods_of_a_class_without_a_file_count() -> None:
+    """As of a class made in a notebook."""
+
+    def made(body: str) -> Any:
+        space: dict[str, Any] = {"__name__": "nowhere"}
+        exec(f"class Rule:\n    @property\n    def a(self): return {body}\n    def b(self): return {body}", space)
+        return space["Rule"]()
+
+    assert given(made("1")) == given(made("1")) != given(made("2"))
