@@ -7,12 +7,15 @@ is run again rather than wrongly reused.
 
 from __future__ import annotations
 
+import ast
 import dis
 import hashlib
 import inspect
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -24,10 +27,19 @@ def fingerprint(function: Any, arguments: Any, roots: tuple[Path, ...]) -> str:
     :param roots: folders of the DAG bundle: modules in them count by content, others by name.
     """
     digest = hashlib.sha256()
-    for part in _Walk(roots).value([function, arguments]):
-        digest.update(part.encode())
-        digest.update(b"\0")
+    try:
+        for part in _Walk(roots).value([function, arguments]):
+            digest.update(part.encode(errors="surrogatepass"))
+            digest.update(b"\0")
+    except RecursionError:  # a list that holds itself
+        digest.update(uuid.uuid4().bytes)
     return digest.hexdigest()
+
+
+_SCALARS = frozenset(
+    (type(None), type(...), bool, int, float, complex, str, bytes, bytearray, range, date, timedelta, Decimal)
+)
+"""Types whose ``repr`` is the whole value; exactly these, a subclass may have a ``repr`` of its own."""
 
 
 class _Walk:
@@ -35,44 +47,62 @@ class _Walk:
 
     def __init__(self, roots: tuple[Path, ...]) -> None:
         self.roots = tuple(root.resolve() for root in roots)
-        self.seen: set[int | str] = set()
+        self.seen: set[str] = set()
+        self.visited: dict[int, tuple[int, Any]] = {}  # holds the values: an id is free once its value is gone
 
     def value(self, value: Any) -> Iterator[str]:
         value = getattr(value, "function", value) if hasattr(value, "_airflow_is_task_decorator") else value
-        if isinstance(value, FunctionType):
+        if type(value) in _SCALARS:
+            yield f"{type(value).__name__}:{value!r}"
+        elif type(value) in (dict, list, tuple, set, frozenset):
+            yield from self.container(value)
+        elif isinstance(value, FunctionType):
             yield from self.function(value)
+        elif isinstance(value, CodeType):
+            yield from self.code(value)
         elif isinstance(value, ModuleType):
             yield from self.module(value)
         elif isinstance(value, type):
             yield from self.type(value)
-        elif isinstance(value, Mapping):
-            yield f"{{{len(value)}"
-            for key in sorted(value, key=repr):
-                yield from self.value(key)
-                yield from self.value(value[key])
-        elif isinstance(value, (list, tuple)):
-            yield f"[{len(value)}"
-            for item in value:
-                yield from self.value(item)
-        elif isinstance(value, (set, frozenset)):
-            yield from sorted("\1".join(self.value(item)) for item in value)
         else:
-            yield from self.scalar(value)
+            yield from self.object(value)
 
-    def scalar(self, value: Any) -> Iterator[str]:
-        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes)):
-            yield f"{type(value).__name__}:{value!r}"
-        elif " at 0x" not in repr(value):
-            yield f"{type(value).__module__}.{type(value).__qualname__}:{value!r}"
-        elif callable(value) and hasattr(value, "__qualname__"):
-            yield f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+    def container(self, value: Any) -> Iterator[str]:
+        yield f"{type(value).__name__}[{len(value)}"
+        for item in value if isinstance(value, (list, tuple)) else sorted(value, key=repr):
+            yield from self.value(item)
+            if isinstance(value, dict):
+                yield from self.value(value[item])
+
+    def object(self, value: Any) -> Iterator[str]:
+        """By what pickle would store, part by part: its bytes vary with the order of sets and shared strings, and
+        leave out the code of classes and functions.
+        """
+        if (again := self.again(value)) is not None:
+            yield again
+            return
+        yield "object"
+        yield from self.value(type(value))
+        if isinstance(wrapped := _wrapped(value), FunctionType):
+            yield from self.value(wrapped)
+        reduced = _reduced(value)
+        if isinstance(reduced, str):
+            yield f"{getattr(value, '__module__', '')}.{reduced}"
         else:
-            yield uuid.uuid4().hex
+            yield from self.value(reduced)
+
+    def again(self, value: Any) -> str | None:
+        """Which of the visited ``value`` is, None where it is new: cycles end, and two helpers do not pass for one."""
+        known = id(value) in self.visited
+        place, _ = self.visited.setdefault(id(value), (len(self.visited), value))
+        return f"again {place}" if known else None
 
     def function(self, function: FunctionType) -> Iterator[str]:
-        if id(function) in self.seen:
+        if (again := self.again(function)) is not None:
+            yield again
             return
-        self.seen.add(id(function))
+        if isinstance(wrapped := _wrapped(function), FunctionType):
+            yield from self.function(wrapped)
         if not self._is_ours(function):
             yield f"{function.__module__}.{function.__qualname__}"
             return
@@ -84,7 +114,7 @@ class _Walk:
             if name in function.__globals__:
                 yield name
                 yield from self.value(function.__globals__[name])
-        for name in sorted(_imports(function.__code__)):
+        for name in sorted(_imports(function.__code__, function.__globals__.get("__package__") or "")):
             yield from self.imported(name)
 
     def cell(self, cell: Any) -> Iterator[str]:
@@ -100,26 +130,51 @@ class _Walk:
             yield from self.code(const) if isinstance(const, CodeType) else self.value(const)
 
     def type(self, cls: type) -> Iterator[str]:
+        if (again := self.again(cls)) is not None:
+            yield again
+            return
         module = sys.modules.get(cls.__module__)
         yield f"{cls.__module__}.{cls.__qualname__}" if not self._in_roots(module) else cls.__qualname__
         if module is not None and self._in_roots(module):
             yield from self.module(module)
+        elif module is None or module.__name__ == "__main__":
+            for name, member in sorted(vars(cls).items()):
+                if isinstance(member, (FunctionType, staticmethod, classmethod, property)):
+                    yield name
+                    yield from self.value(member)
 
     def imported(self, name: str) -> Iterator[str]:
-        module = sys.modules.get(name) or _find(name, self.roots)
-        if isinstance(module, ModuleType):
+        """The module ``name`` by its file, found the same whether or not this process has imported it."""
+        if (file := _find(name, self.roots)) is not None:
+            yield from self.file(file)
+        elif (module := sys.modules.get(name)) is not None:
             yield from self.module(module)
-        elif module is not None:
-            yield hashlib.sha256(module.read_bytes()).hexdigest()
+
+    def file(self, file: Path) -> Iterator[str]:
+        """A module of the bundle and, through its imports, those it uses."""
+        file = file.resolve()
+        if str(file) in self.seen:
+            return
+        self.seen.add(str(file))
+        content = file.read_bytes()
+        yield hashlib.sha256(content).hexdigest()
+        for name in sorted(_imports_of(content, self.package(file))):
+            if (found := _find(name, self.roots)) is not None:
+                yield from self.file(found)
+
+    def package(self, file: Path) -> str:
+        """Dotted name of the package ``file`` lies in, for its relative imports."""
+        inside = (file.parent.relative_to(root).parts for root in self.roots if file.is_relative_to(root))
+        return ".".join(next(inside, ()))  # a link may lead out of the roots
 
     def module(self, module: ModuleType) -> Iterator[str]:
-        if module.__name__ in self.seen:
+        if (again := self.again(module)) is not None:
+            yield again
             return
-        self.seen.add(module.__name__)
         if not self._in_roots(module):
             yield f"module {module.__name__} {getattr(module, '__version__', '')}"
             return
-        yield hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+        yield from self.file(Path(str(module.__file__)))
         for name in sorted(vars(module)):
             inner = vars(module)[name]
             home = inner if isinstance(inner, ModuleType) else sys.modules.get(getattr(inner, "__module__", None) or "")
@@ -143,15 +198,66 @@ class _Walk:
         return any(path.is_relative_to(root) for root in self.roots)
 
 
+def _wrapped(value: Any) -> Any:
+    """What ``functools.wraps`` or ``lru_cache`` wrapped."""
+    own = getattr(value, "__dict__", None)
+    return own.get("__wrapped__") if type(own) is dict else None
+
+
+def _reduced(value: Any) -> Any:
+    """What pickle stores of ``value``: a global name or parts; a new id where that fails."""
+    from cloudpickle import Pickler
+
+    if type(value) is object:
+        return [uuid.uuid4().hex]
+    try:
+        reducer = Pickler.dispatch_table.get(type(value))
+        reduced = reducer(value) if reducer else value.__reduce_ex__(4)
+        if isinstance(reduced, str):
+            return reduced
+        # the fourth and fifth are iterators over the items of a list and of a dict
+        return [*reduced[:3], *(None if items is None else list(items) for items in reduced[3:5])]
+    except Exception:  # noqa: BLE001 - the value's own code: whatever it raises, its value is not known
+        return [uuid.uuid4().hex]
+
+
 def _names(code: CodeType) -> set[str]:
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     return set(code.co_names).union(*(_names(const) for const in inner))
 
 
-def _imports(code: CodeType) -> set[str]:
-    here = {str(i.argval) for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"}
+def _imports(code: CodeType, package: str) -> set[str]:
+    """Modules that ``code`` of ``package`` imports, by its byte code: level and names are loaded just before."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    found: set[str] = set()
+    for place, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            found |= _candidates(package, steps[place - 2].argval, str(step.argval), steps[place - 1].argval or ())
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return here.union(*(_imports(const) for const in inner))
+    return found.union(*(_imports(const, package) for const in inner))
+
+
+def _imports_of(content: bytes, package: str) -> set[str]:
+    """Modules that a file of ``package`` imports anywhere in it."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found = found.union(*(_candidates(package, 0, alias.name) for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            found |= _candidates(package, node.level, node.module or "", [alias.name for alias in node.names])
+    return found
+
+
+def _candidates(package: str, level: int, name: str, names: Iterable[str] = ()) -> set[str]:
+    """Modules that one import runs, or may: the packages around it, and each imported name that may be a module."""
+    parents = package.split(".") if level and package else []
+    parts = [*parents[: len(parents) - level + 1], *filter(None, name.split("."))]
+    around = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    return around | {".".join([*parts, item]) for item in names if item != "*"}
 
 
 def _find(name: str, roots: tuple[Path, ...]) -> Path | None:
