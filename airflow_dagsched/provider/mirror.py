@@ -91,7 +91,8 @@ class Poll:
     view: View = field(default_factory=View)
     waiting: dict[str, Waiter] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
-    _raw: Any = None
+    _news: bool = False
+    """Whether the last look showed a feed that the one before it did not."""
 
     async def run(self) -> None:
         """Look until nobody waits."""
@@ -104,17 +105,16 @@ class Poll:
             await asyncio.sleep(POLL_S)
 
     async def _look(self) -> None:
-        at = self.watched
-        raw = await BaseXCom.aget_one(key=FEED_KEY, dag_id=at.dag_id, task_id=at.launch, run_id=at.run_id)
-        state = self.view.state
-        if raw == self._raw or state != "running":
-            # Whoever pushes news was running a moment ago; one look later there are none, or more.
+        """The state first: a feed read after it is the last word of a launch task that has ended."""
+        at, state = self.watched, self.view.state
+        if state != "running" or not self._news:  # whoever pushed news at the last look was running then
             states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
                 dag_id=at.dag_id, task_ids=[at.launch], run_ids=[at.run_id]
             )
             state = states.get(at.run_id, {}).get(at.launch)
-        self._raw = raw
-        self.view = look(self.view, state, raw)
+        raw = await BaseXCom.aget_one(key=FEED_KEY, dag_id=at.dag_id, task_id=at.launch, run_id=at.run_id)
+        seen, self.view = self.view, look(self.view, state, raw)
+        self._news = self.view.feed != seen.feed
 
     def _release(self) -> None:
         """Hand out verdicts, in the order in which the steps ended."""
