@@ -113,7 +113,8 @@ class Commits:
     def right(self, output: Output) -> Committed | None:
         """The newest commit, if it is what the step would make now and its data is there."""
         spec = self._specs[output.step]
-        found = self._log.latest(self._outputs.output_key(spec, output.name), self._manifest.interval_key)
+        key, writer = self._outputs.output_key(spec, output.name), self._outputs.writer(spec)
+        found = self._log.latest(key, self._manifest.interval_key, writer)
         if found is None or found.fingerprint != self._prints[spec.id] or (spec.force and not self._since_clear(found)):
             return None
         return found if self._outputs.holds(found) else None

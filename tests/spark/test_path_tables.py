@@ -125,6 +125,20 @@ def test_appends_of_two_intervals_add_up(outputs_of: OutputsOf, spark: SparkSess
     assert same(first.read(again, spark), spark.range(5))
 
 
+@pytest.mark.parametrize("mode", ["overwrite", "append"])
+def test_two_steps_write_one_table(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path, mode: str):
+    """For the same interval: each replaces what it wrote itself, and nothing of the other's."""
+    table = Table(f"{tmp_path}/t", partition_by=["c"], mode=mode)  # type: ignore[arg-type]
+    outputs = outputs_of(table)
+    a, b = step(table), StepSpec("other", "code", writes=table)
+    us = outputs.write_table(spark.sql("select 1 id, 'us' c"), a, "f", spark)
+    outputs.write_table(spark.sql("select 2 id, 'de' c"), b, "g", spark)
+    assert rows(spark.read.parquet(table.location)) == ["Row(id=1, c='us')", "Row(id=2, c='de')"]
+    assert outputs.holds(us)
+    assert outputs.write_table(spark.sql("select 3 id, 'fr' c"), a, "h", spark).generation == 3
+    assert rows(spark.read.parquet(table.location)) == ["Row(id=2, c='de')", "Row(id=3, c='fr')"]
+
+
 def test_three_intervals_at_once(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
     """As in a backfill: one table, a partition each, three drivers' worth of threads."""
     table = Table(f"{tmp_path}/deep/er/t", partition_by=["day"])
