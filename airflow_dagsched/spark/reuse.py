@@ -1,12 +1,13 @@
 """Which steps have to run: not those whose committed output still is what they would make.
 
 A step's *fingerprint* covers its code and arguments, its inputs' fingerprints, what its declared reads would
-read now, the interval, and the versions of this package and of Spark. A step that sees the session and does
-not declare its reads is the same only within one run.
+read now, how its table is written, the interval, and the versions of this package and of Spark. A step that
+sees the session and does not declare its reads is the same only within one run.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -58,7 +59,14 @@ def _parts(
     above = [lineage.by_id[up] for up in sorted(lineage.above[spec.id]) if up not in unit]
     reads = [_read(table, above, generation, found) for table in spec.reads or ()]
     run = [manifest.run_id] if spec.takes_session and spec.reads is None else []
-    return [spec.code, *inputs, *reads, *run]
+    return [spec.code, *inputs, *reads, *run, *_writes(spec.writes)]
+
+
+def _writes(table: Table | None) -> list[str]:
+    """How the table is written. Where is not in it: commits are filed under that."""
+    if table is None:
+        return []
+    return [json.dumps([table.format, table.partition_by, table.mode, sorted(table.options.items())])]
 
 
 def _read(table: Table, above: list[StepSpec], generation: Callable[[Table], str], found: Mapping[str, str]) -> str:

@@ -93,6 +93,22 @@ def test_what_changes_a_step_changes_what_is_below(other: dict[str, str]) -> Non
     assert same["b"] != other["b"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        Table("/t", "csv"),
+        Table("/t", partition_by=("day",)),
+        Table("/t", mode="append"),
+        Table("/t", options={"compression": "zstd"}),
+    ],
+    ids=["format", "partitions", "mode", "options"],
+)
+def test_a_table_written_in_another_way_is_another(other: Table) -> None:
+    one = step("a", reads=(), writes=Table("/t"))
+    assert prints(one) == prints(replace(one, writes=Table("/t")))
+    assert prints(one) != prints(replace(one, writes=other))
+
+
 def test_undeclared_reads_are_the_runs_own() -> None:
     """a sees the session and declares nothing; b sees its inputs alone, c declares."""
     c = step("c", reads=())
