@@ -12,9 +12,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_dagsched.launch.interval import Interval
 from airflow_dagsched.launch.manifest import StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.commits import Committed, OutputGone, WriteRefused
+from airflow_dagsched.spark.listing import others_generation
 from airflow_dagsched.spark.outputs import Outputs
 from airflow_dagsched.spark.store import LocalStore
 from airflow_dagsched.spark.swap import drafts
@@ -252,3 +254,20 @@ def test_options_reach_writer_and_reader(outputs_of: OutputsOf, odd: DataFrame, 
     committed = write(outputs, odd, table)
     assert same(outputs.read(committed, odd.sparkSession), odd)
     assert next((tmp_path / "t").glob("part-*.csv")).read_text().startswith("a;day;s;ts;d;b\n")
+
+
+def test_what_others_wrote_is_told_from_own(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """The same before the table is there, and after each own write; not after another day's."""
+    table = Table(f"{tmp_path}/t", partition_by=["day"])
+    monday, tuesday = outputs_of(table), outputs_of(table, interval="tuesday")
+
+    def others(*own: Committed) -> str:
+        return others_generation(spark, Table(table.location), Interval("monday"), own)
+
+    before = others()
+    one = write(monday, spark.sql("select 1 id, 1 day"), table)
+    assert others(one) == before
+    two = write(monday, spark.sql("select 2 id, 2 day"), table)
+    assert others(two) == before
+    write(tuesday, spark.sql("select 3 id, 3 day"), table)
+    assert others(two) != before
