@@ -19,7 +19,7 @@ from typing import Any
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.wire import decode, encode
-from airflow_dagsched.spark.keys import safe
+from airflow_dagsched.spark.keys import safe, short
 from airflow_dagsched.spark.store import Store, join
 
 _RECORD = re.compile(r"(\d{10})\.json")
@@ -34,6 +34,7 @@ class Origin:
     fingerprint: str
     run_id: str
     clear_number: int
+    writer: str = ""
 
     def committed(self, generation: int, **written: Any) -> Committed:
         """The record of what was written; ``written`` are the other fields of ``Committed``."""
@@ -67,6 +68,8 @@ class Committed:
     """Part of the name of each file this commit wrote into a table of files."""
     mode: str = "overwrite"
     """Or ``append``."""
+    writer: str = ""
+    """``dag/dataflow/step``: several may write one table. Empty in records that are older than this field."""
 
 
 class WriteRefused(DagschedError):
@@ -111,9 +114,20 @@ class CommitLog:
         self._store = store
         self._root = join(work_dir, "commits")
 
-    def latest(self, output: str, interval: str) -> Committed | None:
-        """The newest commit, by whatever run."""
-        return next(self._newest_first(output, interval), None)
+    def latest(self, output: str, interval: str, writer: str = "") -> Committed | None:
+        """The newest commit, by whatever run; of ``writer`` if given, and a record without a writer is anyone's."""
+        found = self._newest_first(output, interval)
+        return next((each for each in found if not writer or each.writer in ("", writer)), None)
+
+    def written_over(self, committed: Committed) -> frozenset[str]:
+        """Partitions that another writer has overwritten since, for the same interval; "" for the whole table."""
+        found: set[str] = set()
+        for each in self._newest_first(committed.output, committed.interval):
+            if each.generation <= committed.generation:
+                break
+            if each.mode == "overwrite" and each.writer != committed.writer:
+                found.update(each.partitions or ("",))
+        return frozenset(found)
 
     def of_run(self, output: str, interval: str, run_id: str) -> Committed | None:
         """The newest commit made by ``run_id``."""
@@ -126,6 +140,10 @@ class CommitLog:
     def record(self, output: str, interval: str, generation: int) -> str:
         """Path of the record."""
         return join(self._root, safe(output), safe(interval), f"{generation:010d}.json")
+
+    def intent(self, output: str, interval: str, writer: str) -> str:
+        """Path where ``writer`` says that it is about to append."""
+        return join(self._root, safe(output), safe(interval), f"{short(writer)}.intent")
 
     def commit(self, committed: Committed) -> None:
         """Make ``committed`` true. Raises ``CommitRefused`` if its generation is taken."""

@@ -15,14 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Manifest
+from airflow_dagsched.launch.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark import actions, sessions
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.commits import CommitLog, Committed
 from airflow_dagsched.spark.keep import Kept
 from airflow_dagsched.spark.ledger import Ledger
 from airflow_dagsched.spark.lineage import Lineage
-from airflow_dagsched.spark.listing import input_generation
+from airflow_dagsched.spark.listing import input_generation, others_generation
 from airflow_dagsched.spark.outputs import Outputs
 from airflow_dagsched.spark.payload import Payload
 from airflow_dagsched.spark.repeat import take_block_turn
@@ -75,7 +76,14 @@ def application(
 ) -> Application:
     """Find out what has to run, and set the table for it."""
     interval, store = interval_of(manifest), open_store(spark, manifest.work_dir)
-    prints = fingerprints(manifest, spark.version, lambda table: input_generation(spark, store, table, interval))
+
+    def generation(table: Table, writers: tuple[StepSpec, ...]) -> str:
+        if not writers:
+            return input_generation(spark, store, table, interval)
+        keys = [(outputs.output_key(spec), manifest.interval_key, outputs.writer(spec)) for spec in writers]
+        return others_generation(spark, table, interval, [own for key in keys if (own := log.latest(*key))])
+
+    prints = fingerprints(manifest, spark.version, generation)
     commits = Commits(manifest, log, outputs, prints)
     selection = select(manifest, lambda output: commits.right(output) is not None, commits.at_hand)
     specs = tuple(spec for spec in manifest.steps if spec.id in selection.run or spec.id in selection.reused)
@@ -113,7 +121,8 @@ class Commits:
     def right(self, output: Output) -> Committed | None:
         """The newest commit, if it is what the step would make now and its data is there."""
         spec = self._specs[output.step]
-        found = self._log.latest(self._outputs.output_key(spec, output.name), self._manifest.interval_key)
+        key, writer = self._outputs.output_key(spec, output.name), self._outputs.writer(spec)
+        found = self._log.latest(key, self._manifest.interval_key, writer)
         if found is None or found.fingerprint != self._prints[spec.id] or (spec.force and not self._since_clear(found)):
             return None
         return found if self._outputs.holds(found) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from urllib.parse import unquote
@@ -21,8 +21,10 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.interval import Interval
 from airflow_dagsched.launch.tables import FILE_FORMATS, Table
 from airflow_dagsched.spark.catalog_tables import NULL_PARTITION, describe
+from airflow_dagsched.spark.commits import Committed
 from airflow_dagsched.spark.store import Entry, Store, hidden, join
 from airflow_dagsched.spark.stores import open_store
+from airflow_dagsched.spark.swap import EMPTY
 
 _CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
 
@@ -106,12 +108,34 @@ def input_generation(spark: SparkSession, store: Store, table: Table, interval: 
     """
     if not table.is_path and not spark.catalog.tableExists(table.location):
         raise InvalidInput(f"table {table.location}", "reads", "it is not in the catalog")
-    described = {} if table.is_path else describe(spark, table.location)
-    format_ = described.get("Provider", table.format).lower()
-    folder = table.location if table.is_path else described.get("Location")
+    format_, folder = _stored(spark, table)
     if format_ in FILE_FORMATS and folder is not None:
         return digest(open_store(spark, folder), folder, parse_where(table.where), interval)
     return version(spark, table, format_)
+
+
+def others_generation(spark: SparkSession, table: Table, interval: Interval, own: Collection[Committed]) -> str:
+    """Digest of the files that reading ``table`` would see now, but for those of the commits ``own``.
+
+    The same before and after these are made again, also where the table is not there before. Tables that are
+    not folders of files have one version for all writers, and count as nothing.
+    """
+    if not table.is_path and not spark.catalog.tableExists(table.location):
+        return sha256().hexdigest()
+    format_, folder = _stored(spark, table)
+    if format_ not in FILE_FORMATS or folder is None:
+        return sha256().hexdigest()
+    left_out = (EMPTY, *(each.tag for each in own if each.tag))
+    root, store = folder.rstrip("/"), open_store(spark, folder)
+    files = _files(store, root, parse_where(table.where), interval) if store.exists(root) else ()
+    return _digest((path, entry) for path, entry in files if not any(token in entry.name for token in left_out))
+
+
+def _stored(spark: SparkSession, table: Table) -> tuple[str, str | None]:
+    """The table's format, and its folder if it has one."""
+    described = {} if table.is_path else describe(spark, table.location)
+    folder = table.location if table.is_path else described.get("Location")
+    return described.get("Provider", table.format).lower(), folder
 
 
 def digest(store: Store, folder: str, conditions: Conditions, interval: Interval) -> str:
@@ -119,8 +143,12 @@ def digest(store: Store, folder: str, conditions: Conditions, interval: Interval
     root = folder.rstrip("/")
     if not store.exists(root):
         raise InvalidInput(f"path {folder}", "reads", "it does not exist: check the path, or what should write it")
+    return _digest(_files(store, root, conditions, interval))
+
+
+def _digest(files: Iterable[tuple[str, Entry]]) -> str:
     total = sha256()
-    for path, entry in _files(store, root, conditions, interval):
+    for path, entry in files:
         total.update(json.dumps([path, entry.size, entry.modified_ns]).encode())
     return total.hexdigest()
 

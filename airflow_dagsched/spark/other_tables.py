@@ -59,7 +59,7 @@ class OtherTables:
     def write(self, df: DataFrame, table: Table, origin: Origin, session: SparkSession) -> Committed:
         """Write and commit. Raises ``WriteRefused`` if another is the writer, ``CannotAppend`` if in doubt."""
         with self._keeper.holding(origin.output, origin.interval) as lease:
-            earlier = self._commits.latest(origin.output, origin.interval)
+            earlier = self._commits.latest(origin.output, origin.interval, origin.writer)
             generation = self._commits.last_generation(origin.output, origin.interval) + 1
             if table.mode == "append" and earlier is not None:
                 committed = _again(earlier, origin, generation)
@@ -67,13 +67,17 @@ class OtherTables:
                 committed = self._append(df, table, origin, generation, session)
             else:
                 committed = _overwrite(df, table, origin, generation, session)
-                _remove(table, session, set(earlier.partitions if earlier else ()) - set(committed.partitions))
+                _remove(table, session, self._left(earlier) - set(committed.partitions))
             self._keeper.check(lease)
             self._commits.commit(committed)
         return committed
 
+    def _left(self, earlier: Committed | None) -> frozenset[str]:
+        """Partitions of the earlier commit that still are this writer's."""
+        return frozenset(earlier.partitions) - self._commits.written_over(earlier) if earlier else frozenset()
+
     def _append(self, df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession) -> Committed:
-        intent = self._commits.record(origin.output, origin.interval, generation) + ".intent"
+        intent = self._commits.intent(origin.output, origin.interval, origin.writer)
         before = json.dumps(version(session, table, table.format))
         first = self._store.create_exclusive(intent, before)
         if not first and table.format != "delta" and self._store.read_text(intent) != before:
@@ -81,7 +85,8 @@ class OtherTables:
         counted, observation = observe(df, *table.partition_by)
         writer = counted.write.format(table.format).mode("append").options(**table.options)
         if table.format == "delta":
-            writer = writer.options(txnAppId=short(origin.output, origin.interval), txnVersion=str(generation))
+            # A writer appends once for an interval; generations count other writers' commits too.
+            writer = writer.options(txnAppId=short(origin.output, origin.interval, origin.writer), txnVersion="1")
         _save(writer, table)
         return _committed(df, table, origin, generation, metrics_of(observation))
 
@@ -120,7 +125,7 @@ def _save(writer: DataFrameWriter, table: Table) -> None:
     writer.save(table.location) if table.is_path else writer.saveAsTable(table.location)
 
 
-def _remove(table: Table, session: SparkSession, partitions: set[str]) -> None:
+def _remove(table: Table, session: SparkSession, partitions: frozenset[str]) -> None:
     """Rows of partitions that the interval wrote before and does not write now."""
     name = f"{table.format}.`{table.location}`" if table.is_path else table.location
     for partition in sorted(partitions):
@@ -135,7 +140,8 @@ def _again(earlier: Committed, origin: Origin, generation: int) -> Committed:
     """The record of an append that was made before."""
     if earlier.fingerprint != origin.fingerprint:
         raise CannotAppend(origin.output, origin.interval, f"run {earlier.run_id} appended other rows for it")
-    return replace(earlier, generation=generation, run_id=origin.run_id, clear_number=origin.clear_number)
+    run, clear = origin.run_id, origin.clear_number
+    return replace(earlier, generation=generation, run_id=run, clear_number=clear, writer=origin.writer)
 
 
 def _committed(df: DataFrame, table: Table, origin: Origin, generation: int, metrics: dict[str, Any]) -> Committed:

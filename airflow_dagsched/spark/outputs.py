@@ -27,6 +27,7 @@ class Outputs:
 
     def __init__(self, spark: SparkSession, store: Store, log: CommitLog, manifest: Manifest) -> None:
         self._spark = spark
+        self._log = log
         self._manifest = manifest
         self.keeper = Keeper(
             store,
@@ -47,12 +48,16 @@ class Outputs:
         """What leases and commits of the output are filed under."""
         if spec.writes is not None and not name:
             return _key(spec.writes)
-        return f"{self._manifest.dag_id}/{self._manifest.dataflow}/{spec.id}/{name}"
+        return f"{self.writer(spec)}/{name}"
+
+    def writer(self, spec: StepSpec) -> str:
+        """Who the step is among the writers of a table."""
+        return f"{self._manifest.dag_id}/{self._manifest.dataflow}/{spec.id}"
 
     def write_table(self, df: DataFrame, spec: StepSpec, fingerprint: str, session: SparkSession) -> Committed:
         """Write what ``spec.writes`` declares and commit it. Raises ``WriteRefused`` if another is the writer."""
         assert spec.writes is not None, f"{spec.id} declares no table"
-        table, origin = spec.writes, self._origin(_key(spec.writes), fingerprint)
+        table, origin = spec.writes, self._origin(_key(spec.writes), spec, fingerprint)
         if table.format not in FILE_FORMATS:
             return self._others.write(df, table, origin, session)
         if table.is_path:
@@ -65,7 +70,7 @@ class Outputs:
     def write_dataset(self, df: DataFrame, spec: StepSpec, name: str, fingerprint: str) -> Committed:
         """Store the step's output ``name`` and commit it. Raises ``WriteRefused`` if another is the writer."""
         key = self.output_key(replace(spec, writes=None), name)
-        return self._datasets.write(df, self._origin(key, fingerprint))
+        return self._datasets.write(df, self._origin(key, spec, fingerprint))
 
     def read(self, committed: Committed, session: SparkSession) -> DataFrame:
         """Exactly the rows of that commit. Raises ``OutputGone`` if they are not all there any more."""
@@ -76,10 +81,12 @@ class Outputs:
         return self._paths.read(committed, session, self._options(committed.output))
 
     def holds(self, committed: Committed) -> bool:
-        """Whether the commit's rows are there: no other interval or program wrote over them, or removed them."""
+        """Whether the commit's rows are there: no other writer, interval or program wrote over or removed them."""
         if committed.table is not None and committed.format in FILE_FORMATS:
             return self._paths.holds(committed)
-        return self.exists(committed.path)
+        over = self._log.written_over(committed)
+        mine = set(committed.partitions)
+        return not (over if not mine or "" in over else over & mine) and self.exists(committed.path)
 
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
         """The dataset at ``path``. Raises ``OutputGone`` if it is not there."""
@@ -96,9 +103,9 @@ class Outputs:
         self.keeper.close()
         self._paths.close()
 
-    def _origin(self, output: str, fingerprint: str) -> Origin:
+    def _origin(self, output: str, spec: StepSpec, fingerprint: str) -> Origin:
         run = self._manifest
-        return Origin(output, run.interval_key, fingerprint, run.run_id, run.clear_number)
+        return Origin(output, run.interval_key, fingerprint, run.run_id, run.clear_number, self.writer(spec))
 
     def _options(self, output: str) -> Mapping[str, str]:
         table = self._written.get(output)

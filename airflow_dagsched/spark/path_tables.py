@@ -59,7 +59,7 @@ class PathTables:
         """Write and commit; blocks until readers see it. Raises ``WriteRefused`` if another is the writer."""
         store, root = self._open(table.location)
         with self._keeper.holding(origin.output, origin.interval) as lease:
-            earlier = self._commits.latest(origin.output, origin.interval)
+            earlier = self._commits.latest(origin.output, origin.interval, origin.writer)
             generation = self._commits.last_generation(origin.output, origin.interval) + 1
             folder = draft_path(root, origin.interval, lease)
             try:

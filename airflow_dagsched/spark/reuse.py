@@ -1,12 +1,13 @@
 """Which steps have to run: not those whose committed output still is what they would make.
 
 A step's *fingerprint* covers its code and arguments, its inputs' fingerprints, what its declared reads would
-read now, the interval, and the versions of this package and of Spark. A step that sees the session and does
-not declare its reads is the same only within one run.
+read now, how its table is written, the interval, and the versions of this package and of Spark. A step that
+sees the session and does not declare its reads is the same only within one run.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,11 +28,15 @@ class Selection:
     """Target -> why it need not run."""
 
 
-def fingerprints(manifest: Manifest, spark_version: str, generation: Callable[[Table], str]) -> Mapping[str, str]:
+Generation = Callable[[Table, tuple[StepSpec, ...]], str]
+"""Digest of what a declared read would read now, but for what these steps, which write the table before, wrote."""
+
+
+def fingerprints(manifest: Manifest, spark_version: str, generation: Generation) -> Mapping[str, str]:
     """Fingerprint of every step, those of one repeat block as one.
 
-    :param generation: digest of what a declared read would read now; where it raises ``Exception`` the step equals
-        none before it, and it is the step that fails, in its turn.
+    :param generation: where it raises ``Exception`` the step equals none before it, and it is the step that fails,
+        in its turn.
     """
     lineage = Lineage(manifest.steps, manifest.repeats)
     common = (manifest.interval_key, manifest.package_version, spark_version)
@@ -51,25 +56,38 @@ def _parts(
     unit: tuple[str, ...],
     lineage: Lineage,
     manifest: Manifest,
-    generation: Callable[[Table], str],
+    generation: Generation,
     found: Mapping[str, str],
 ) -> list[str]:
     inputs = [f"{each.step}/{each.name}:{found[each.step]}" for each in spec.inputs if each.step not in unit]
     above = [lineage.by_id[up] for up in sorted(lineage.above[spec.id]) if up not in unit]
     reads = [_read(table, above, generation, found) for table in spec.reads or ()]
     run = [manifest.run_id] if spec.takes_session and spec.reads is None else []
-    return [spec.code, *inputs, *reads, *run]
+    return [spec.code, *inputs, *reads, *run, *_writes(spec.writes)]
 
 
-def _read(table: Table, above: list[StepSpec], generation: Callable[[Table], str], found: Mapping[str, str]) -> str:
-    """What the read depends on: the step that writes the table before, else what is there now."""
-    writer = next((spec.id for spec in above if spec.writes and spec.writes.location == table.location), None)
-    if writer is not None:
-        return found[writer]
+def _writes(table: Table | None) -> list[str]:
+    """How the table is written. Where is not in it: commits are filed under that."""
+    if table is None:
+        return []
+    return [json.dumps([table.format, table.partition_by, table.mode, sorted(table.options.items())])]
+
+
+def _read(table: Table, above: list[StepSpec], generation: Generation, found: Mapping[str, str]) -> str:
+    """What the read depends on: the steps that write the table before, and what is there now of others."""
+    writers = tuple(spec for spec in above if spec.writes and spec.writes.location == table.location)
+    made = "".join(found[spec.id] for spec in writers)
+    if any(spec.writes and _is_whole(spec.writes) for spec in writers):
+        return made
     try:
-        return generation(table)
+        return made + generation(table, writers)
     except Exception:  # noqa: BLE001 - whatever it is, the step that reads the table says it better
         return uuid.uuid4().hex
+
+
+def _is_whole(table: Table) -> bool:
+    """Whether a write leaves nothing of others in the table."""
+    return table.is_path and table.mode == "overwrite" and not table.partition_by
 
 
 def _digest(*parts: str) -> str:

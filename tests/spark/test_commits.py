@@ -47,6 +47,25 @@ def test_the_newest_commit_is_the_output(tmp_path: Path):
     assert log.last_generation(FIRST.output, FIRST.interval) == 2
 
 
+def test_the_newest_commit_of_a_writer(tmp_path: Path):
+    """Of several of one table; a record that does not say who wrote it may be anyone's."""
+    log = log_in(tmp_path)
+    old, a, b = (replace(FIRST, generation=n + 1, writer=writer) for n, writer in enumerate(("", "a", "b")))
+    for each in (old, a, b):
+        log.commit(each)
+    found = [log.latest(FIRST.output, FIRST.interval, writer) for writer in ("a", "b", "c", "")]
+    assert found == [a, b, old, b]
+
+
+def test_what_another_writer_wrote_over(tmp_path: Path):
+    """Not what was appended, and not what came before."""
+    log = log_in(tmp_path)
+    a, b = replace(FIRST, writer="a"), replace(FIRST, writer="b", generation=2, partitions=("day=2", "day=3"))
+    for each in (a, b, replace(b, generation=3, partitions=("day=4",), mode="append")):
+        log.commit(each)
+    assert [log.written_over(each) for each in (a, b)] == [{"day=2", "day=3"}, set()]
+
+
 def test_a_taken_generation_is_refused(tmp_path: Path):
     """The message says that nothing changed, and nothing has."""
     log = log_in(tmp_path)

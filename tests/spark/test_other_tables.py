@@ -20,9 +20,11 @@ OutputsOf = Callable[..., Outputs]
 ROW = {"rowTag": "row"}
 
 
-def write(outputs: Outputs, query: str, table: Table, spark: SparkSession, fingerprint: str = "f") -> Committed:
+def write(
+    outputs: Outputs, query: str, table: Table, spark: SparkSession, fingerprint: str = "f", step: str = "s"
+) -> Committed:
     """Write a query's rows."""
-    return outputs.write_table(spark.sql(query), StepSpec("s", "c", writes=table), fingerprint, spark)
+    return outputs.write_table(spark.sql(query), StepSpec(step, "c", writes=table), fingerprint, spark)
 
 
 def rows(spark: SparkSession, table: Table) -> int:
@@ -59,8 +61,32 @@ def test_an_append_is_made_once(outputs_of: OutputsOf, spark: SparkSession, tmp_
 def test_an_append_in_doubt_is_refused(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
     """An earlier try said that it would, and not that it did: nobody knows."""
     table = Table(f"{tmp_path}/t", "xml", mode="append", options=ROW)
-    record = CommitLog(LocalStore(), f"{tmp_path}/work").record(table.location, "2013-01-01", 1)
-    LocalStore().write_text(record + ".intent", '"version 7"')
+    intent = CommitLog(LocalStore(), f"{tmp_path}/work").intent(table.location, "2013-01-01", "dag/flow/s")
+    LocalStore().write_text(intent, '"version 7"')
     with pytest.raises(CannotAppend, match="an earlier try may have"):
         write(outputs_of(table), "select 1 a", table, spark)
     assert not Path(table.location).exists()
+
+
+def test_two_steps_append_to_one_table(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """Each once; what the one said it would append puts the other in no doubt."""
+    table = Table(f"{tmp_path}/t", "xml", mode="append", options=ROW)
+    outputs = outputs_of(table)
+    for _ in range(2):
+        write(outputs, "select 1 a", table, spark)
+        write(outputs, "select 2 a", table, spark, fingerprint="g", step="other")
+    assert rows(spark, table) == 2
+
+
+def test_two_steps_overwrite_one_table(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """A partition each stays; a commit that the other step wrote over is not there any more."""
+    table = Table(f"{tmp_path}/t", "xml", ["p"], options=ROW)
+    outputs = outputs_of(table)
+    us = write(outputs, "select 1 a, 'us' p", table, spark)
+    de = write(outputs, "select 2 a, 'de' p", table, spark, step="other")
+    assert rows(spark, table) == 2
+    assert outputs.holds(us)
+    assert outputs.holds(de)
+    write(outputs, "select 3 a, 'us' p", table, spark, step="third")
+    assert not outputs.holds(us)
+    assert outputs.holds(de)

@@ -12,9 +12,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_dagsched.launch.interval import Interval
 from airflow_dagsched.launch.manifest import StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.commits import Committed, OutputGone, WriteRefused
+from airflow_dagsched.spark.listing import others_generation
 from airflow_dagsched.spark.outputs import Outputs
 from airflow_dagsched.spark.store import LocalStore
 from airflow_dagsched.spark.swap import drafts
@@ -123,6 +125,20 @@ def test_appends_of_two_intervals_add_up(outputs_of: OutputsOf, spark: SparkSess
     again = write(first, spark.range(5), table)
     assert rows(spark.read.parquet(table.location)) == sorted(f"Row(id={n})" for n in (0, 1, 2, 3, 4, 10, 11))
     assert same(first.read(again, spark), spark.range(5))
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "append"])
+def test_two_steps_write_one_table(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path, mode: str):
+    """For the same interval: each replaces what it wrote itself, and nothing of the other's."""
+    table = Table(f"{tmp_path}/t", partition_by=["c"], mode=mode)  # type: ignore[arg-type]
+    outputs = outputs_of(table)
+    a, b = step(table), StepSpec("other", "code", writes=table)
+    us = outputs.write_table(spark.sql("select 1 id, 'us' c"), a, "f", spark)
+    outputs.write_table(spark.sql("select 2 id, 'de' c"), b, "g", spark)
+    assert rows(spark.read.parquet(table.location)) == ["Row(id=1, c='us')", "Row(id=2, c='de')"]
+    assert outputs.holds(us)
+    assert outputs.write_table(spark.sql("select 3 id, 'fr' c"), a, "h", spark).generation == 3
+    assert rows(spark.read.parquet(table.location)) == ["Row(id=2, c='de')", "Row(id=3, c='fr')"]
 
 
 def test_three_intervals_at_once(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
@@ -238,3 +254,20 @@ def test_options_reach_writer_and_reader(outputs_of: OutputsOf, odd: DataFrame, 
     committed = write(outputs, odd, table)
     assert same(outputs.read(committed, odd.sparkSession), odd)
     assert next((tmp_path / "t").glob("part-*.csv")).read_text().startswith("a;day;s;ts;d;b\n")
+
+
+def test_what_others_wrote_is_told_from_own(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """The same before the table is there, and after each own write; not after another day's."""
+    table = Table(f"{tmp_path}/t", partition_by=["day"])
+    monday, tuesday = outputs_of(table), outputs_of(table, interval="tuesday")
+
+    def others(*own: Committed) -> str:
+        return others_generation(spark, Table(table.location), Interval("monday"), own)
+
+    before = others()
+    one = write(monday, spark.sql("select 1 id, 1 day"), table)
+    assert others(one) == before
+    two = write(monday, spark.sql("select 2 id, 2 day"), table)
+    assert others(two) == before
+    write(tuesday, spark.sql("select 3 id, 3 day"), table)
+    assert others(two) != before

@@ -71,7 +71,7 @@ def test_a_block_is_reused_as_one() -> None:
 
 def prints(*specs: StepSpec, generation: str = "1", **fields: object) -> dict[str, str]:
     made = replace(manifest(*specs), **fields)  # type: ignore[arg-type]
-    return dict(fingerprints(made, "4.2.0", lambda table: f"{table.location} {generation}"))
+    return dict(fingerprints(made, "4.2.0", lambda table, _: f"{table.location} {generation}"))
 
 
 READER = step("a", reads=(Table("/in"),))
@@ -93,6 +93,22 @@ def test_what_changes_a_step_changes_what_is_below(other: dict[str, str]) -> Non
     assert same["b"] != other["b"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        Table("/t", "csv"),
+        Table("/t", partition_by=("day",)),
+        Table("/t", mode="append"),
+        Table("/t", options={"compression": "zstd"}),
+    ],
+    ids=["format", "partitions", "mode", "options"],
+)
+def test_a_table_written_in_another_way_is_another(other: Table) -> None:
+    one = step("a", reads=(), writes=Table("/t"))
+    assert prints(one) == prints(replace(one, writes=Table("/t")))
+    assert prints(one) != prints(replace(one, writes=other))
+
+
 def test_undeclared_reads_are_the_runs_own() -> None:
     """a sees the session and declares nothing; b sees its inputs alone, c declares."""
     c = step("c", reads=())
@@ -102,14 +118,24 @@ def test_undeclared_reads_are_the_runs_own() -> None:
 
 
 def test_a_table_written_above_counts_as_its_writer() -> None:
-    """w writes /t, r (after w) declares it: what is there now does not matter, what w would make does."""
+    """w writes all of /t, r (after w) declares it: what is there now does not matter, what w would make does."""
     w, r = step("w", reads=(), writes=Table("/t")), step("r", after=("w",), reads=(Table("/t"),))
     assert prints(w, r) == prints(w, r, generation="2")
     assert prints(w, r)["r"] != prints(replace(w, code="x"), r)["r"]
 
 
+@pytest.mark.parametrize("written", [Table("/t", partition_by=("day",)), Table("/t", mode="append")])
+def test_what_others_write_into_a_table_written_above_counts(written: Table) -> None:
+    """w adds to /t, r (after w) reads all of it: r is the same only if w and the rest are."""
+    w, r = step("w", reads=(), writes=written), step("r", after=("w",), reads=(Table("/t"),))
+    assert prints(w, r) == prints(w, r)
+    one, other = prints(w, r), prints(w, r, generation="2")
+    assert [one[name] == other[name] for name in "wr"] == [True, False]
+    assert one["r"] != prints(replace(w, code="x"), r)["r"]
+
+
 def test_a_read_that_fails_equals_nothing() -> None:
-    def broken(table: Table) -> str:
+    def broken(table: Table, _: tuple[StepSpec, ...]) -> str:
         raise OSError(table.location)
 
     made = manifest(READER)
