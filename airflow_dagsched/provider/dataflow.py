@@ -294,6 +294,12 @@ def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
         group = group.parent_group
     if group is None:
         raise step.invalid("a Spark step must be made inside `with SparkDataflow(...)`")
+    mapped = next(step.iter_mapped_task_groups(), None)
+    if mapped is not None:
+        raise step.invalid(
+            f"is inside the mapped task group {mapped.group_id!r}: mapped steps cannot be shown, write a loop with "
+            ".override(task_id=...)"
+        )
     return group
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, task, task_group
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.errors import InvalidInput
@@ -128,3 +128,14 @@ def test_missing_sql_file(dag: DAG) -> None:
 def test_partition_by_a_string() -> None:
     with pytest.raises(ValueError, match="must be a list of columns"):
         Table("/t", partition_by="day")  # type: ignore[arg-type]
+
+
+def test_expand_of_a_task_group(dag: DAG) -> None:
+    """A step in a mapped group would be mapped too."""
+
+    @task_group
+    def each(value):
+        return clean(value)
+
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.each.clean': is inside the mapped"), SparkDataflow("f"):
+        each.expand(value=[1, 2])
