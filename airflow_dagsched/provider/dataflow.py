@@ -16,13 +16,13 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph
+from airflow_dagsched.provider.launch import LaunchOperator
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.groups import Grouping
-    from airflow_dagsched.provider.launch import LaunchOperator
     from airflow_dagsched.provider.steps import StepMirror
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
@@ -267,8 +267,8 @@ class SparkDataflow(TaskGroup):
             raise self.invalid("has no step: write @task.spark_step functions and call them inside the with block")
         for task in self.iter_tasks():
             kind = task.operator_class if isinstance(task, MappedOperator) else type(task)
-            module = getattr(kind, "__module__", "")
-            if module.startswith(SPARK_OPERATORS):
+            bases = () if kind is LaunchOperator else getattr(kind, "__mro__", ())
+            if any(base.__module__.startswith(SPARK_OPERATORS) for base in bases):
                 raise self.invalid(
                     f"{task.task_id!r} is a {kind.__name__}, which starts Spark by itself: write it as a step "
                     "(@task.spark_step, SparkSqlStep) or move it out of the with block"

@@ -40,6 +40,20 @@ def test_spark_operator_inside(dag: DAG) -> None:
         SparkSubmitOperator(task_id="old", application="x.py")
 
 
+def test_subclass_of_a_spark_operator_inside(dag: DAG) -> None:
+    """The author's own subclass starts Spark by itself too."""
+
+    class MySubmit(SparkSubmitOperator):
+        pass
+
+    with (
+        pytest.raises(InvalidInput, match=r"DAG 'sales'.*'f.old' is a MySubmit.*write it as a step"),
+        SparkDataflow("f"),
+    ):
+        orders()
+        MySubmit(task_id="old", application="x.py")
+
+
 def test_channel_into_a_step_that_does_not_take_it(dag: DAG) -> None:
     """clean takes one DataFrame, not two."""
     with (
