@@ -163,6 +163,11 @@ def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
         )
     bare = [leaf for leaf in walk(step.arguments) if isinstance(leaf, StepMirror)]
     for operator in [*operators_in([*step.arguments.values()]), *bare]:
+        if isinstance(operator, StepMirror) and operator.flow.group_id != step.flow.group_id:
+            raise step.invalid(
+                f"takes the rows of {operator.task_id!r}, a step of dataflow {operator.flow.group_id!r}: write "
+                "them to a Table there (writes=Table(...)) and read it here"
+            )
         step.set_upstream(operator)
 
 

@@ -64,6 +64,17 @@ def test_channel_into_a_step_that_does_not_take_it(dag: DAG) -> None:
         clean(rows, rows)
 
 
+def test_rows_of_another_dataflow(dag: DAG) -> None:
+    """Rows are handed over inside a dataflow only: the function would get a description of them."""
+    with SparkDataflow("f"):
+        rows = orders()
+    with (
+        pytest.raises(InvalidInput, match=r"DAG 'sales', step 'g.clean': .*'f.orders'.*dataflow 'f'.*Table"),
+        SparkDataflow("g"),
+    ):
+        clean(rows)
+
+
 def test_missing_argument(dag: DAG) -> None:
     with pytest.raises(InvalidInput, match=r"clean\(\) missing argument 'orders'"), SparkDataflow("f"):
         clean()
