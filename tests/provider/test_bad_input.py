@@ -123,6 +123,36 @@ def test_unknown_trigger_rule_and_size(dag: DAG) -> None:
         orders.override(memory="much")()
 
 
+@pytest.mark.parametrize(
+    ("declared", "rule"),
+    [
+        ({"reads": "/data/x"}, "reads must be a Table or a list of Tables, not '/data/x'"),
+        ({"reads": ["/data/x"]}, "reads must be a Table or a list of Tables, not one with '/data/x'"),
+        ({"reads": Table("/data/x", where="day = intervall.start")}, "where has unknown name 'intervall.start'"),
+        ({"reads": [Table("/data/x", where="a = 'x' and day >= interval.begin")]}, "unknown name 'interval.begin'"),
+        ({"writes": Table("/data/x", where="day = interval.start")}, "writes: where is for reads"),
+        ({"reads": Table("/tmp/{{ ds }}/x")}, "reads: .*a location is not rendered"),
+        ({"writes": Table("/tmp/{{ ds }}/x")}, "writes: .*a location is not rendered"),
+        ({"cores": "2"}, "cores must be a whole number of at least 1, not '2'"),
+        ({"parallelism": 0}, "parallelism must be a whole number of at least 1, not 0"),
+        ({"runtime_s": "1"}, "runtime_s must be a number"),
+        ({"memory": None}, "memory: None is no size"),
+    ],
+)
+def test_declared_wrongly(dag: DAG, declared: dict, rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule) as error, SparkDataflow("f"):
+        orders.override(**declared)()
+    assert error.value.where == "DAG 'sales', step 'f.orders'"
+
+
+@pytest.mark.parametrize(
+    "where", ["day = interval.start and kind = 'a=b.c'", "t.day = interval.key", "day > '2013-01-01'", "x = 1.5"]
+)
+def test_where_that_is_right(dag: DAG, where: str) -> None:
+    with SparkDataflow("f"):
+        orders.override(reads=Table("/data/x", where=where))()
+
+
 def test_launch_id_is_taken(dag: DAG) -> None:
     with pytest.raises(InvalidInput, match="launch"), SparkDataflow("f"):
         orders.override(task_id="launch")()
