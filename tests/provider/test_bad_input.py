@@ -153,6 +153,55 @@ def test_where_that_is_right(dag: DAG, where: str) -> None:
         orders.override(reads=Table("/data/x", where=where))()
 
 
+@pytest.mark.parametrize(
+    ("feedback", "rule"),
+    [
+        ({"clean.nope": "clean"}, "feedback 'clean.nope' is no parameter of its steps; they have clean.orders"),
+        ({"nope": "clean"}, "feedback 'nope' is no parameter"),
+        ({"clean.orders": "orders"}, "feedback 'clean.orders' comes from 'f.orders', which is not repeated"),
+    ],
+)
+def test_feedback(dag: DAG, feedback: dict[str, str], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=f"DAG 'sales', dataflow 'f': repeat: {rule}"), SparkDataflow("f") as flow:
+        rows = clean(orders())
+        flow.repeat([rows], max_iterations=2, feedback={name: flow.steps[step] for name, step in feedback.items()})
+
+
+def test_feedback_into_a_parameter_with_a_default(dag: DAG) -> None:
+    """The first iteration has nothing for it yet."""
+
+    @task.spark_step
+    def better(guess, before=None):
+        return guess
+
+    with SparkDataflow("f") as flow:
+        last = better(orders())
+        flow.repeat([last], max_iterations=2, feedback={"better.before": last})
+    assert flow.blocks() == {"better": ("better",)}
+
+
+def test_repeat_without_rows_to_feed_back(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.orders': repeat: .*no rows"), SparkDataflow("f") as flow:
+        flow.repeat([orders()], max_iterations=2)
+
+
+def test_step_in_two_repeats(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"'sales'.*step 'f.clean' can be in one"), SparkDataflow("f") as flow:
+        rows = clean(orders())
+        flow.repeat([rows], max_iterations=2)
+        flow.repeat([rows], max_iterations=3)
+
+
+def test_repeat_of_an_ordinary_task(dag: DAG) -> None:
+    @task
+    def plain():
+        return 1
+
+    with pytest.raises(InvalidInput, match=r"'sales', dataflow 'f': repeat: 'f.plain'"), SparkDataflow("f") as flow:
+        orders()
+        flow.repeat([plain()], max_iterations=2)
+
+
 def test_launch_id_is_taken(dag: DAG) -> None:
     with pytest.raises(InvalidInput, match="launch"), SparkDataflow("f"):
         orders.override(task_id="launch")()
