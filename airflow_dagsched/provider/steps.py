@@ -156,7 +156,10 @@ def _view_name(value: Any) -> str:
 
 def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
     """Check the step's arguments and make Airflow's edges for the return values among them."""
-    names = forbidden_template_names([list(step.arguments.values()), step.sql])
+    try:
+        names = forbidden_template_names([list(step.arguments.values()), step.sql])
+    except ValueError as error:
+        raise step.invalid(str(error)) from None
     if names:
         raise step.invalid(
             f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"

@@ -202,6 +202,29 @@ def test_repeat_of_an_ordinary_task(dag: DAG) -> None:
         flow.repeat([plain()], max_iterations=2)
 
 
+def test_template_that_cannot_be_parsed(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.clean': template '{{ ds' cannot"), SparkDataflow("f"):
+        clean("{{ ds")
+
+
+def test_positional_only_parameter(dag: DAG) -> None:
+    @task.spark_step
+    def strict(rows, /):
+        return rows
+
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.strict': .*'rows' by position only"), SparkDataflow("f"):
+        strict(orders())
+
+
+def test_async_function(dag: DAG) -> None:
+    @task.spark_step
+    async def late(spark):
+        return spark.range(3)
+
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.late': late\(\) is async"), SparkDataflow("f"):
+        late()
+
+
 def test_launch_id_is_taken(dag: DAG) -> None:
     with pytest.raises(InvalidInput, match="launch"), SparkDataflow("f"):
         orders.override(task_id="launch")()
