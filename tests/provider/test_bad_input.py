@@ -93,8 +93,10 @@ def test_starred_parameter(dag: DAG) -> None:
 
 def test_expand(dag: DAG) -> None:
     """Mapped tasks can't start from a trigger."""
-    with pytest.raises(InvalidInput, match=r"override\(task_id"), SparkDataflow("f"):
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.clean': expand: .*override\(task_id"), SparkDataflow("f"):
         clean.expand(orders=[1, 2])
+    with pytest.raises(InvalidInput, match=r"'sales', step 'g.s': expand: .*override\(task_id"), SparkDataflow("g"):
+        SparkSqlStep.partial(task_id="s").expand(sql=["select 1", "select 2"])
 
 
 def test_step_asks_for_the_task_instance(dag: DAG) -> None:
@@ -112,7 +114,7 @@ def test_template_needs_the_task_instance(dag: DAG) -> None:
 
 
 def test_launch_setting_on_a_step(dag: DAG) -> None:
-    with pytest.raises(InvalidInput, match=r"retries: belongs to the launch task"), SparkDataflow("f"):
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.orders': retries: belongs to the"), SparkDataflow("f"):
         orders.override(retries=3)()
 
 
