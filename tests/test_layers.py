@@ -16,7 +16,7 @@ import airflow_dagsched
 ROOT = Path(airflow_dagsched.__file__).parent
 PURE = ("model", "plan", "placement", "launch")
 KEPT_OUT = {"airflow", "pyspark", "ortools", "networkx", "sqlglot"}
-WHEN_NEEDED = {"ortools", "sqlglot"}
+WHEN_NEEDED = {"cloudpickle", "ortools", "sqlglot"}
 """What a pure file may import in a function: slow to load, or of an extra, and not needed by most dataflows."""
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 FILE_FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "avro"})
 """Formats that are plain folders of files: their swap is ours. Others commit by themselves."""
+
+INTERVAL_NAMES = frozenset({"interval.start", "interval.end", "interval.key"})
+"""What a ``where`` may say of the run."""
+_QUOTED = re.compile(r""""[^"]*"|'[^']*'|`[^`]*`""")
+_COMPARED = re.compile(r"[=<>]\s*([A-Za-z_]\w*\.\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,21 @@ class Table:
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
         if self.mode not in ("overwrite", "append"):
             raise ValueError(f"Table({self.location!r}): mode must be 'overwrite' or 'append', not {self.mode!r}")
+
+    def mistake(self) -> str:
+        """What is wrong with the table, whatever step it belongs to; empty if nothing is."""
+        if not isinstance(self.location, str) or not self.location:
+            return f"Table({self.location!r}): the location must be a path or a catalog name"
+        if "{{" in self.location or "{%" in self.location:
+            return f"Table({self.location!r}): a location is not rendered; write one table with partition_by instead"
+        if self.where is None:
+            return ""
+        unquoted = _QUOTED.sub("", self.where)
+        unknown = [name for name in _COMPARED.findall(unquoted) if name not in INTERVAL_NAMES]
+        if unknown:
+            known = ", ".join(sorted(INTERVAL_NAMES))
+            return f"Table({self.location!r}): where has unknown name {unknown[0]!r}; known are {known}"
+        return ""
 
     @property
     def is_path(self) -> bool:

@@ -67,6 +67,11 @@ def checked_signature(function: Callable[..., Any]) -> inspect.Signature:
             f"asks for {', '.join(asked)}, which does not exist on the cluster; a step may ask for "
             f"{', '.join(sorted(CONTEXT_NAMES))}"
         )
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError("is async, but nothing on the cluster awaits it: write a plain function")
+    nameless = next((p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_ONLY), None)
+    if nameless is not None:
+        raise TypeError(f"takes {nameless!r} by position only, but arguments are passed by name: leave out the '/'")
     starred = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
     if starred is not None:
         raise TypeError(f"takes *{starred}, but arguments are passed by name: take {starred!r} and pass a list")
@@ -116,13 +121,20 @@ def optional(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def forbidden_template_names(value: Any) -> list[str]:
-    """Names in the templates of ``value`` that would mean the launch task instead of the step."""
+    """Names in the templates of ``value`` that would mean the launch task instead of the step.
+
+    Raises ``ValueError`` for a template that cannot be parsed.
+    """
     texts = [leaf for leaf in walk(value) if isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)]
     if not texts:
         return []
-    from jinja2 import Environment, meta
+    from jinja2 import Environment, TemplateError, meta
 
     parse = Environment(autoescape=False).parse
-    return sorted(
-        FORBIDDEN_IN_TEMPLATES & {name for text in texts for name in meta.find_undeclared_variables(parse(text))}
-    )
+    found: set[str] = set()
+    for text in texts:
+        try:
+            found |= meta.find_undeclared_variables(parse(text))
+        except TemplateError as error:
+            raise ValueError(f"template {text!r} cannot be parsed: {error}") from None
+    return sorted(FORBIDDEN_IN_TEMPLATES & found)

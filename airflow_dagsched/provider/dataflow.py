@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,14 +16,14 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.edges import Wiring
-from airflow_dagsched.provider.graph import DataflowGraph
+from airflow_dagsched.provider.graph import DataflowGraph, first_input
+from airflow_dagsched.provider.launch import LaunchOperator
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.groups import Grouping
-    from airflow_dagsched.provider.launch import LaunchOperator
     from airflow_dagsched.provider.steps import StepMirror
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
@@ -141,12 +142,44 @@ class SparkDataflow(TaskGroup):
         :param feedback: ``{"step.parameter": step}``: from the second iteration on the parameter is that step's
             last output. Left out: the last step's output goes back into the first step's first input.
         """
-        members = tuple(_mirror_of(step) for step in steps)
-        if max_iterations < 1 or not members:
+        members = tuple(self._member(step) for step in steps)
+        if not isinstance(max_iterations, int) or max_iterations < 1 or not members:
             raise self.invalid("repeat needs steps and max_iterations of at least 1", "repeat")
-        back = {name: _mirror_of(step) for name, step in (feedback or {}).items()}
+        self._check_in_no_repeat(members)
+        back = {name: self._member(step) for name, step in (feedback or {}).items()}
+        self._check_feedback(members, back)
         block = RepeatBlock(self.step_id(members[0].task_id), members, until, max_iterations, back)
         self.repeats.append(block)
+
+    def _member(self, value: Any) -> StepMirror:
+        """The step of this dataflow that ``value`` is, or is what it returns."""
+        mirror = getattr(value, "operator", value)
+        task_id = getattr(mirror, "task_id", None)
+        member = None if task_id is None else self.steps.get(self.step_id(task_id))
+        if member is None or member is not mirror:
+            raise self.invalid(f"{task_id or value!r} is not a step of this dataflow", "repeat")
+        return member
+
+    def _check_in_no_repeat(self, members: Sequence[StepMirror]) -> None:
+        blocks, seen = self.blocks(), set()
+        for step in members:
+            step_id = self.step_id(step.task_id)
+            if step_id in blocks or step_id in seen:
+                raise self.invalid(f"step {step.task_id!r} can be in one repeat, once", "repeat")
+            seen.add(step_id)
+
+    def _check_feedback(self, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
+        """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
+        by_id = {self.step_id(step.task_id): step for step in members}
+        for name, step in back.items():
+            owner, _, parameter = name.rpartition(".")
+            if owner not in by_id or not _takes(by_id[owner], parameter):
+                known = ", ".join(sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.arguments))
+                raise self.invalid(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
+            if self.step_id(step.task_id) not in by_id:
+                raise self.invalid(f"feedback {name!r} comes from {step.task_id!r}, which is not repeated", "repeat")
+        if not back and first_input(self, members[0]) is None:
+            raise members[0].invalid("the first step takes no rows to feed back; say which with feedback=", "repeat")
 
     # The planner's view
 
@@ -267,8 +300,8 @@ class SparkDataflow(TaskGroup):
             raise self.invalid("has no step: write @task.spark_step functions and call them inside the with block")
         for task in self.iter_tasks():
             kind = task.operator_class if isinstance(task, MappedOperator) else type(task)
-            module = getattr(kind, "__module__", "")
-            if module.startswith(SPARK_OPERATORS):
+            bases = () if kind is LaunchOperator else getattr(kind, "__mro__", ())
+            if any(base.__module__.startswith(SPARK_OPERATORS) for base in bases):
                 raise self.invalid(
                     f"{task.task_id!r} is a {kind.__name__}, which starts Spark by itself: write it as a step "
                     "(@task.spark_step, SparkSqlStep) or move it out of the with block"
@@ -287,6 +320,14 @@ def default_work_dir() -> str:
     return configured or str(Path(conf.get("core", "dags_folder")).parent / "dagsched")
 
 
+def _takes(step: StepMirror, parameter: str) -> bool:
+    """Whether ``step`` has ``parameter``: the first iteration may leave one with a default out."""
+    if step.function is None or parameter in step.arguments:
+        return parameter in step.arguments
+    parameters = inspect.signature(step.function).parameters
+    return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
     """The dataflow ``step`` was made in; raises :class:`InvalidInput` outside of one."""
     group = step.task_group
@@ -294,9 +335,10 @@ def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
         group = group.parent_group
     if group is None:
         raise step.invalid("a Spark step must be made inside `with SparkDataflow(...)`")
+    mapped = next(step.iter_mapped_task_groups(), None)
+    if mapped is not None:
+        raise step.invalid(
+            f"is inside the mapped task group {mapped.group_id!r}: mapped steps cannot be shown, write a loop with "
+            ".override(task_id=...)"
+        )
     return group
-
-
-def _mirror_of(value: Any) -> StepMirror:
-    mirror: StepMirror = getattr(value, "operator", value)
-    return mirror

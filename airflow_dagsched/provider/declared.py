@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ def mebibytes(size: str | float) -> int:
     """``"1g"``, ``"512m"`` or a number of MiB as MiB; raises ``ValueError`` for anything else."""
     if isinstance(size, (int, float)):
         return int(size)
-    match = _SIZE.fullmatch(size.strip())
+    match = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
     if not match or match[2].lower() not in _UNITS:
         raise ValueError(f"{size!r} is no size: write '512m', '2g' or a number of MiB")
     return int(float(match[1]) * _UNITS[match[2].lower()])
@@ -45,15 +45,32 @@ class Declared:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise ValueError(f"trigger_rule {self.rule!r} is none of {', '.join(RULES)}")
-        if self.parallelism < 1 or self.cores < 1:
-            raise ValueError("parallelism and cores must be at least 1")
+        for count, name in ((self.parallelism, "parallelism"), (self.cores, "cores")):
+            if not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {count!r}")
+        if not isinstance(self.runtime_s, (int, float)) or self.runtime_s < 0:
+            raise ValueError(f"runtime_s must be a number of at least 0, not {self.runtime_s!r}")
         for value, name in ((self.memory, "memory"), (self.disk, "disk")):
             try:
                 mebibytes(value)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
+        self._check_tables()
+
+    def _check_tables(self) -> None:
         if not (self.writes is None or isinstance(self.writes, Table)):
             raise ValueError(f"writes must be a Table, not {type(self.writes).__name__}")
+        if self.writes is not None and self.writes.where is not None:
+            raise ValueError("writes: where is for reads; what is overwritten follows from the rows and partition_by")
+        if isinstance(self.reads, (str, Mapping)) or not isinstance(self.reads, (Table, Iterable, type(None))):
+            raise ValueError(f"reads must be a Table or a list of Tables, not {self.reads!r}")
+        for table in self.read_tables or ():
+            if not isinstance(table, Table):
+                raise ValueError(f"reads must be a Table or a list of Tables, not one with {table!r}")
+        for name, each in (("writes", self.writes), *(("reads", table) for table in self.read_tables or ())):
+            mistake = each.mistake() if each is not None else ""
+            if mistake:
+                raise ValueError(f"{name}: {mistake}")
 
     @property
     def read_tables(self) -> tuple[Table, ...] | None:

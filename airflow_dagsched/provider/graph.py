@@ -88,6 +88,12 @@ def placeholder(flow: SparkDataflow, value: Any) -> Any:
     return Output(step_id, name) if step_id in flow.steps and flow.steps[step_id] is operator else value
 
 
+def first_input(flow: SparkDataflow, step: StepMirror) -> str | None:
+    """The first argument of ``step`` that is the rows of a step; None if none is."""
+    arguments = step.arguments.items()
+    return next((name for name, value in arguments if isinstance(placeholder(flow, value), Output)), None)
+
+
 def _outputs(flow: SparkDataflow, step: StepMirror) -> Iterator[Output]:
     seen = set()
     for leaf in walk(step.arguments):

@@ -12,7 +12,7 @@ from airflow_dagsched.launch.code import fingerprint, location
 from airflow_dagsched.launch.manifest import Repeat, StepSpec
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.calls import optional, transform
-from airflow_dagsched.provider.graph import DataflowGraph, placeholder
+from airflow_dagsched.provider.graph import DataflowGraph, first_input, placeholder
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.dataflow import RepeatBlock, SparkDataflow
@@ -172,8 +172,4 @@ def _repeat(flow: SparkDataflow, block: RepeatBlock) -> Repeat:
 
 def _default_feedback(flow: SparkDataflow, block: RepeatBlock, ids: tuple[str, ...]) -> dict[str, str]:
     """The last step's output goes back into the first step's first input."""
-    arguments = block.steps[0].arguments
-    first = next((name for name, value in arguments.items() if isinstance(placeholder(flow, value), Output)), None)
-    if first is None:
-        raise block.steps[0].invalid("repeat: the first step takes no rows to feed back; say which with feedback=")
-    return {f"{ids[0]}.{first}": ids[-1]}
+    return {f"{ids[0]}.{first_input(flow, block.steps[0])}": ids[-1]}

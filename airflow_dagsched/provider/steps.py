@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.bases.decorator import _TaskDecorator, get_unique_task_id
+from airflow.sdk.definitions._internal.contextmanager import DagContext, TaskGroupContext
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
@@ -37,11 +38,13 @@ class StepMirror(BaseOperator):
 
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
-        _refuse_launch_settings(task_id, kwargs)
+        refused = _launch_setting(kwargs)
         super().__init__(task_id=task_id, trigger_rule="always", retries=0, pool=MIRROR_POOL, **_mirror_kwargs(kwargs))
         from airflow_dagsched.provider.dataflow import enclosing_dataflow
 
         self.flow = enclosing_dataflow(self)
+        if refused:
+            raise self.invalid("belongs to the launch task: set it on SparkDataflow(...)", refused)
         self.step_outlets = list(outlets or [])
         self.function: Callable[..., Any] | None = None
         self.arguments: dict[str, Any] = {}
@@ -52,6 +55,11 @@ class StepMirror(BaseOperator):
             raise self.invalid(str(error)) from None
         self.flow.adopt(self)
         self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.edges_changed)
+
+    @classmethod
+    def partial(cls, task_id: str = "?", **kwargs: Any) -> NoReturn:
+        """Refused: mapped tasks cannot start from a trigger."""
+        _refuse_mapping(task_id)
 
     def invalid(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this step, naming DAG and step."""
@@ -156,13 +164,21 @@ def _view_name(value: Any) -> str:
 
 def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
     """Check the step's arguments and make Airflow's edges for the return values among them."""
-    names = forbidden_template_names([list(step.arguments.values()), step.sql])
+    try:
+        names = forbidden_template_names([list(step.arguments.values()), step.sql])
+    except ValueError as error:
+        raise step.invalid(str(error)) from None
     if names:
         raise step.invalid(
             f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
         )
     bare = [leaf for leaf in walk(step.arguments) if isinstance(leaf, StepMirror)]
     for operator in [*operators_in([*step.arguments.values()]), *bare]:
+        if isinstance(operator, StepMirror) and operator.flow.group_id != step.flow.group_id:
+            raise step.invalid(
+                f"takes the rows of {operator.task_id!r}, a step of dataflow {operator.flow.group_id!r}: write "
+                "them to a Table there (writes=Table(...)) and read it here"
+            )
         step.set_upstream(operator)
 
 
@@ -170,10 +186,7 @@ class SparkStepFactory(_TaskDecorator[..., Any, Any]):
     """What ``@task.spark_step`` makes of a function; each call is one step."""
 
     def expand(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise InvalidInput(
-            f"step {self.kwargs.get('task_id', '?')!r}", "expand",
-            "mapped steps cannot be shown: write a loop with .override(task_id=...)",
-        )  # fmt: skip
+        _refuse_mapping(str(self.kwargs.get("task_id", self.function.__name__)))
 
     expand_kwargs = expand
     partial = expand
@@ -194,11 +207,19 @@ def spark_step(python_callable: Callable[..., Any] | None = None, **kwargs: Any)
     return decorate(python_callable)
 
 
-def _refuse_launch_settings(task_id: str, kwargs: Mapping[str, Any]) -> None:
+def _launch_setting(kwargs: Mapping[str, Any]) -> str:
+    """The first setting of the launch task that the author gave a step; empty if there is none."""
     inherited = kwargs.get("default_args") or {}
-    for name in LAUNCH_ONLY:
-        if name in kwargs and kwargs[name] != inherited.get(name, kwargs[name] if name in inherited else object()):
-            raise InvalidInput(f"step {task_id!r}", name, "belongs to the launch task: set it on SparkDataflow(...)")
+    given = (name for name in LAUNCH_ONLY if name in kwargs)
+    return next((name for name in given if name not in inherited or kwargs[name] != inherited[name]), "")
+
+
+def _refuse_mapping(task_id: str) -> NoReturn:
+    dag = DagContext.get_current()
+    group = TaskGroupContext.get_current(dag) if dag else None
+    step = f"step {(group.child_id(task_id) if group else task_id)!r}"
+    where = f"DAG {dag.dag_id!r}, {step}" if dag else step
+    raise InvalidInput(where, "expand", "mapped steps cannot be shown: write a loop with .override(task_id=...)")
 
 
 def _mirror_kwargs(kwargs: Mapping[str, Any]) -> dict[str, Any]:

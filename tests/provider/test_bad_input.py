@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, task, task_group
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
@@ -41,6 +41,20 @@ def test_spark_operator_inside(dag: DAG) -> None:
         SparkSubmitOperator(task_id="old", application="x.py")
 
 
+def test_subclass_of_a_spark_operator_inside(dag: DAG) -> None:
+    """The author's own subclass starts Spark by itself too."""
+
+    class MySubmit(SparkSubmitOperator):
+        pass
+
+    with (
+        pytest.raises(InvalidInput, match=r"DAG 'sales'.*'f.old' is a MySubmit.*write it as a step"),
+        SparkDataflow("f"),
+    ):
+        orders()
+        MySubmit(task_id="old", application="x.py")
+
+
 def test_channel_into_a_step_that_does_not_take_it(dag: DAG) -> None:
     """clean takes one DataFrame, not two."""
     with (
@@ -49,6 +63,17 @@ def test_channel_into_a_step_that_does_not_take_it(dag: DAG) -> None:
     ):
         rows = orders()
         clean(rows, rows)
+
+
+def test_rows_of_another_dataflow(dag: DAG) -> None:
+    """Rows are handed over inside a dataflow only: the function would get a description of them."""
+    with SparkDataflow("f"):
+        rows = orders()
+    with (
+        pytest.raises(InvalidInput, match=r"DAG 'sales', step 'g.clean': .*'f.orders'.*dataflow 'f'.*Table"),
+        SparkDataflow("g"),
+    ):
+        clean(rows)
 
 
 def test_missing_argument(dag: DAG) -> None:
@@ -69,8 +94,10 @@ def test_starred_parameter(dag: DAG) -> None:
 
 def test_expand(dag: DAG) -> None:
     """Mapped tasks can't start from a trigger."""
-    with pytest.raises(InvalidInput, match=r"override\(task_id"), SparkDataflow("f"):
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.clean': expand: .*override\(task_id"), SparkDataflow("f"):
         clean.expand(orders=[1, 2])
+    with pytest.raises(InvalidInput, match=r"'sales', step 'g.s': expand: .*override\(task_id"), SparkDataflow("g"):
+        SparkSqlStep.partial(task_id="s").expand(sql=["select 1", "select 2"])
 
 
 def test_step_asks_for_the_task_instance(dag: DAG) -> None:
@@ -88,7 +115,7 @@ def test_template_needs_the_task_instance(dag: DAG) -> None:
 
 
 def test_launch_setting_on_a_step(dag: DAG) -> None:
-    with pytest.raises(InvalidInput, match=r"retries: belongs to the launch task"), SparkDataflow("f"):
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.orders': retries: belongs to the"), SparkDataflow("f"):
         orders.override(retries=3)()
 
 
@@ -97,6 +124,108 @@ def test_unknown_trigger_rule_and_size(dag: DAG) -> None:
         orders.override(trigger_rule="sometimes")()
     with pytest.raises(InvalidInput, match="memory: 'much' is no size"), SparkDataflow("g"):
         orders.override(memory="much")()
+
+
+@pytest.mark.parametrize(
+    ("declared", "rule"),
+    [
+        ({"reads": "/data/x"}, "reads must be a Table or a list of Tables, not '/data/x'"),
+        ({"reads": ["/data/x"]}, "reads must be a Table or a list of Tables, not one with '/data/x'"),
+        ({"reads": Table("/data/x", where="day = intervall.start")}, "where has unknown name 'intervall.start'"),
+        ({"reads": [Table("/data/x", where="a = 'x' and day >= interval.begin")]}, "unknown name 'interval.begin'"),
+        ({"writes": Table("/data/x", where="day = interval.start")}, "writes: where is for reads"),
+        ({"reads": Table("/tmp/{{ ds }}/x")}, "reads: .*a location is not rendered"),
+        ({"writes": Table("/tmp/{{ ds }}/x")}, "writes: .*a location is not rendered"),
+        ({"cores": "2"}, "cores must be a whole number of at least 1, not '2'"),
+        ({"parallelism": 0}, "parallelism must be a whole number of at least 1, not 0"),
+        ({"runtime_s": "1"}, "runtime_s must be a number"),
+        ({"memory": None}, "memory: None is no size"),
+    ],
+)
+def test_declared_wrongly(dag: DAG, declared: dict, rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule) as error, SparkDataflow("f"):
+        orders.override(**declared)()
+    assert error.value.where == "DAG 'sales', step 'f.orders'"
+
+
+@pytest.mark.parametrize(
+    "where", ["day = interval.start and kind = 'a=b.c'", "t.day = interval.key", "day > '2013-01-01'", "x = 1.5"]
+)
+def test_where_that_is_right(dag: DAG, where: str) -> None:
+    with SparkDataflow("f"):
+        orders.override(reads=Table("/data/x", where=where))()
+
+
+@pytest.mark.parametrize(
+    ("feedback", "rule"),
+    [
+        ({"clean.nope": "clean"}, "feedback 'clean.nope' is no parameter of its steps; they have clean.orders"),
+        ({"nope": "clean"}, "feedback 'nope' is no parameter"),
+        ({"clean.orders": "orders"}, "feedback 'clean.orders' comes from 'f.orders', which is not repeated"),
+    ],
+)
+def test_feedback(dag: DAG, feedback: dict[str, str], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=f"DAG 'sales', dataflow 'f': repeat: {rule}"), SparkDataflow("f") as flow:
+        rows = clean(orders())
+        flow.repeat([rows], max_iterations=2, feedback={name: flow.steps[step] for name, step in feedback.items()})
+
+
+def test_feedback_into_a_parameter_with_a_default(dag: DAG) -> None:
+    """The first iteration has nothing for it yet."""
+
+    @task.spark_step
+    def better(guess, before=None):
+        return guess
+
+    with SparkDataflow("f") as flow:
+        last = better(orders())
+        flow.repeat([last], max_iterations=2, feedback={"better.before": last})
+    assert flow.blocks() == {"better": ("better",)}
+
+
+def test_repeat_without_rows_to_feed_back(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.orders': repeat: .*no rows"), SparkDataflow("f") as flow:
+        flow.repeat([orders()], max_iterations=2)
+
+
+def test_step_in_two_repeats(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"'sales'.*step 'f.clean' can be in one"), SparkDataflow("f") as flow:
+        rows = clean(orders())
+        flow.repeat([rows], max_iterations=2)
+        flow.repeat([rows], max_iterations=3)
+
+
+def test_repeat_of_an_ordinary_task(dag: DAG) -> None:
+    @task
+    def plain():
+        return 1
+
+    with pytest.raises(InvalidInput, match=r"'sales', dataflow 'f': repeat: 'f.plain'"), SparkDataflow("f") as flow:
+        orders()
+        flow.repeat([plain()], max_iterations=2)
+
+
+def test_template_that_cannot_be_parsed(dag: DAG) -> None:
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.clean': template '{{ ds' cannot"), SparkDataflow("f"):
+        clean("{{ ds")
+
+
+def test_positional_only_parameter(dag: DAG) -> None:
+    @task.spark_step
+    def strict(rows, /):
+        return rows
+
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.strict': .*'rows' by position only"), SparkDataflow("f"):
+        strict(orders())
+
+
+def test_async_function(dag: DAG) -> None:
+    @task.spark_step
+    async def late(spark):
+        return spark.range(3)
+
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.late': late\(\) is async"), SparkDataflow("f"):
+        late()
 
 
 def test_launch_id_is_taken(dag: DAG) -> None:
@@ -137,3 +266,14 @@ def test_cluster_deploy_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("AIRFLOW_CONN_FAR", where)
     with pytest.raises(LaunchRefused, match="asks for deploy mode 'cluster'"):
         PlannerHook("far").check_connection("f.launch")
+
+
+def test_expand_of_a_task_group(dag: DAG) -> None:
+    """A step in a mapped group would be mapped too."""
+
+    @task_group
+    def each(value):
+        return clean(value)
+
+    with pytest.raises(InvalidInput, match=r"'sales', step 'f.each.clean': is inside the mapped"), SparkDataflow("f"):
+        each.expand(value=[1, 2])
