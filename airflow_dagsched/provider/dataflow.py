@@ -162,9 +162,9 @@ class SparkDataflow(TaskGroup):
         """The step of this dataflow that ``value`` is, or is what it returns."""
         mirror = getattr(value, "operator", value)
         task_id = getattr(mirror, "task_id", None)
-        if task_id is None or self.steps.get(self.step_id(task_id)) is not mirror:
+        member = None if task_id is None else self.steps.get(self.step_id(task_id))
+        if member is None or member is not mirror:
             raise self.invalid(f"{task_id or value!r} is not a step of this dataflow", "repeat")
-        member: StepMirror = mirror
         return member
 
     def _check_in_no_repeat(self, members: Sequence[StepMirror]) -> None:
@@ -178,13 +178,13 @@ class SparkDataflow(TaskGroup):
     def _check_feedback(self, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
         """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
         by_id = {self.step_id(step.task_id): step for step in members}
-        for name, step in back.items():
+        for name, origin in back.items():
             owner, _, parameter = name.rpartition(".")
             if owner not in by_id or not _takes(by_id[owner], parameter):
                 known = ", ".join(sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.arguments))
                 raise self.invalid(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
-            if self.step_id(step.task_id) not in by_id:
-                raise self.invalid(f"feedback {name!r} comes from {step.task_id!r}, which is not repeated", "repeat")
+            if self.step_id(origin.task_id) not in by_id:
+                raise self.invalid(f"feedback {name!r} comes from {origin.task_id!r}, which is not repeated", "repeat")
         if not back and first_input(self, members[0]) is None:
             raise members[0].invalid("the first step takes no rows to feed back; say which with feedback=", "repeat")
 

@@ -67,8 +67,9 @@ class Declared:
         for table in self.read_tables or ():
             if not isinstance(table, Table):
                 raise ValueError(f"reads must be a Table or a list of Tables, not one with {table!r}")
-        for table, name in ((self.writes, "writes"), *((table, "reads") for table in self.read_tables or ())):
-            mistake = table.mistake() if table is not None else ""
+        written = () if self.writes is None else (self.writes,)
+        for name, tables in (("writes", written), ("reads", self.read_tables or ())):
+            mistake = next(filter(None, (table.mistake() for table in tables)), "")
             if mistake:
                 raise ValueError(f"{name}: {mistake}")
 

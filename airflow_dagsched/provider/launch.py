@@ -102,7 +102,9 @@ class LaunchOperator(SparkSubmitOperator):
 @cache
 def launch_settings() -> frozenset[str]:
     """Every argument a launch task takes, its base classes' too."""
-    signatures = [inspect.signature(base.__init__) for base in LaunchOperator.__mro__ if "__init__" in vars(base)]
+    signatures = [
+        inspect.signature(vars(base)["__init__"]) for base in LaunchOperator.__mro__ if "__init__" in vars(base)
+    ]
     return frozenset(name for signature in signatures for name in signature.parameters)
 
 
