@@ -17,7 +17,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
-from airflow_dagsched.provider.launch import LaunchOperator
+from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
@@ -76,6 +76,13 @@ class SparkDataflow(TaskGroup):
         super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
         if run not in ("planned", "per_step"):
             raise self.invalid(f"run must be 'planned' or 'per_step', not {run!r}", "run")
+        if not isinstance(slots, int) or slots < 1:
+            raise self.invalid(f"must be a whole number of at least 1, not {slots!r}", "slots")
+        if isinstance(cluster, (str, Path)) and not Path(cluster).is_file():
+            raise self.invalid(f"no file {str(cluster)!r}", "cluster")
+        for setting in launch_args:
+            if setting in SET_BY_US or setting not in launch_settings():
+                raise self.invalid("is no setting of a dataflow, nor of its launch tasks", setting)
         self.conn_id = conn_id
         self.cluster = cluster
         self.run = run
@@ -171,13 +178,13 @@ class SparkDataflow(TaskGroup):
     def _check_feedback(self, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
         """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
         by_id = {self.step_id(step.task_id): step for step in members}
-        for name, step in back.items():
+        for name, origin in back.items():
             owner, _, parameter = name.rpartition(".")
             if owner not in by_id or not _takes(by_id[owner], parameter):
                 known = ", ".join(sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.arguments))
                 raise self.invalid(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
-            if self.step_id(step.task_id) not in by_id:
-                raise self.invalid(f"feedback {name!r} comes from {step.task_id!r}, which is not repeated", "repeat")
+            if self.step_id(origin.task_id) not in by_id:
+                raise self.invalid(f"feedback {name!r} comes from {origin.task_id!r}, which is not repeated", "repeat")
         if not back and first_input(self, members[0]) is None:
             raise members[0].invalid("the first step takes no rows to feed back; say which with feedback=", "repeat")
 

@@ -5,6 +5,8 @@ Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provide
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.submit import FollowedSubmit
 
 DRIVER = str(Path(__file__).parents[1] / "spark" / "driver.py")
+
+SET_BY_US = frozenset({"application", "dag", "durable", "flow", "graph", "group", "outlets", "task_group", "task_id"})
+"""Arguments of a launch task that are not the author's to give."""
 
 
 class LaunchOperator(SparkSubmitOperator):
@@ -92,6 +97,15 @@ class LaunchOperator(SparkSubmitOperator):
         plain = super()._get_hook()
         plain.__class__ = FollowedSubmit
         return plain  # type: ignore[return-value]
+
+
+@cache
+def launch_settings() -> frozenset[str]:
+    """Every argument a launch task takes, its base classes' too."""
+    signatures = [
+        inspect.signature(vars(base)["__init__"]) for base in LaunchOperator.__mro__ if "__init__" in vars(base)
+    ]
+    return frozenset(name for signature in signatures for name in signature.parameters)
 
 
 def _doc(group: Grouped) -> str:

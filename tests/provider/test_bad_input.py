@@ -228,6 +228,27 @@ def test_async_function(dag: DAG) -> None:
         late()
 
 
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"slots": 0}, "slots: must be a whole number of at least 1, not 0"),
+        ({"cluster": "/nope.json"}, "cluster: no file '/nope.json'"),
+        ({"retrys": 3}, "retrys: is no setting of a dataflow"),
+        ({"application": "x.py"}, "application: is no setting of a dataflow"),
+    ],
+)
+def test_setting_of_a_dataflow(dag: DAG, settings: dict, rule: str) -> None:
+    with pytest.raises(InvalidInput, match=f"DAG 'sales', dataflow 'f': {rule}"):
+        SparkDataflow("f", **settings)
+
+
+def test_settings_of_launch_tasks(dag: DAG) -> None:
+    """What a task takes, and what spark-submit takes."""
+    with SparkDataflow("f", retries=2, pool="heavy", owner="me", executor_memory="2g", queue="q") as flow:
+        orders()
+    assert [(launch.retries, launch.pool, launch.queue) for launch in flow.launches()] == [(2, "heavy", "q")]
+
+
 def test_launch_id_is_taken(dag: DAG) -> None:
     with pytest.raises(InvalidInput, match="launch"), SparkDataflow("f"):
         orders.override(task_id="launch")()
