@@ -6,27 +6,37 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.errors import DoesNotFit, LaunchRefused
 from airflow_dagsched.launch.settings import settings
 from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import read
 from airflow_dagsched.model.state import with_measured
+from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.provider.history import recall
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation import Level
     from airflow_dagsched.model.dataflow import Dataflow
-    from airflow_dagsched.plan.values import Group
+    from airflow_dagsched.plan.values import Plan
     from airflow_dagsched.provider.hook import PlannerHook
     from airflow_dagsched.provider.launch import LaunchOperator
 
 
 def settings_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> tuple[dict[str, str], float]:
-    """Spark settings and predicted seconds of the launch task's group; raises :class:`DoesNotFit`."""
+    """Spark settings and predicted seconds of the launch task's group; raises :class:`DoesNotFit`.
+
+    One checker accepts the plan before anything is launched.
+    """
     cluster = cluster_of(launch.flow.cluster, hook)
-    alone = _alone(launch.graph.dataflow, launch.group.steps)
-    group = _sized(with_measured(alone, recall(launch.history)), cluster)
+    alone = with_measured(_alone(launch.graph.dataflow, launch.group.steps), recall(launch.history))
+    made, where = _planned(alone, cluster)
+    violations = check(made, alone, where)
+    if violations:
+        raise LaunchRefused(
+            launch.group.id, f"its plan breaks rules: {'; '.join(map(str, violations))}", "please report it"
+        )
+    group = made.groups[0]
     return settings(group, cluster.manager, level), group.end_s - group.start_s
 
 
@@ -37,15 +47,15 @@ def cluster_of(declared: str | Cluster | None, hook: PlannerHook) -> Cluster:
     return declared if isinstance(declared, Cluster) else read(Cluster, declared)
 
 
-def _sized(dataflow: Dataflow, cluster: Cluster) -> Group:
-    """The only group of ``dataflow`` on what is free; if that is too little, on what there is: then the
+def _planned(dataflow: Dataflow, cluster: Cluster) -> tuple[Plan, Cluster]:
+    """The plan of ``dataflow``, one group, on what is free; if that is too little, on what there is: then the
     application waits at its cluster manager.
     """
     try:
-        return plan(dataflow, cluster).groups[0]
+        return plan(dataflow, cluster), cluster
     except DoesNotFit:
         idle = replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))
-        return plan(dataflow, idle).groups[0]
+        return plan(dataflow, idle), idle
 
 
 def _alone(dataflow: Dataflow, steps: tuple[str, ...]) -> Dataflow:
