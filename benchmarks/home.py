@@ -11,6 +11,8 @@ from pathlib import Path
 MASTER = "local[2]"
 CONF = {"spark.driver.memory": "2g"}
 """The same for every way to run a case."""
+PLAIN = {**CONF, "spark.driver.extraJavaOptions": ""}
+"""Without what a launch task chooses for Java: as a DAG of spark-submits runs today."""
 
 
 def enter(home: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.cases import Case
-from benchmarks.home import CONF, MASTER
+from benchmarks.home import CONF, MASTER, PLAIN
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.dataflow import SparkDataflow
@@ -65,12 +65,12 @@ def _children_cpu_s() -> float:
 
 def planned(case: Case, folders: Folders) -> Run:
     """As the launch tasks run it."""
-    return _launched(case, folders, "planned")
+    return _launched(case, folders, "planned", CONF)
 
 
 def per_step(case: Case, folders: Folders) -> Run:
-    """As the launch tasks run it where they are told to submit each step."""
-    return _launched(case, folders, "per_step")
+    """As the launch tasks run it where they are told to submit each step, with Spark's own settings."""
+    return _launched(case, folders, "per_step", PLAIN)
 
 
 def by_hand(case: Case, folders: Folders) -> Run:
@@ -105,9 +105,9 @@ def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
     return next(dataflows(dag))
 
 
-def _launched(case: Case, folders: Folders, run: Any) -> Run:
+def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str]) -> Run:
     flow = dataflow(case, case.variables(folders.data, folders.out, folders.work))
-    flow.run, flow.conf = run, CONF
+    flow.run, flow.conf = run, dict(conf)
     clock = Clock()
     results = [_launch(launch, case) for launch in flow.launches()]
     taken = clock.read()
