@@ -50,3 +50,15 @@ class LaunchRefused(DagschedError):
 
     def __str__(self) -> str:
         return f"{self.group}: {self.reason} ({self.remedy})"
+
+
+@dataclass
+class ClusterUnknown(DagschedError):
+    """A cluster manager gave no answer that can be read."""
+
+    asked: str
+    """Address, or what was asked for."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.asked} gave no answer we can read: {self.reason}"
