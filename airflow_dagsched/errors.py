@@ -47,6 +47,8 @@ class LaunchRefused(DagschedError):
     group: str
     reason: str
     remedy: str
+    passing: bool = False
+    """Whether a later try may find it otherwise, with nothing changed."""
 
     def __str__(self) -> str:
         return f"{self.group}: {self.reason} ({self.remedy})"

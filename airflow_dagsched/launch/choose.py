@@ -20,20 +20,25 @@ from airflow_dagsched.launch.reserve import Reservation, idle, without_reserved
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.values import Group
+from airflow_dagsched.plan.values import Group, Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The group, the cluster it was planned for, and what had to give way."""
+    """The plan, what it was made for, and what had to give way."""
 
-    group: Group
+    plan: Plan
     dataflow: Dataflow
     cluster: Cluster
     exact: bool
     """Whether its executors are to be kept on the planned workers."""
     note: str = ""
     """Why it is not where its author wants it, or not now; empty: it is."""
+
+    @property
+    def group(self) -> Group:
+        """The only one: all steps run as one application."""
+        return self.plan.groups[0]
 
 
 def choose(dataflow: Dataflow, cluster: Cluster, reservations: Sequence[Reservation] = ()) -> Chosen | None:
@@ -45,14 +50,14 @@ def choose(dataflow: Dataflow, cluster: Cluster, reservations: Sequence[Reservat
     room = without_reserved(cluster, reservations)
     for candidate, note in _candidates(alive, gone):
         try:
-            return Chosen(_only_group(candidate, room), candidate, room, exact=True, note=note)
+            return Chosen(plan(candidate, room), candidate, room, exact=True, note=note)
         except DoesNotFit:
             continue
     unpinned, whole = _unpinned(alive), idle(cluster)
-    group = _only_group(unpinned, whole)
+    made = plan(unpinned, whole)
     if reservations:
         return None
-    return Chosen(group, unpinned, whole, exact=False, note="too little is free now: it waits at the cluster manager")
+    return Chosen(made, unpinned, whole, exact=False, note="too little is free now: it waits at the cluster manager")
 
 
 def with_live_pins(dataflow: Dataflow, cluster: Cluster) -> tuple[Dataflow, tuple[str, ...]]:
@@ -71,7 +76,3 @@ def _candidates(dataflow: Dataflow, gone: Sequence[str]) -> Iterator[tuple[Dataf
 
 def _unpinned(dataflow: Dataflow) -> Dataflow:
     return replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))
-
-
-def _only_group(dataflow: Dataflow, cluster: Cluster) -> Group:
-    return plan(dataflow, cluster).groups[0]

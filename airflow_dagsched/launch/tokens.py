@@ -7,38 +7,51 @@ workers: one that joins later takes a free slot, and can be kept out by tokens t
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.hosts import TOKEN_PREFIX
 
 COMPONENT = "spark.worker"
+SLOTS = 32
+EXECUTORS = 32
 
 
-def tokens_of(slot: int, slots: int) -> tuple[str, ...]:
-    """Tokens that the worker in ``slot`` (from 1) of ``slots`` offers; raises ``InvalidInput``."""
-    if not 1 <= slot <= slots:
-        raise InvalidInput("dagsched worker-resources", "--slot", f"must be from 1 to {slots} (--slots), not {slot}")
-    return tuple(f"{TOKEN_PREFIX}{other}" for other in range(1, slots + 1) if other != slot)
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Of one worker; raises ``InvalidInput`` for a slot that is none."""
+
+    slot: int
+    """From 1."""
+    slots: int = SLOTS
+    executors: int = EXECUTORS
+    """Most executors it can hold: each takes one of every token it asks for, so with fewer tokens than that
+    they would be what runs out first."""
+
+    def __post_init__(self) -> None:
+        for option, value, most in (("--slot", self.slot, self.slots), ("--executors", self.executors, 10_000)):
+            if not 1 <= value <= most:
+                raise InvalidInput("dagsched worker-resources", option, f"must be from 1 to {most}, not {value}")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """One for every slot but its own."""
+        return tuple(f"{TOKEN_PREFIX}{other}" for other in range(1, self.slots + 1) if other != self.slot)
 
 
-def resources_file(slot: int, slots: int, executors: int) -> str:
-    """Text of the file for ``spark.worker.resourcesFile``: of each token one for each of ``executors``.
-
-    Each executor takes one of every token it asks for: with fewer than the worker can hold, tokens would be
-    what runs out first.
-    """
-    addresses = [str(at) for at in range(executors)]
+def resources_file(offer: Offer) -> str:
+    """Text of the file for ``spark.worker.resourcesFile``."""
+    addresses = [str(at) for at in range(offer.executors)]
     offered = [
-        {"id": {"componentName": COMPONENT, "resourceName": token}, "addresses": addresses}
-        for token in tokens_of(slot, slots)
+        {"id": {"componentName": COMPONENT, "resourceName": token}, "addresses": addresses} for token in offer.tokens
     ]
-    return json.dumps(offered, indent=1) + "\n"
+    return json.dumps(offered) + "\n"
 
 
-def worker_properties(slot: int, slots: int, executors: int, resources: str) -> str:
-    """Text of the worker's properties file (``--properties-file``, or lines for ``spark-defaults.conf``).
+def worker_properties(offer: Offer, resources: str) -> str:
+    """Text of the worker's properties (its ``--properties-file``, or lines for ``spark-defaults.conf``).
 
     ``resources``: absolute path, on the worker, of :func:`resources_file`.
     """
-    amounts = [f"{COMPONENT}.resource.{token}.amount {executors}" for token in tokens_of(slot, slots)]
+    amounts = [f"{COMPONENT}.resource.{token}.amount {offer.executors}" for token in offer.tokens]
     return "\n".join([f"{COMPONENT}.resourcesFile {resources}", *amounts]) + "\n"

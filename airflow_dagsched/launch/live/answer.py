@@ -11,7 +11,7 @@ from airflow_dagsched.errors import ClusterUnknown
 A = TypeVar("A", bound="Answer")
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Answer(msgspec.Struct, frozen=True, rename="camel"):
     """Part of what a manager answers. Unknown fields are ignored."""
 
 

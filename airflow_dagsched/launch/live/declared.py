@@ -18,10 +18,13 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 def live_of_declared(live: Cluster, declared: Cluster) -> Cluster:
     """The declared workers that are alive, by id or by host, with what the manager says is there and free.
 
-    A declared cluster of another manager says nothing about this one: ``live`` as it is.
+    A declared cluster of another manager says nothing about this one: ``live`` as it is. This machine, as a
+    local cluster, is what its declaration says: nobody else counts what is free there.
     """
     if declared.manager != live.manager:
         return live
+    if declared.manager == "local":
+        return declared
     left, joined = list(live.workers), []
     for worker in declared.workers:
         found = _find(worker, left)

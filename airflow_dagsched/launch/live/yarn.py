@@ -54,11 +54,11 @@ class Node(Answer, frozen=True, rename=_NODE_FIELDS):
     id: str
     state: str
     host: str
-    rack: str | None = None
     used_mb: int
     free_mb: int
     used_cores: int
     free_cores: int
+    rack: str | None = None
     labels: tuple[str, ...] | None = None
 
     def is_for(self, where: Where) -> bool:
