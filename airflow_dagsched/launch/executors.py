@@ -15,6 +15,9 @@ from airflow_dagsched.plan.values import Group
 SMALLEST_HEAP_MB = 450
 """Spark refuses to start an executor with less (``spark.executor.memory`` below 471859200 bytes)."""
 
+ROUNDING = 1e-9
+"""4400 / 1.1 is not 4000 to a computer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Executors:
@@ -55,6 +58,6 @@ def executors(group: Group, cluster: Cluster, level: Level) -> Executors:
 
 def heap_and_overhead(memory_mb: int, settings: Settings = DEFAULTS) -> tuple[int, int]:
     """MiB of an executor's heap, and beside it, where the manager counts both: the planner's padding undone."""
-    share = memory_mb - math.floor(memory_mb / (1 + settings.padding_fraction))
-    overhead = max(settings.padding_min_mb, share)
-    return max(SMALLEST_HEAP_MB, memory_mb - overhead), overhead
+    share = math.floor(memory_mb / (1 + settings.padding_fraction) + ROUNDING)
+    heap = max(SMALLEST_HEAP_MB, min(share, memory_mb - settings.padding_min_mb))
+    return heap, max(settings.padding_min_mb, memory_mb - heap)

@@ -98,9 +98,9 @@ def settings_for(
     Raises :class:`DoesNotFit` for custom resources that no worker offers.
     """
     author = launch.flow.conf
-    pod = _pod(author.get(TEMPLATE), hook.tolerations()) if chosen.cluster.manager == "kubernetes" else POD
+    pod = executor_pod(author.get(TEMPLATE), hook.tolerations()) if chosen.cluster.manager == "kubernetes" else POD
     asked = submission(chosen.group, chosen.cluster, level, exact=chosen.exact, pod=pod)
-    conf = {**asked.conf, **author, **_written(asked.files, folder)}
+    conf = {**asked.conf, **author, **written(asked.files, folder)}
     if chosen.cluster.manager == "standalone":
         check_offered(conf, chosen.cluster.workers)
     return conf
@@ -138,7 +138,7 @@ def _check(launch: LaunchOperator, chosen: Chosen) -> None:
         )
 
 
-def _pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, Any]:
+def executor_pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, Any]:
     """The author's template of executor pods, or an empty one, with the connection's tolerations."""
     import yaml
 
@@ -148,7 +148,7 @@ def _pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, An
     return {**pod, "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *added]}}
 
 
-def _written(files: Mapping[str, str], folder: Path) -> dict[str, str]:
+def written(files: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Setting -> path of the file with its text."""
     paths = {setting: folder / f"{setting.rpartition('.')[2]}.json" for setting in files}
     for setting, path in paths.items():

@@ -1,8 +1,8 @@
 """A Spark application for tests: holds its executors while it counts, then prints what it was given, as JSON.
 
-``spark-submit application.py EXECUTORS [FILE]``: counts once so many executors have registered (0: at once), and
-ends once FILE is there. Or ``spark-submit application.py conf``: only prints what spark-submit has made of the
-settings.
+``spark-submit application.py EXECUTORS [FILE]``: counts once so many executors have registered, and ends once
+FILE is there. ``application.py idle FILE``: counts nothing. ``application.py conf``: only prints what spark-submit
+has made of the settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 PATIENCE_S = 60.0
@@ -22,14 +22,19 @@ PATIENCE_S = 60.0
 def main(what: str, file: str = "") -> dict[str, Any]:
     """Run as the command line says."""
     if what == "conf":
+        SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
         return dict(SparkConf().getAll())
     spark = SparkSession.builder.getOrCreate()
-    _wait(lambda: _executors(spark) >= int(what))
-    count = spark.range(1000).repartition(8).count()
+    count = None if what == "idle" else _count(spark, int(what))
     _wait(lambda: not file or Path(file).exists())
     found = {"application": spark.sparkContext.applicationId, "executors": _executors(spark), "count": count}
     spark.stop()
     return found
+
+
+def _count(spark: SparkSession, executors: int) -> int:
+    _wait(lambda: _executors(spark) >= executors)
+    return spark.range(1000).repartition(8).count()
 
 
 def _executors(spark: SparkSession) -> int:

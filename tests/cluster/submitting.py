@@ -37,7 +37,8 @@ def result(submitted: subprocess.Popen[str], within_s: float = 180.0) -> dict[st
         out, err = submitted.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
         submitted.kill()
-        raise
+        out, err = submitted.communicate()
+        raise AssertionError(f"not within {within_s:g} s: {err[-4000:]}") from None
     assert submitted.returncode == 0, err[-4000:]
     found: dict[str, Any] = json.loads(out.splitlines()[-1])
     return found

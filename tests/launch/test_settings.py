@@ -148,12 +148,14 @@ def test_more_memory_after_a_failure_but_never_more_than_a_worker_has() -> None:
     assert asked == [1384, 2768, 4000]
 
 
-@given(st.integers(1, 10**6))
+@given(st.integers(SMALLEST_HEAP_MB, 10**7))
 def test_heap_and_overhead_undo_the_padding(need_mb: int) -> None:
-    """As far as Spark accepts such a small heap."""
-    heap, overhead = heap_and_overhead(need_mb + padding(need_mb, DEFAULTS))
-    assert abs(max(need_mb, SMALLEST_HEAP_MB) - heap) <= 1
-    assert abs(overhead - padding(need_mb, DEFAULTS)) <= 1
+    added = padding(need_mb, DEFAULTS)
+    assert heap_and_overhead(need_mb + added) == (need_mb, added)
+
+
+def test_a_heap_that_spark_would_refuse_is_made_larger() -> None:
+    assert heap_and_overhead(10 + 384) == (SMALLEST_HEAP_MB, 384)
 
 
 def test_a_resource_that_nobody_offers_is_refused_before_it_is_waited_for() -> None:

@@ -47,7 +47,7 @@ def answering(answers: Mapping[str, Said]) -> Iterator[tuple[str, list[Asked]]]:
             self.end_headers()
             self.wfile.write(said.content)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+        def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
