@@ -5,7 +5,11 @@
     free, where its steps are pinned    ──fits──> there
     free, anywhere                      ──fits──> there: what was pinned costs time, not an answer
     reserved by launches just starting  ────────> ask again in a moment
-    nothing of that                     ──fits──> on all there is, whoever leaves first: the manager's queue
+    nothing of that, standalone         ────────> ask again until someone leaves
+    nothing of that, YARN, Kubernetes   ────────> their own queue, on all there is: they preempt, and grow, on demand
+
+An application that waits in a standalone Master's queue has a driver program that works already: it could hold an
+output that the application before it waits for, and keep it from ever leaving.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ class Chosen:
 
 
 def choose(dataflow: Dataflow, cluster: Cluster, reservations: Sequence[Reservation] = ()) -> Chosen | None:
-    """Where the only group of ``dataflow`` goes; None: ask again when a reservation has ended.
+    """Where the only group of ``dataflow`` goes; None: nowhere yet, ask again.
 
     Raises ``DoesNotFit`` where it is larger than the whole cluster.
     """
@@ -55,7 +59,7 @@ def choose(dataflow: Dataflow, cluster: Cluster, reservations: Sequence[Reservat
             continue
     unpinned, whole = _unpinned(alive), idle(cluster)
     made = plan(unpinned, whole)
-    if reservations:
+    if reservations or cluster.manager == "standalone":
         return None
     return Chosen(made, unpinned, whole, exact=False, note="too little is free now: it waits at the cluster manager")
 

@@ -97,7 +97,7 @@ class PlannerHook(BaseHook):
                 self.conn_id, f"master {reached.master!r} can't be asked for its workers",
                 "set the connection's extra 'yarn_resourcemanager_webapp_address' or 'cluster'",
             )  # fmt: skip
-        if not found.workers:
+        if not any(worker.cores for worker in found.workers):
             raise LaunchRefused(
                 self.conn_id, f"{reached.master!r} has no worker for us that is alive", "start one", passing=True
             )
@@ -126,8 +126,9 @@ class PlannerHook(BaseHook):
             found = self.cluster()
         except DagschedError as error:
             return False, str(error)
-        cores = sum(worker.free_cores for worker in found.workers)
-        return True, f"{found.manager}: {len(found.workers)} worker(s), {cores} cores free"
+        ours = [worker for worker in found.workers if worker.cores]
+        cores = sum(worker.free_cores for worker in ours)
+        return True, f"{found.manager}: {len(ours)} worker(s), {cores} cores free"
 
     def _reached(self) -> Reached:
         connection = self.check_connection(self.conn_id)

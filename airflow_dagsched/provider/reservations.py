@@ -59,8 +59,11 @@ class Reservations:
 
     def end(self, reservation: Reservation, at: float) -> None:
         """Let it expire at ``at``, if that is sooner."""
-        if self._file(reservation.id).exists():
-            self.add(replace(reservation, expires=min(at, reservation.expires)))
+        self.add(replace(reservation, expires=min(at, reservation.expires)))
+
+    def drop(self, reservation: Reservation) -> None:
+        """It may have expired already."""
+        self._file(reservation.id).unlink(missing_ok=True)
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{quote(name, safe='')}.json"

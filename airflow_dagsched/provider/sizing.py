@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ASK_AGAIN_S = 1.0
+ASK_AGAIN_S = 2.0
 
 
 @dataclass(eq=False)
@@ -55,16 +55,15 @@ class Room:
 
     def started(self) -> None:
         """The cluster manager knows of the application: from now on it counts."""
-        self._end(time.time() + SETTLE_S)
-
-    def leave(self) -> None:
-        """The application has ended."""
-        self._end(0.0)
-
-    def _end(self, at: float) -> None:
         if self.held is not None:
             with self.reservations.exclusively():
-                self.reservations.end(self.held, at)
+                self.reservations.end(self.held, time.time() + SETTLE_S)
+
+    def leave(self) -> None:
+        """The application has ended, or never started."""
+        if self.held is not None:
+            with self.reservations.exclusively():
+                self.reservations.drop(self.held)
 
 
 @contextmanager
@@ -79,12 +78,10 @@ def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Iterato
     reservations = Reservations(default_work_dir(), hook.master())
     name = f"{launch.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
     while (room := _find(dataflow, lambda: hook.cluster(declared), level, reservations, name)) is None:
-        log.info("launches that are just starting have reserved what is free: waiting for them")
+        log.info("too little is free, or launches that are just starting have reserved it: waiting")
         time.sleep(ASK_AGAIN_S)
-    if room.chosen.note:
-        log.warning("%s", room.chosen.note)
-    _check(launch, room.chosen)
     try:
+        _check(launch, room.chosen)
         yield room
     finally:
         room.leave()
@@ -130,7 +127,9 @@ def _find(
 
 
 def _check(launch: LaunchOperator, chosen: Chosen) -> None:
-    """One checker accepts every plan before anything is launched."""
+    """One checker accepts every plan before anything is launched; what had to give way is in the log."""
+    if chosen.note:
+        log.warning("%s", chosen.note)
     violations = check(chosen.plan, chosen.dataflow, chosen.cluster)
     if violations:
         raise LaunchRefused(

@@ -64,8 +64,14 @@ def test_a_worker_that_is_full_widens_the_set() -> None:
     assert chosen.note == "the workers that its steps are pinned to are full: any will do"
 
 
-def test_a_busy_cluster_is_waited_for_in_the_manager_s_queue_on_no_worker_in_particular() -> None:
-    chosen = choose(wide(8, pinned=("w2",)), busy(standalone(4, 4), 0, 0))
+def test_a_busy_standalone_cluster_is_waited_for_before_anything_is_submitted() -> None:
+    assert choose(wide(8, pinned=("w2",)), busy(standalone(4, 4), 0, 0)) is None
+
+
+@pytest.mark.parametrize("manager", ["yarn", "kubernetes"])
+def test_a_manager_that_may_grow_is_asked_for_more_than_is_free(manager: Any) -> None:
+    """On no worker in particular: whichever is free first."""
+    chosen = choose(wide(8, pinned=("w2",)), replace(busy(standalone(4, 4), 0, 0), manager=manager))
     assert chosen is not None
     assert (len(chosen.group.containers), chosen.exact) == (2, False)
     assert chosen.note.endswith("it waits at the cluster manager")

@@ -211,7 +211,7 @@ def test_an_error_names_the_field() -> None:
 def test_the_declared_workers_that_are_alive() -> None:
     """
     live        h1, h2 free 4, h4                        declared   w1 on h1, w2 on h2 cost 3, w3 on h3
-    together    w1 on h1, w2 on h2 free 4 cost 3
+    together    w1 on h1, w2 on h2 free 4 cost 3, h4 without cores
     """
     live = Cluster(manager="yarn", workers=(_worker("h1"), _worker("h2", free=Free(cores=4)), _worker("h4")))
     declared = Cluster(
@@ -220,8 +220,9 @@ def test_the_declared_workers_that_are_alive() -> None:
         workers=(_worker("h1", id="w1"), _worker("h2", id="w2", cost=3.0, cores=6), _worker("h3", id="w3")),
     )
     found = live_of_declared(live, declared)
-    assert (found.spill_mb_s, [worker.id for worker in found.workers]) == (7.0, ["w1", "w2"])
+    assert (found.spill_mb_s, [worker.id for worker in found.workers]) == (7.0, ["w1", "w2", "h4"])
     assert (found.workers[1].cost, found.workers[1].cores, found.workers[1].free_cores) == (3.0, 6, 4)
+    assert (found.workers[2].cores, found.workers[2].memory_mb) == (0, 0)
 
 
 def test_one_live_worker_is_not_two_declared_ones() -> None:

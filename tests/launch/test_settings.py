@@ -14,6 +14,7 @@ from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.executors import SMALLEST_HEAP_MB, Submission, executors, heap_and_overhead
 from airflow_dagsched.launch.kubernetes import REQUIRED, TEMPLATE, pod_template
+from airflow_dagsched.launch.live.declared import live_of_declared
 from airflow_dagsched.launch.settings import COMMON, submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.launch.tokens import Offer, resources_file, worker_properties
@@ -78,6 +79,19 @@ def test_yarn_excludes_the_other_nodes() -> None:
         "spark.executor.instances": "2",
         "spark.yarn.exclude.nodes": "h1,h3",
     }
+
+
+@pytest.mark.parametrize("manager", ["standalone", "yarn"])
+def test_workers_that_are_not_ours_are_kept_out(manager: str) -> None:
+    """Declared are two of four that are alive; the plan is for both of them."""
+    live = cluster(manager)
+    where = live_of_declared(live, replace(live, workers=(live.workers[1], live.workers[3])))
+    group = plan(drawn("a", a={"parallelism": 8, "memory_mb": 100}), where).groups[0]
+    conf = submission(group, where, TRY).conf
+    assert conf.get("spark.yarn.exclude.nodes", "h1,h3") == "h1,h3"
+    assert {name for name in conf if "resource" in name} == (
+        {f"spark.executor.resource.not_{at}.amount" for at in (1, 3)} if manager == "standalone" else set()
+    )
 
 
 def test_yarn_asks_for_the_label_of_its_nodes() -> None:

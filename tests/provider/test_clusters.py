@@ -148,7 +148,8 @@ def test_the_author_s_declaration_comes_first_and_only_the_living_count(hook: An
         workers=tuple(Worker(id=f"mine{at}", host=f"10.0.0.1{at}", cores=9, memory_mb=99_999) for at in (2, 4)),
     )
     with answering({"/json/": recorded("master")}) as (url, _):
-        (worker,) = hook("spark://a:7077", master_ui=url, cluster=DECLARED).cluster(author).workers
+        worker, *others = hook("spark://a:7077", master_ui=url, cluster=DECLARED).cluster(author).workers
+    assert [other.cores for other in others] == [0, 0]
     assert (worker.id, worker.cores, worker.free_cores, worker.memory_mb) == ("mine2", 4, 1, 8192)
 
 
