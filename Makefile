@@ -1,6 +1,7 @@
 # make demo    the main job on real data, to look at
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
+# make test-cluster   plans on real Spark workers, and against recorded managers (some minutes)
 # make lint    ruff, mypy, who may import whom
 # make bench   planned against one submit per step; BENCH="..." passes arguments
 # make clean   removes everything these made, .venv included
@@ -13,7 +14,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: demo test test-system lint bench clean
+.PHONY: demo test test-system test-cluster lint bench clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -26,6 +27,9 @@ test: .venv/installed
 test-system: .venv/installed
 	@tools/postgresql.sh
 	@$(WITH_JAVA) $(PY) -m pytest -m system $(TESTS)
+
+test-cluster: .venv/installed
+	@$(WITH_JAVA) $(PY) -m pytest -m cluster $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .

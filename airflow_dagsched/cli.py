@@ -9,9 +9,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
+from airflow_dagsched.launch.tokens import EXECUTORS, SLOTS, Offer, resources_file, worker_properties
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import Dataflow
@@ -70,6 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.set_defaults(run=_check)
+    offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
+    offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
+    offering.add_argument("--slot", type=int, required=True, help="of this worker, from 1; no other worker has it")
+    offering.add_argument("--slots", type=int, default=SLOTS, help="workers there may ever be (default: %(default)s)")
+    offering.add_argument(
+        "--executors", type=int, default=EXECUTORS, help="most executors on this worker (default: %(default)s)"
+    )
+    offering.set_defaults(run=_worker_resources)
     return parser
 
 
@@ -95,6 +105,20 @@ def _check(options: argparse.Namespace) -> int:
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE
+
+
+def _worker_resources(options: argparse.Namespace) -> int:
+    folder = Path(options.folder).absolute()
+    offer = Offer(options.slot, options.slots, options.executors)
+    resources, properties = folder / "resources.json", folder / "worker.conf"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        resources.write_text(resources_file(offer))
+        properties.write_text(worker_properties(offer, str(resources)))
+    except OSError as error:
+        raise InvalidInput(options.folder, "", f"cannot be written: {error.strerror}") from None
+    print(f"start the worker with: --properties-file {properties}")
+    return FINE
 
 
 def _dataflow(path: str) -> Dataflow:

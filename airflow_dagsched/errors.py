@@ -47,6 +47,20 @@ class LaunchRefused(DagschedError):
     group: str
     reason: str
     remedy: str
+    passing: bool = False
+    """Whether a later try may find it otherwise, with nothing changed."""
 
     def __str__(self) -> str:
         return f"{self.group}: {self.reason} ({self.remedy})"
+
+
+@dataclass
+class ClusterUnknown(DagschedError):
+    """A cluster manager gave no answer that can be read."""
+
+    asked: str
+    """Address, or what was asked for."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.asked} gave no answer we can read: {self.reason}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_dagsched.plan.values import Container, Group, Plan, Spill
+from airflow_dagsched.plan.words import count
 
 
 def explain(plan: Plan) -> str:
@@ -30,7 +31,7 @@ def as_dot(plan: Plan) -> str:
 
 def _summary(plan: Plan) -> Iterator[str]:
     steps = sum(len(group.steps) for group in plan.groups)
-    counts = (_count(steps, "step"), _count(len(plan.groups), "Spark application"), _count(len(plan.spills), "spill"))
+    counts = (count(steps, "step"), count(len(plan.groups), "Spark application"), count(len(plan.spills), "spill"))
     yield f"{plan.dataflow}: {', '.join(counts)}"
     yield f"predicted {_seconds(plan.makespan_s)}, no plan can take less than {_seconds(plan.lower_bound_s)}"
 
@@ -64,15 +65,17 @@ def _pruned(group: Group) -> Iterator[str]:
 def _containers(group: Group) -> Iterator[str]:
     if not group.containers:
         return
-    box, count = group.containers[0], len(group.containers)
-    held = "all resident" if group.residency == "all" else f"{_count(group.slots, 'step')} side by side"
-    yield f"  size     {_count(count, 'container')} of {_count(box.cores, 'core')}, {box.memory_mb} MiB, {held}"
+    box, boxes = group.containers[0], count(len(group.containers), "container")
+    held = "all resident" if group.residency == "all" else f"{count(group.slots, 'step')} side by side"
+    yield f"  size     {boxes} of {count(box.cores, 'core')}, {box.memory_mb} MiB, {held}"
     workers: dict[str, list[Container]] = {}
     for one in group.containers:
         workers.setdefault(one.worker, []).append(one)
-    for worker, boxes in workers.items():
-        instances = sum(len(one.instances) for one in boxes)
-        yield f"  on       {worker}: {_count(len(boxes), 'container')} with {_count(instances, 'step instance')}"
+    if group.hosts:
+        yield f"  hosts    {group.hosts}"
+    for worker, there in workers.items():
+        instances = sum(len(one.instances) for one in there)
+        yield f"  on       {worker}: {count(len(there), 'container')} with {count(instances, 'step instance')}"
 
 
 def _spills(plan: Plan) -> Iterator[str]:
@@ -101,13 +104,9 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def _seconds(value: float) -> str:
     return f"{value:.1f} s"
 
 
-def _size(count: int) -> str:
-    return "size unknown" if not count else f"{count / 1024 / 1024:.1f} MiB"
+def _size(size_bytes: int) -> str:
+    return "size unknown" if not size_bytes else f"{size_bytes / 1024 / 1024:.1f} MiB"

@@ -2,7 +2,7 @@
 
 A plan grows from left to right::
 
-    Plan(digest) ──grouped──> groups, spills ──sized──> containers ──timed──> times, makespan
+    Plan(digest) ──grouped──> groups, spills ──sized──> containers ──timed──> times, makespan ──hosted──> hosts
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.groups import Grouped, group_graph
+from airflow_dagsched.plan.hosts import hosted
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.size import sized
 from airflow_dagsched.plan.times import timed
@@ -43,4 +44,4 @@ def _group(found: Grouped) -> Group:
     return Group(id=found.id, steps=found.steps, after=found.after, reason=found.reason)
 
 
-PASSES: tuple[Pass, ...] = (grouped, sized, timed)
+PASSES: tuple[Pass, ...] = (grouped, sized, timed, hosted)

@@ -81,6 +81,8 @@ class Group(Value, frozen=True, kw_only=True):
     time: Times = Times()
     driver: Driver = Driver()
     containers: tuple[Container, ...] = ()
+    hosts: str = ""
+    """How its executors come to these workers, or that the cluster manager chooses others."""
     partitions: dict[str, tuple[str, ...]] = {}
     """Step -> all that it reads of sources with a condition; a step of several sources has their paths in front."""
     pruned: tuple[Pruned, ...] = ()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph
+from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
@@ -277,14 +277,6 @@ class SparkDataflow(TaskGroup):
     def invalid(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
-
-
-def default_work_dir() -> str:
-    """``[dagsched] work_dir``, else ``dagsched`` beside the DAGs folder."""
-    from airflow.sdk.configuration import conf
-
-    configured = conf.get("dagsched", "work_dir", fallback="")
-    return configured or str(Path(conf.get("core", "dags_folder")).parent / "dagsched")
 
 
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
