@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.cluster import Worker as Host
 from airflow_dagsched.model.dataflow import Dataflow
@@ -38,7 +39,8 @@ def assign(dataflow: Dataflow, cluster: Cluster, state: State, settings: Setting
 
     A worker's capacity is all its cores, not those free just now: the running application itself takes of them.
     Lags of workers and instances that no longer exist are left out. Raises ``DoesNotFit`` where no worker with
-    cores is left, or none of those a step is pinned to; ``InvalidInput`` where the strategy knows no pinned steps.
+    cores is left, or none of those a step is pinned to; ``InvalidInput`` where the strategy knows no pinned steps or
+    a lag is given twice.
     """
     unit = lag_unit(state, settings)
     made = place(
@@ -80,8 +82,11 @@ def _worker(host: Host) -> Worker:
 
 def _lags(state: State, unit: Unit) -> dict[str, dict[str, Lag]]:
     found: dict[str, dict[str, Lag]] = {}
-    for lag in state.lags:
-        found.setdefault(lag.instance, {})[lag.worker] = _lag(lag, unit)
+    for at, lag in enumerate(state.lags):
+        lags = found.setdefault(lag.instance, {})
+        if lag.worker in lags:
+            raise InvalidInput("state", f"lags[{at}]", f"the lag of {lag.instance!r} on {lag.worker!r} is given twice")
+        lags[lag.worker] = _lag(lag, unit)
     return found
 
 

@@ -97,12 +97,18 @@ def facts_of(
 ) -> Facts:
     """Checked and in natural order.
 
-    Raises ``InvalidInput`` for ids given twice, ``DoesNotFit`` where there are instances but no worker for them.
+    Raises ``InvalidInput`` for ids given twice and workers without capacity, ``DoesNotFit`` where there are
+    instances but no worker for them.
     """
     ordered = tuple(sorted(instances, key=lambda instance: natural_key(instance.id)))
     hosts = tuple(sorted(workers, key=lambda worker: natural_key(worker.id)))
     _refuse_twice("instances", [instance.id for instance in ordered])
     _refuse_twice("workers", [worker.id for worker in hosts])
+    for worker in hosts:
+        if worker.capacity < 1:
+            raise InvalidInput(
+                "high_availability", "workers", f"{worker.id!r} has capacity {worker.capacity}, not >= 1"
+            )
     if ordered and not hosts:
         raise DoesNotFit(f"{len(ordered)} step instances", "workers", 1, 0)
     return Facts(

@@ -37,7 +37,7 @@ def prior_of(facts: Facts) -> Prior:
 
 def _live(facts: Facts, held: Mapping[str, Iterable[str]]) -> dict[int, tuple[int, ...]]:
     return {
-        facts.place[instance]: tuple(sorted(facts.seat[worker] for worker in workers if worker in facts.seat))
+        facts.place[instance]: tuple(sorted({facts.seat[worker] for worker in workers if worker in facts.seat}))
         for instance, workers in held.items()
         if instance in facts.place
     }

@@ -17,6 +17,7 @@ class Settings(Declared, frozen=True, kw_only=True):
     """What the policy may be told besides instances, workers and lags. Names and defaults are KIP-441's."""
 
     strategy: Literal["sticky", "seed", "kafka_2020", "kafka"] = "sticky"
+    """``sticky`` moves as little as it can; the others are KIP-441 as written, as first released, and as it is."""
     balance_factor: Annotated[
         int,
         Meta(ge=1, le=1_000_000, description="Difference in instances that needs no move.", extra=_unit("instances")),

@@ -175,3 +175,9 @@ def test_silence_is_no_reason_to_move() -> None:
     made = assign(flow(x={"parallelism": 4, "stateful": True}), hosts("w1", "w2"), state)
     assert set(made.assignment.active.values()) == {"w1"}
     assert sum(map(len, made.assignment.warmup.values())) == 2
+
+
+def test_a_lag_given_twice_is_refused() -> None:
+    twice = (Lag(instance="x/0", worker="w1", rows=1), Lag(instance="x/0", worker="w1", rows=2))
+    with pytest.raises(InvalidInput, match=r"lags\[1\]: the lag of 'x/0' on 'w1' is given twice"):
+        assign(flow(x={"stateful": True}), hosts("w1"), State(lags=twice))
