@@ -58,7 +58,7 @@ def _pruned(group: Group) -> Iterator[str]:
         for one in entries:
             alike.setdefault((one.what, one.reason), []).append(one.id)
         for (what, reason), ids in alike.items():
-            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{_count(len(ids), what)}, {ids[0]} to {ids[-1]}"
+            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{count(len(ids), what)}, {ids[0]} to {ids[-1]}"
             yield f"  {word} {named}: {reason}"
 
 
