@@ -1,4 +1,4 @@
-"""The command ``dagsched``: makes and checks plans from files, without Airflow or Spark.
+"""The command ``dagsched``: makes, checks and simulates plans from files, without Airflow or Spark.
 
 Exit codes: 0 fine, 1 the plan has violations, 2 bad input (one line on stderr), 3 does not fit.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,11 +23,14 @@ from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import as_dot, explain
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
+from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Work
 from airflow_dagsched.plan.values import Plan
 
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
 PLACEMENTS = ("first_fit",)
+REPORTS = {"text": as_text, "json": as_json}
 FORMATS = {"json": pretty, "text": explain, "dot": as_dot}
 
 
@@ -80,7 +83,34 @@ def _parser() -> argparse.ArgumentParser:
         "--executors", type=int, default=EXECUTORS, help="most executors on this worker (default: %(default)s)"
     )
     offering.set_defaults(run=_worker_resources)
+    _add_simulation(commands.add_parser("simulate", help="run a plan on a modelled cluster"))
     return parser
+
+
+def _add_simulation(command: argparse.ArgumentParser) -> None:
+    command.add_argument("plan", metavar="PLAN.json")
+    command.add_argument("dataflow", metavar="DATAFLOW.json")
+    command.add_argument("cluster", metavar="CLUSTER.json")
+    command.add_argument("--settings", metavar="SETTINGS.json", help="those of the plan")
+    command.add_argument("--policy", action="append", choices=tuple(POLICIES), help="default: plan; may be repeated")
+    command.add_argument("--runs", type=_at_least(1, int), default=1, help="default: %(default)s")
+    command.add_argument("--seed", type=_at_least(0, int), default=0, help="of the first run; each other has the next")
+    command.add_argument("--noise", type=_at_least(0, float), default=0.0, help="deviation of log runtimes, e.g. 0.3")
+    for rate, of in (("failures", "each application"), ("losses", "each worker")):
+        command.add_argument(f"--{rate}-per-hour", type=_at_least(0, float), default=0.0, help=f"of {of}")
+    command.add_argument("--retries", type=_at_least(0, int), default=3, help="of a group (default: %(default)s)")
+    command.add_argument("--format", choices=tuple(REPORTS), default="text")
+    command.set_defaults(run=_simulate)
+
+
+def _at_least(least: int, kind: type[int | float]) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        value = kind(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not {least} or more")
+        return value
+
+    return number
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -118,6 +148,20 @@ def _worker_resources(options: argparse.Namespace) -> int:
     except OSError as error:
         raise InvalidInput(options.folder, "", f"cannot be written: {error.strerror}") from None
     print(f"start the worker with: --properties-file {properties}")
+    return FINE
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
+    settings = read(Settings, options.settings) if options.settings else DEFAULTS
+    violations = check(made, dataflow, cluster)
+    for violation in violations:
+        print(violation)
+    if violations:
+        return VIOLATIONS
+    met = Conditions(options.noise, options.failures_per_hour, options.losses_per_hour, options.retries, options.seed)
+    report = compare(Work(made, dataflow), cluster, met, options.policy or ["plan"], options.runs, settings)
+    sys.stdout.write(REPORTS[options.format](report))
     return FINE
 
 

@@ -1,1 +1,1 @@
-"""Which step instances go to which worker: one policy a file or folder. Pure."""
+"""Placement: which step instances are in which container on which worker. Pure; one file a policy."""

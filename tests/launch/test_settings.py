@@ -15,6 +15,7 @@ from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.executors import SMALLEST_HEAP_MB, Submission, executors, heap_and_overhead
 from airflow_dagsched.launch.kubernetes import REQUIRED, TEMPLATE, pod_template
 from airflow_dagsched.launch.live.declared import live_of_declared
+from airflow_dagsched.launch.local import LIGHT_COMPILER
 from airflow_dagsched.launch.settings import COMMON, submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.launch.tokens import Offer, resources_file, worker_properties
@@ -152,7 +153,15 @@ def test_where_all_is_busy_any_worker_will_do(manager: str) -> None:
 def test_local_is_one_heap() -> None:
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"memory_mb": 3000}), where).groups[0]
-    assert submission(group, where, LEVELS[1]).conf == {**COMMON, "spark.driver.memory": "6768m"}
+    light = {"spark.driver.extraJavaOptions": LIGHT_COMPILER}
+    assert submission(group, where, LEVELS[1]).conf == {**COMMON, **light, "spark.driver.memory": "6768m"}
+
+
+def test_a_long_local_application_is_compiled_thoroughly() -> None:
+    """What it runs for minutes earns that back."""
+    where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
+    group = plan(drawn("a", a={"runtime_s": 4000.0}), where).groups[0]
+    assert "spark.driver.extraJavaOptions" not in submission(group, where, TRY).conf
 
 
 def test_more_memory_after_a_failure_but_never_more_than_a_worker_has() -> None:

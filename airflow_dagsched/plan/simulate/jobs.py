@@ -1,0 +1,109 @@
+"""Plans and their dataflows as jobs with edges between them, numbered through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.order import natural_key, predecessors, topological
+from airflow_dagsched.plan.needs import runtime_of, task_runtime_of
+from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.simulate.values import Work
+from airflow_dagsched.plan.values import Group, Plan
+
+Need = tuple[int, int, int]
+"""Cores, MiB of memory, MiB of disk."""
+Place = tuple[int, Need]
+"""A worker, by position in the cluster, and what a container takes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A group or an ordinary task of a work."""
+
+    work: int
+    id: str
+    seconds: float
+    """As planned."""
+    due_s: float
+    """When it is planned to start; an ordinary task: when its work is submitted."""
+    places: tuple[Place, ...]
+    """Planned ones, of a group; an ordinary task takes no room."""
+    pinned: bool
+    """Whether a step in it may be on some workers only: then its containers stay where they are planned."""
+    runtimes: tuple[float, ...]
+    """Of the steps in it: the longer, the more of its noise it has from that step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """All jobs: by work, then as in its plan, ordinary tasks last."""
+
+    all: tuple[Job, ...]
+    successors: tuple[tuple[int, ...], ...]
+    waits_for: tuple[int, ...]
+    """How many jobs each waits for."""
+    order: tuple[int, ...]
+    """All jobs so that edges point forward."""
+
+
+def jobs_of(works: Sequence[Work], cluster: Cluster, settings: Settings) -> Jobs:
+    """Raises ``InvalidInput`` for a plan with an unknown worker, or whose groups and tasks wait for each other."""
+    found: list[Job] = []
+    edges: list[tuple[int, int]] = []
+    place = {worker.id: at for at, worker in enumerate(cluster.workers)}
+    for at, work in enumerate(works):
+        start = len(found)
+        found += _groups(at, work, place, settings)
+        found += _tasks(at, work, settings)
+        number = {job.id: start + of for of, job in enumerate(found[start:])}
+        edges += ((number[before], number[after]) for before, after in _edges(work) if before != after)
+    successors: list[list[int]] = [[] for _ in found]
+    for before, after in sorted(set(edges)):
+        successors[before].append(after)
+    order = topological(successors)
+    if len(order) < len(found):
+        raise InvalidInput("simulation", "", "groups and ordinary tasks wait for each other")
+    waits = tuple(map(len, predecessors(successors)))
+    return Jobs(tuple(found), tuple(map(tuple, successors)), waits, tuple(order))
+
+
+def _groups(at: int, work: Work, place: dict[str, int], settings: Settings) -> Iterator[Job]:
+    runtimes = {step.id: runtime_of(step, settings) for step in work.dataflow.steps}
+    pinned = {step.id for step in work.dataflow.steps if step.pinned}
+    for group in work.plan.groups:
+        yield Job(
+            at,
+            group.id,
+            group.time.total_s,
+            work.at_s + group.start_s,
+            tuple(_places(work.plan, group, place)),
+            not pinned.isdisjoint(group.steps),
+            tuple(runtimes[step] for step in group.steps),
+        )
+
+
+def _places(plan: Plan, group: Group, place: dict[str, int]) -> Iterator[Place]:
+    for box in group.containers:
+        if box.worker not in place:
+            raise InvalidInput(f"plan of {plan.dataflow!r}", "", f"no worker of the cluster is called {box.worker!r}")
+        yield place[box.worker], (box.cores, box.memory_mb, box.disk_mb)
+
+
+def _tasks(at: int, work: Work, settings: Settings) -> Iterator[Job]:
+    for task in sorted(work.dataflow.tasks, key=lambda task: natural_key(task.id)):
+        seconds = task_runtime_of(task, settings)
+        yield Job(at, task.id, seconds, work.at_s, (), False, (seconds,))
+
+
+def _edges(work: Work) -> Iterator[tuple[str, str]]:
+    """Who waits for whom: as the plan says for its groups, as the dataflow says for ordinary tasks."""
+    for group in work.plan.groups:
+        yield from ((before, group.id) for before in group.after)
+    home = {step: group.id for group in work.plan.groups for step in group.steps}
+    tasks = {task.id for task in work.dataflow.tasks}
+    for before, after in work.dataflow.dependencies:
+        if after in tasks:
+            yield home.get(before, before), after

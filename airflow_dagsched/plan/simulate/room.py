@@ -1,0 +1,134 @@
+"""What is free on each worker of the modelled cluster; containers are placed all at once or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.plan.simulate.jobs import Need, Place
+
+NO_LIMIT = 2**62
+"""Of a disk: never in the way."""
+GONE: Need = (-1, -1, -1)
+"""What a lost worker offers."""
+Moves = Literal["any", "lost", "none"]
+"""Which containers may go to another worker than planned: all that have no room there, those whose worker is lost."""
+
+
+class Room:
+    """Free cores, memory and disk of each worker, and a tree of maxima above them.
+
+    ::
+
+              (8, 32)             a node has the most cores and the most memory of the workers below it,
+         (4, 32)   (8, 16)        not always of the same one; the first worker with room is found from
+        w1    w2   w3    w4       the root, leftmost branch first that may have one
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        workers = cluster.workers
+        self._leaves = 1 << max(0, len(workers) - 1).bit_length()
+        padding = [GONE] * (self._leaves - len(workers))
+        self._most = [GONE] * self._leaves + [_offered(worker) for worker in workers] + padding
+        for node in range(self._leaves - 1, 0, -1):
+            self._most[node] = _larger(self._most[2 * node], self._most[2 * node + 1])
+        self._lost: set[int] = set()
+        self._refused: dict[Need, int] = {}
+        """So many containers of this need have not had room since room was last given back."""
+
+    def free(self, worker: int) -> Need:
+        """What a worker has just now."""
+        return self._most[self._leaves + worker]
+
+    def take(self, places: Sequence[Place], *, moves: Moves) -> tuple[Place, ...] | None:
+        """Take room at the planned places, or on the first worker with room where a container may move.
+
+        None, and nothing taken, if there is not room for all.
+        """
+        need = places[0][1]
+        alike = moves == "any" and all(other == need for _, other in places)
+        if alike and len(places) >= self._refused.get(need, NO_LIMIT):
+            return None
+        taken = self._taken(places, moves=moves)
+        if len(taken) == len(places):
+            return tuple(taken)
+        self._back(taken)
+        if alike:
+            self._refused[need] = len(taken) + 1
+        return None
+
+    def missing(self, places: Sequence[Place]) -> int:
+        """How many of the containers have room nowhere while the others have."""
+        taken = self._taken(places, moves="any")
+        self._back(taken)
+        return len(places) - len(taken)
+
+    def give(self, places: Sequence[Place]) -> None:
+        """Give back what was taken; a lost worker stays lost."""
+        self._refused.clear()
+        self._back(places)
+
+    def lose(self, worker: int) -> None:
+        """The worker offers nothing any more."""
+        self._lost.add(worker)
+        self._set(self._leaves + worker, GONE)
+
+    def _back(self, places: Sequence[Place]) -> None:
+        for worker, need in places:
+            if worker not in self._lost:
+                self._change(worker, need, 1)
+
+    def _taken(self, places: Sequence[Place], *, moves: Moves) -> list[Place]:
+        """Room for as many as there is, up to the first that has none."""
+        taken: list[Place] = []
+        for planned, need in places:
+            worker = self._worker(planned, need, moves=moves)
+            if worker is None:
+                break
+            self._change(worker, need, -1)
+            taken.append((worker, need))
+        return taken
+
+    def _worker(self, planned: int, need: Need, *, moves: Moves) -> int | None:
+        if _holds(self._most[self._leaves + planned], need):
+            return planned
+        may = moves == "any" or (moves == "lost" and planned in self._lost)
+        return self._first(need) if may else None
+
+    def _first(self, need: Need) -> int | None:
+        most, trail = self._most, [1]
+        while trail:
+            node = trail.pop()
+            if _holds(most[node], need):
+                if node >= self._leaves:
+                    return node - self._leaves
+                trail += (2 * node + 1, 2 * node)
+        return None
+
+    def _change(self, worker: int, need: Need, sign: int) -> None:
+        cores, memory, disk = self._most[self._leaves + worker]
+        self._set(self._leaves + worker, (cores + sign * need[0], memory + sign * need[1], disk + sign * need[2]))
+
+    def _set(self, node: int, free: Need) -> None:
+        most = self._most
+        most[node] = free
+        while node > 1:
+            node //= 2
+            larger = _larger(most[2 * node], most[2 * node + 1])
+            if larger == most[node]:
+                break
+            most[node] = larger
+
+
+def _offered(worker: Worker) -> Need:
+    disk = worker.free_disk_mb
+    return worker.free_cores, worker.free_memory_mb, NO_LIMIT if disk is None else disk
+
+
+def _larger(one: Need, other: Need) -> Need:
+    return max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2])
+
+
+def _holds(free: Need, need: Need) -> bool:
+    return free[0] >= need[0] and free[1] >= need[1] and free[2] >= need[2]

@@ -1,0 +1,94 @@
+"""What a simulation is given, and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.values import Plan
+
+Order = Literal["plan", "b-level", "downstream", "fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A plan to run, the dataflow it is of, and the second it is submitted at."""
+
+    plan: Plan
+    dataflow: Dataflow
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What goes otherwise than planned. All zero: nothing does."""
+
+    noise: float = 0.0
+    """Of runtimes: the standard deviation of their logarithm; their mean stays."""
+    failures_per_hour: float = 0.0
+    """Of each running application. It is tried again from its start."""
+    losses_per_hour: float = 0.0
+    """Of each worker. It does not come back; what ran there is tried again elsewhere, if it may be there."""
+    retries: int = 3
+    """Of each job; after that, what waits for it never runs."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which of the waiting groups starts first, and where."""
+
+    order: Order
+    """``plan``: as planned, and never before its planned start; ``b-level``: the most seconds on the way to the
+    end; ``downstream``: the most jobs below it, Airflow's default weight; ``fifo``: the longest ready."""
+    overtaking: Literal["none", "any", "harmless"] = "any"
+    """Which groups may start while one before them waits for room; ``harmless``: those planned to end by the time
+    the first in line will have room."""
+    moves: bool = True
+    """Whether containers go to any worker with room if the planned one has none; those of a group with a pinned
+    step never do. False: only if the planned one is lost."""
+
+
+POLICIES: dict[str, Policy] = {
+    "plan": Policy("plan", overtaking="none", moves=False),
+    "b-level": Policy("b-level"),
+    "downstream": Policy("downstream"),
+    "fifo": Policy("fifo", overtaking="none"),
+    "reserved": Policy("fifo", overtaking="harmless"),
+}
+"""A launch takes all its cores at once or none in all of them, so launches never wait for each other's cores.
+``fifo``: the first in line is served before all others, as by Spark's own master. ``reserved``: what it will take
+is reserved for it, and what is done by then goes ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A job that ended well. Seconds from the start of the simulation."""
+
+    work: int
+    job: str
+    ready_s: float
+    """When all it waits for had ended."""
+    start_s: float
+    """Of the last attempt."""
+    end_s: float
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run."""
+
+    ran: tuple[Ran, ...]
+    """By work, then as in its plan; ordinary tasks last."""
+    unfinished: tuple[tuple[int, str], ...]
+    """Work and id of jobs that failed too often, have no worker left that could hold them, or wait for such a job."""
+    completion_s: tuple[float | None, ...]
+    """For each work, from its submission to the end of its last job; None: something is unfinished."""
+    makespan_s: float
+    """The end of the last job that ended."""
+    utilisation: float
+    """Core-seconds held by groups, failed attempts included, as a part of all there were until the last ended."""
+    retries: int
+    lost_workers: int
