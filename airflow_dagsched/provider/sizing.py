@@ -12,6 +12,7 @@ from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import read
 from airflow_dagsched.model.state import with_measured
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.provider.history import recall
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 def settings_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> tuple[dict[str, str], float]:
     """Spark settings and predicted seconds of the launch task's group; raises :class:`DoesNotFit`."""
     cluster = cluster_of(launch.flow.cluster, hook)
-    alone = _alone(launch.graph.dataflow, launch.group.steps)
-    group = _sized(with_measured(alone, recall(launch.history)), cluster)
+    alone = with_measured(_alone(launch.graph.dataflow, launch.group.steps), recall(launch.history))
+    group = _sized(alone, cluster, Settings(slots=launch.flow.slots, together=(launch.group.steps,)))
     return settings(group, cluster.manager, level), group.end_s - group.start_s
 
 
@@ -37,15 +38,15 @@ def cluster_of(declared: str | Cluster | None, hook: PlannerHook) -> Cluster:
     return declared if isinstance(declared, Cluster) else read(Cluster, declared)
 
 
-def _sized(dataflow: Dataflow, cluster: Cluster) -> Group:
+def _sized(dataflow: Dataflow, cluster: Cluster, told: Settings) -> Group:
     """The only group of ``dataflow`` on what is free; if that is too little, on what there is: then the
     application waits at its cluster manager.
     """
     try:
-        return plan(dataflow, cluster).groups[0]
+        return plan(dataflow, cluster, told).groups[0]
     except DoesNotFit:
         idle = replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))
-        return plan(dataflow, idle).groups[0]
+        return plan(dataflow, idle, told).groups[0]
 
 
 def _alone(dataflow: Dataflow, steps: tuple[str, ...]) -> Dataflow:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Dataflow, Step, Task
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Plan
 
 
@@ -24,11 +25,12 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Plan, dataflow and cluster with their ids resolved."""
+    """Plan, dataflow, cluster and settings with their ids resolved."""
 
     plan: Plan
     dataflow: Dataflow
     cluster: Cluster
+    settings: Settings
     steps: dict[str, Step]
     tasks: dict[str, Task]
     workers: dict[str, Worker]
@@ -36,11 +38,13 @@ class Facts:
     """Step -> the group it is in; the first, if it is in several."""
 
     @classmethod
-    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster) -> Facts:
+    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
+        """Resolve the ids."""
         return cls(
             plan,
             dataflow,
             cluster,
+            settings,
             {step.id: step for step in dataflow.steps},
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
@@ -52,6 +56,13 @@ class Facts:
         for channel in self.dataflow.channels:
             yield channel.src, channel.dst
         yield from self.dataflow.dependencies
+
+    def readers(self) -> dict[str, list[str]]:
+        """Step or task -> those that wait for it."""
+        found: dict[str, list[str]] = {}
+        for src, dst in self.edges():
+            found.setdefault(src, []).append(dst)
+        return found
 
     def unit(self, name: str) -> str:
         """What runs as one: the group of a step, an ordinary task itself."""
