@@ -70,11 +70,13 @@ def _pipelined(dataflow: Dataflow, index: dict[str, int]) -> dict[tuple[int, int
         if channel.kind == "pipelined":
             ends = index[channel.src], index[channel.dst]
             found[ends] = found.get(ends, 0) + channel.bytes
-    return dict(sorted(found.items()))
+    return found
 
 
 def _plain(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, int], ...]:
     steps = len(dataflow.steps)
+    if not dataflow.dependencies:
+        return ()
     carrying = {(index[channel.src], index[channel.dst]) for channel in dataflow.channels}
     edges = {(index[before], index[after]) for before, after in dataflow.dependencies} - carrying
     return tuple(sorted(edge for edge in edges if max(edge) < steps))
@@ -100,6 +102,8 @@ def _condensed(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ...]) -
 
 
 def _order(condensed: Sequence[Sequence[int]], loop: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(loop)) == len(loop):
+        return tuple(topological(condensed))
     members: dict[int, list[int]] = {}
     for node, first in enumerate(loop):
         members.setdefault(first, []).append(node)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.given import Given
@@ -23,7 +24,7 @@ from airflow_dagsched.plan.work import MIB
 
 LOOKS = 16
 """Different tails behind which the area is looked at, at most; every head is."""
-LOOKED_AT = 20_000
+LOOKED_AT = 10_000
 """Steps over which those looks go together: more steps, fewer looks."""
 
 
@@ -59,12 +60,12 @@ def _times(given: Given, streams: bool) -> _Times:
     order = [node for node in graph.order if graph.loop[node] == node]
     for node in order:
         for after in graph.condensed[node]:
-            gap = gaps.between(node, after)
+            gap = None if gaps.none else gaps.between(node, after)
             length = 0.0 if streams and gap is None else own[node]
             head[after] = max(head[after], head[node] + length + (gap or 0.0))
     for node in reversed(order):
         for after in graph.condensed[node]:
-            gap = gaps.between(node, after)
+            gap = None if gaps.none else gaps.between(node, after)
             length = 0.0 if streams and gap is None else own[after]
             tail[node] = max(tail[node], (gap or 0.0) + length + tail[after])
     return _Times(own, head, tail)
@@ -77,7 +78,10 @@ class _Gaps:
         self._given = given
         self._start = given.cluster.application_start_s
         self._bytes: dict[tuple[int, int], int] = {}
-        if len(set(given.rules.color) - {TASK}) > 1 or given.rules.apart:
+        colors = set(given.rules.color)
+        self.none = colors <= {max(colors, default=TASK)} - {TASK} and not given.rules.apart
+        """Whether all may share a group."""
+        if len(colors - {TASK}) > 1 or given.rules.apart:
             loop = given.declared.loop
             for dataset in given.work.datasets:
                 for reader in {loop[reader] for reader in dataset.readers}:
@@ -103,9 +107,9 @@ def _areas(given: Given, times: _Times, streams: bool) -> Iterator[float]:
     rows.sort(reverse=True)
     looks = _looks([tail for _, tail, _, _ in rows])
     if cores:
-        yield from _area(((head, tail, used / cores) for head, tail, used, _ in rows), looks)
+        yield from _area([(head, tail, used) for head, tail, used, _ in rows], cores, looks)
     if memory and (streams or all(need.cores == 1 for need in work.needs)):
-        yield from _area(((head, tail, used / memory) for head, tail, _, used in rows), looks)
+        yield from _area([(head, tail, used) for head, tail, _, used in rows], memory, looks)
 
 
 def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, float]:
@@ -124,13 +128,9 @@ def _looks(tails: list[float]) -> list[float]:
     return sorted({ordered[at * (len(ordered) - 1) // (count - 1)] for at in range(count)}) if ordered else []
 
 
-def _area(rows: Iterator[tuple[float, float, float]], looks: Sequence[float]) -> Iterator[float]:
-    """``rows``: head, tail, seconds on the whole cluster, by falling heads."""
-    known = list(rows)
+def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence[float]) -> Iterator[float]:
+    """``rows``: head, tail, what is held times seconds, by falling heads; ``room``: how much there is to hold."""
     for behind in looks:
-        area, best = 0.0, 0.0
-        for head, tail, seconds in known:
-            if tail >= behind:
-                area += seconds
-                best = max(best, head + area)
-        yield best + behind
+        late = [row for row in rows if row[1] >= behind]
+        areas = accumulate([row[2] for row in late])
+        yield behind + max(row[0] + area / room for row, area in zip(late, areas, strict=True))

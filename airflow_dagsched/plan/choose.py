@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.contract import contractions
 from airflow_dagsched.plan.cost import Cost, Priced, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import coarsest, fewest
 from airflow_dagsched.plan.refine import components, refinements
+from airflow_dagsched.plan.stages import Stages
 
 CLOSE = 0.002
 """A plan this close to the bound, as a share of it, is as good as any."""
@@ -32,8 +32,9 @@ class Choice:
     """The best grouping so far, and what it has been compared with."""
 
     given: Given
-    bound: float
     budget: int
+    stages: Stages
+    """Of the coarsest groups."""
     best: Priced | None = None
     chosen: str = ""
     compared: dict[str, Cost] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Choice:
     @property
     def open(self) -> bool:
         """Whether there may be a better one, and it may be looked for."""
-        return self.budget > 0 and (self.best is None or self.best.cost.makespan_s > self.bound * (1 + CLOSE))
+        return self.budget > 0 and (self.best is None or self.best.cost.makespan_s > self.given.bound * (1 + CLOSE))
 
     def offer(self, what: str, home: Sequence[int]) -> Priced | None:
         """Price a grouping and keep it if it is the best; None if it does not fit or is known."""
@@ -68,9 +69,9 @@ class Choice:
 def choose(given: Given) -> Choice:
     """The best grouping found; raises ``DoesNotFit`` where not even single steps fit."""
     graph = given.graph
-    _, home = coarsest(graph, given.rules)
+    stages, home = coarsest(graph, given.rules)
     resident = any(given.work.streaming)
-    choice = Choice(given, lower_bound(given), RESIDENT_BUDGET if resident else BUDGET)
+    choice = Choice(given, RESIDENT_BUDGET if resident else BUDGET, stages)
     choice.offer(COARSEST, home)
     if choice.open:
         choice.offer(FEWEST, fewest(graph, given.rules)[1])

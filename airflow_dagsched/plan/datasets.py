@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_dagsched.model.dataflow import Channel
 from airflow_dagsched.model.graph import Graph
 
 
@@ -21,24 +20,20 @@ class Dataset:
 
 
 def datasets_of(graph: Graph) -> list[Dataset]:
-    """The datasets by source and output."""
+    """The datasets by source and output. Channels of one dataset carry one size: the largest counts."""
     found: dict[tuple[int, str], Dataset] = {}
     index = graph.index
     for channel in graph.dataflow.channels:
-        src = index[channel.src]
-        known = found.get((src, channel.output))
+        key = index[channel.src], channel.output
+        known = found.get(key)
         if known is None:
-            known = found[src, channel.output] = Dataset(src, channel.output, 0, [], [])
-        _add(known, channel, index[channel.dst])
+            known = found[key] = Dataset(*key, 0, [], [])
+        if channel.bytes > known.bytes:
+            known.bytes = channel.bytes
+        known.readers.append(index[channel.dst])
+        if channel.kind == "pipelined":
+            known.pipelined.append(index[channel.dst])
     return [_without_repeats(found[key]) for key in sorted(found)]
-
-
-def _add(dataset: Dataset, channel: Channel, dst: int) -> None:
-    """Channels of one dataset carry one size: the largest counts."""
-    dataset.bytes = max(dataset.bytes, channel.bytes)
-    dataset.readers.append(dst)
-    if channel.kind == "pipelined":
-        dataset.pipelined.append(dst)
 
 
 def _without_repeats(dataset: Dataset) -> Dataset:

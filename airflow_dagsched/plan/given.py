@@ -24,6 +24,8 @@ class Given:
     settings: Settings
     rules: Rules
     work: Work
+    bound: float = 0.0
+    """Seconds that any plan takes, at least."""
 
 
 Pass = Callable[[Plan, Given], Plan]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.cost import DIGITS, price
 from airflow_dagsched.plan.demand import deal
 from airflow_dagsched.plan.given import Given
@@ -30,7 +29,7 @@ def placed(made: Plan, given: Given) -> Plan:
             home[graph.index[step]] = first[group.id]
     priced = price(home, given, failures=False)
     makespan = priced.cost.makespan_s
-    bound = min(makespan, round(lower_bound(given), DIGITS))
+    bound = min(makespan, round(given.bound, DIGITS))
     groups = (
         _placed(group, priced.shapes[first[group.id]], priced.spans[first[group.id]], given) for group in made.groups
     )

@@ -7,12 +7,15 @@ A plan grows from left to right::
 
 from __future__ import annotations
 
+import dataclasses
+
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import checked, digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
+from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.choose import Choice, choose
 from airflow_dagsched.plan.cost import Priced, name_of
 from airflow_dagsched.plan.given import Given, Pass
@@ -23,6 +26,7 @@ from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.savings import Savings, compared
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.spills import find_spills
+from airflow_dagsched.plan.stages import Stages
 from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.work import work_of
 
@@ -44,7 +48,8 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     valid, told = validate_cluster(cluster), checked(Settings, settings, "settings")
     declared = valid_graph(dataflow)
     graph, rules = ruled(declared, told)
-    return Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
+    given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
+    return dataclasses.replace(given, bound=lower_bound(given))
 
 
 def grouped(made: Plan, given: Given) -> Plan:
@@ -60,7 +65,7 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
     graph = given.graph
     names = {first: name_of(first, best.members, given) for first in best.members}
     refuse_clash(graph, names.values())
-    why = Savings.of(choice, best, Reasons(graph, given.rules, fewest(graph, given.rules)[0]))
+    why = Savings.of(choice, best, Reasons(graph, given.rules, _stages(choice, best)))
     above: dict[int, list[int]] = {node: [] for node in best.edges}
     for node in sorted(best.edges):
         for after in best.edges[node]:
@@ -79,6 +84,13 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
         spills=find_spills(graph, given.work.datasets, best.home, why.of_cut),
         compared=compared(choice, best),
     )
+
+
+def _stages(choice: Choice, best: Priced) -> Stages:
+    """What forces groups apart; where there is one, nothing does."""
+    if len(best.members) == 1:
+        return choice.stages
+    return fewest(choice.given.graph, choice.given.rules)[0]
 
 
 def _in_order(best: Priced) -> list[int]:

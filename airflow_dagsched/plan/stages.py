@@ -90,7 +90,7 @@ class _Ties:
     @classmethod
     def of(cls, graph: Graph, color: Sequence[int]) -> _Ties:
         ties = cls({}, {})
-        for (src, dst), size in graph.pipelined.items():
+        for (src, dst), size in sorted(graph.pipelined.items()):
             before, after = graph.loop[src], graph.loop[dst]
             if color[src] == color[dst] and before != after:
                 ties.above.setdefault(after, []).append((before, size))

@@ -36,6 +36,8 @@ class Facts:
     workers: dict[str, Worker]
     home: dict[str, str]
     """Step -> the group it is in; the first, if it is in several."""
+    nexts: dict[str, list[str]]
+    """Step or task -> those that wait for it."""
 
     @classmethod
     def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
@@ -49,6 +51,7 @@ class Facts:
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
             {step: group.id for group in reversed(plan.groups) for step in group.steps},
+            _nexts(dataflow),
         )
 
     def edges(self) -> Iterator[tuple[str, str]]:
@@ -57,13 +60,15 @@ class Facts:
             yield channel.src, channel.dst
         yield from self.dataflow.dependencies
 
-    def readers(self) -> dict[str, list[str]]:
-        """Step or task -> those that wait for it."""
-        found: dict[str, list[str]] = {}
-        for src, dst in self.edges():
-            found.setdefault(src, []).append(dst)
-        return found
-
     def unit(self, name: str) -> str:
         """What runs as one: the group of a step, an ordinary task itself."""
         return self.home.get(name, name)
+
+
+def _nexts(dataflow: Dataflow) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for channel in dataflow.channels:
+        found.setdefault(channel.src, []).append(channel.dst)
+    for src, dst in dataflow.dependencies:
+        found.setdefault(src, []).append(dst)
+    return found

@@ -37,11 +37,10 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
     """Start, read, compute and write of each group are what its steps and datasets take on its containers."""
     read, written = _moved(facts)
     rate = facts.cluster.spill_mb_s * BYTES_PER_MIB
-    nexts = facts.readers()
     for group in facts.plan.groups:
         if not group.containers or any(name not in facts.steps for name in group.steps):
             continue
-        compute, spread = _played(facts, group, nexts)
+        compute, spread = _played(facts, group)
         expected = {
             "start": (group.time.start, facts.cluster.application_start_s),
             "read": (group.time.read, read.get(group.id, 0) / rate),
@@ -73,14 +72,14 @@ def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
     return read, written
 
 
-def _played(facts: Facts, group: Group, nexts: dict[str, list[str]]) -> tuple[float, float]:
+def _played(facts: Facts, group: Group) -> tuple[float, float]:
     """Seconds until the last step ends, and between the first end and the last."""
-    steps = _steps(facts, group, nexts)
+    steps = _steps(facts, group)
     ends = _together(steps) if group.residency == "all" else _in_turn(steps, group)
     return max(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
 
 
-def _steps(facts: Facts, group: Group, nexts: dict[str, list[str]]) -> list[_Playing]:
+def _steps(facts: Facts, group: Group) -> list[_Playing]:
     place = {name: at for at, name in enumerate(group.steps)}
     gone = _pruned(group)
     default = facts.settings.step_runtime_s
@@ -91,7 +90,7 @@ def _steps(facts: Facts, group: Group, nexts: dict[str, list[str]]) -> list[_Pla
         lanes = _lanes(step, group.containers)
         made.append(_Playing(step.runtime_s or default, step.cores, max(0, count), lanes))
     for at, name in enumerate(group.steps):
-        after = sorted({place[other] for other in nexts.get(name, ()) if place.get(other, -1) > at})
+        after = {place[other] for other in facts.nexts.get(name, ()) if place.get(other, -1) > at}
         made[at].readers = tuple(after)
         for other in after:
             made[other].inputs += 1
