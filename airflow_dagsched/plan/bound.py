@@ -56,7 +56,7 @@ def _times(given: Given, streams: bool) -> _Times:
         own[first] = max(own[first], work.runtime[node] if streams else work.least[node])
     head = [start if graph.is_step(node) else 0.0 for node in range(len(own))]
     tail = [0.0] * len(own)
-    gaps = _Gaps(given)
+    gaps = Gaps(given)
     order = [node for node in graph.order if graph.loop[node] == node]
     for node in order:
         for after in graph.condensed[node]:
@@ -71,7 +71,7 @@ def _times(given: Given, streams: bool) -> _Times:
     return _Times(own, head, tail)
 
 
-class _Gaps:
+class Gaps:
     """Seconds that must lie between neighbours."""
 
     def __init__(self, given: Given) -> None:
@@ -83,7 +83,7 @@ class _Gaps:
         """Whether all may share a group."""
         if len(colors - {TASK}) > 1 or given.rules.apart:
             loop = given.declared.loop
-            for dataset in given.work.datasets:
+            for dataset in given.graph.datasets:
                 for reader in {loop[reader] for reader in dataset.readers}:
                     ends = loop[dataset.src], reader
                     self._bytes[ends] = self._bytes.get(ends, 0) + dataset.bytes

@@ -106,7 +106,7 @@ def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], 
     read: dict[int, int] = {}
     written: dict[int, int] = {}
     cuts = []
-    for dataset in given.work.datasets:
+    for dataset in given.graph.datasets:
         here = home[dataset.src]
         others = {home[reader] for reader in dataset.readers}
         others.discard(here)

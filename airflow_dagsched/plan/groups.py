@@ -28,14 +28,13 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import predecessors, strong_components, topological
 from airflow_dagsched.model.validate import valid_graph
-from airflow_dagsched.plan.datasets import datasets_of
 from airflow_dagsched.plan.limits import limited
-from airflow_dagsched.plan.parts import alike, parts_of, quotient
+from airflow_dagsched.plan.parts import alike, least_named, parts_of, quotient
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.rules import Rules, ruled
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.spills import find_spills
-from airflow_dagsched.plan.stages import Stages, stages_of
+from airflow_dagsched.plan.stages import NOBODY, Stages, stages_of
 from airflow_dagsched.plan.values import Spill
 
 
@@ -69,22 +68,30 @@ def find_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
     members = _members(graph, home)
     names = _names(graph, members)
     refuse_clash(graph, names.values())
-    why = Reasons(graph, rules, stages)
-    return Grouping(_groups(graph, why, home, members, names), find_spills(graph, datasets_of(graph), home, why.of_cut))
+    why = Reasons.of(graph, rules, stages)
+    return Grouping(_groups(graph, why, home, members, names), find_spills(graph, home, why.of_cut))
 
 
 def coarsest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
     """Parts that pipelined channels join, cut only where they must be: the home of each node."""
     parts = parts_of(graph, rules.color)
+    if not any(parts):
+        return _whole(graph, rules)
     stages = stages_of(graph, rules.color, _knots(parts, quotient(graph, parts)))
     apart = _homes(graph, stages)
-    return stages, limited(graph, rules, _least(alike(apart, stages.color, quotient(graph, apart))))
+    return stages, limited(graph, rules, least_named(alike(apart, stages.color, quotient(graph, apart))))
+
+
+def _whole(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
+    """All steps hang together, and nothing stands between them."""
+    zero = [0] * len(graph.ids)
+    return Stages(zero, zero, rules.color, [NOBODY] * len(zero), frozenset()), limited(graph, rules, zero)
 
 
 def fewest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
     """One group for all steps of a color, cut only where ordinary tasks or other colors stand between."""
     stages = stages_of(graph, rules.color, [0] * len(graph.ids))
-    return stages, limited(graph, rules, _least(_homes(graph, stages)))
+    return stages, limited(graph, rules, least_named(_homes(graph, stages)))
 
 
 def _knots(parts: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
@@ -100,12 +107,6 @@ def _homes(graph: Graph, stages: Stages) -> list[int]:
         key = (stages.knot[node], stages.level[node], stages.color[node])
         homes.append(first.setdefault(key, node) if graph.is_step(node) else node)
     return homes
-
-
-def _least(home: Sequence[int]) -> list[int]:
-    """The same homes, each named by its least node."""
-    least: dict[int, int] = {}
-    return [least.setdefault(of, node) for node, of in enumerate(home)]
 
 
 def _members(graph: Graph, home: Sequence[int]) -> dict[int, list[int]]:

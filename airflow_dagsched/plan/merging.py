@@ -60,7 +60,7 @@ class Merging:
         first, second = self.bundles[one], self.bundles[other]
         members = sorted(first.members + second.members, key=self._place.__getitem__)
         inner = {one, other}
-        datasets, home = self.given.work.datasets, self.home
+        datasets, home = self.given.graph.datasets, self.home
         reads = frozenset(at for at in first.reads | second.reads if home[datasets[at].src] not in inner)
         writes = frozenset(
             at
@@ -93,7 +93,7 @@ class Merging:
                 members.setdefault(self.home[node], []).append(node)
         reads: dict[int, set[int]] = {}
         writes: dict[int, set[int]] = {}
-        for at, dataset in enumerate(self.given.work.datasets):
+        for at, dataset in enumerate(self.given.graph.datasets):
             here = self.home[dataset.src]
             others = {self.home[reader] for reader in dataset.readers} - {here}
             if others:
@@ -106,7 +106,7 @@ class Merging:
         }
 
     def _bundle(self, members: tuple[int, ...], reads: frozenset[int], writes: frozenset[int]) -> Bundle:
-        cluster, datasets = self.given.cluster, self.given.work.datasets
+        cluster, datasets = self.given.cluster, self.given.graph.datasets
         shape = shape_of(f"launch_{self.given.graph.ids[min(members)]}", members, self.given)
         size = sum([datasets[at].bytes for at in reads]) + sum([datasets[at].bytes for at in writes])
         seconds = cluster.application_start_s + shape.inside.compute_s + size / (cluster.spill_mb_s * MIB)

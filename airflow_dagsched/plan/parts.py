@@ -19,7 +19,12 @@ Parent = list[int] | dict[int, int]
 def parts_of(graph: Graph, colors: Sequence[int]) -> list[int]:
     """For each node the least node of its part; loops are never split, an ordinary task is its own part."""
     parent = list(graph.loop)
-    for src, dst in (*graph.pipelined, *graph.plain):
+    for dataset in graph.datasets:
+        src = dataset.src
+        for reader in dataset.pipelined:
+            if parent[src] != parent[reader] and colors[src] == colors[reader]:
+                join(parent, src, reader)
+    for src, dst in graph.plain:
         if colors[src] == colors[dst]:
             join(parent, src, dst)
     return [find(parent, node) for node in range(len(parent))]
@@ -50,6 +55,12 @@ def alike(home: Sequence[int], kind: Sequence[int], edges: Sequence[Sequence[int
             key = kind[node], frozenset(merged[before] for before in above[node])
             merged[node] = first.setdefault(key, node)
     return [merged[of] for of in home]
+
+
+def least_named(home: Sequence[int]) -> list[int]:
+    """The same homes, each named by its least node."""
+    least: dict[int, int] = {}
+    return [least.setdefault(of, node) for node, of in enumerate(home)]
 
 
 def cut_by(graph: Graph, home: Sequence[int], number: Sequence[int]) -> list[int]:

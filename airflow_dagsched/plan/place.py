@@ -13,7 +13,7 @@ from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import longest_path
 from airflow_dagsched.plan.queue import Span
 from airflow_dagsched.plan.shape import Shape
-from airflow_dagsched.plan.values import Container, Driver, Group, Limit, Plan, Times
+from airflow_dagsched.plan.values import Container, Driver, Group, Instance, Limit, Plan, Times
 
 LOCAL_DRIVER_CORES = 0
 """The one container of a local group is its driver, which asks for nothing on top."""
@@ -60,12 +60,11 @@ def _placed(group: Group, shape: Shape, span: Span, given: Given) -> Group:
 
 def _containers(group: str, shape: Shape, workers: Sequence[str]) -> tuple[Container, ...]:
     shares = deal(shape.demand, workers)
-    rank = {step.id: at for at, step in enumerate(shape.demand.steps)}
     return tuple(
         Container(
             id=f"{group}/{at}",
             worker=worker,
-            instances=tuple(sorted(share.instances, key=lambda instance: (rank[instance[0]], instance[1]))),
+            instances=_ordered(share.instances, shape),
             required=share.required(shape.demand, shape.cores),
             cores=shape.cores,
             memory_mb=shape.memory_mb,
@@ -73,6 +72,14 @@ def _containers(group: str, shape: Shape, workers: Sequence[str]) -> tuple[Conta
         )
         for at, (worker, share) in enumerate(zip(workers, shares, strict=True))
     )
+
+
+def _ordered(instances: Sequence[Instance], shape: Shape) -> tuple[Instance, ...]:
+    """In the group's order, in which they are dealt unless some are pinned: those come first."""
+    if not shape.pinned:
+        return tuple(instances)
+    rank = {step.id: at for at, step in enumerate(shape.demand.steps)}
+    return tuple(sorted(instances, key=lambda instance: (rank[instance[0]], instance[1])))
 
 
 def _driver(containers: Sequence[Container], cluster: Cluster) -> Driver:
@@ -86,7 +93,8 @@ def _limit(group: Group, shape: Shape, given: Given) -> Limit:
     if shape.demand.residency == "all":
         return "longest step"
     members = [given.graph.index[step] for step in group.steps]
-    if shape.inside.compute_s <= longest_path(members, given) * (1 + 1e-9):
+    whole = len(members) == len(given.graph.ids)
+    if shape.inside.compute_s <= (max(given.work.tail) if whole else longest_path(members, given)) * (1 + 1e-9):
         return "critical path"
     if shape.short_of == "memory":
         return "memory"

@@ -16,10 +16,12 @@ from airflow_dagsched.model.codec import checked, digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
 from airflow_dagsched.plan.bound import lower_bound
-from airflow_dagsched.plan.choose import Choice, choose
+from airflow_dagsched.plan.choice import Choice
+from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
+from airflow_dagsched.plan.exact import choose_exactly
 from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.groups import fewest, refuse_clash
+from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
 from airflow_dagsched.plan.place import placed
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.rules import ruled
@@ -43,6 +45,19 @@ def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) ->
     return made
 
 
+def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Grouping:
+    """The groups that the plan of ``dataflow`` on ``cluster`` has: what a parse takes where a cluster is declared.
+
+    Raises as ``plan`` does.
+    """
+    given = given_of(dataflow, cluster, settings)
+    made = grouped(Plan(dataflow=dataflow.name, digest=""), given)
+    return Grouping(
+        tuple(Grouped(id=one.id, steps=one.steps, after=one.after, reason=one.reason) for one in made.groups),
+        made.spills,
+    )
+
+
 def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     """What the passes are given, all of it checked."""
     valid, told = validate_cluster(cluster), checked(Settings, settings, "settings")
@@ -50,6 +65,18 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     graph, rules = ruled(declared, told)
     given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
     return dataclasses.replace(given, bound=lower_bound(given))
+
+
+def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+    """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
+
+    Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
+    """
+    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
+    given, choice = choose_exactly(given_of(dataflow, cluster, settings))
+    if choice.best is None or not choice.best.members:
+        return placed(made, given)
+    return placed(described(made, given, choice, choice.best), given)
 
 
 def grouped(made: Plan, given: Given) -> Plan:
@@ -65,7 +92,7 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
     graph = given.graph
     names = {first: name_of(first, best.members, given) for first in best.members}
     refuse_clash(graph, names.values())
-    why = Savings.of(choice, best, Reasons(graph, given.rules, _stages(choice, best)))
+    why = Savings.of(choice, best, Reasons.of(graph, given.rules, _stages(choice, best)))
     above: dict[int, list[int]] = {node: [] for node in best.edges}
     for node in sorted(best.edges):
         for after in best.edges[node]:
@@ -81,7 +108,7 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
             )
             for first in _in_order(best)
         ),
-        spills=find_spills(graph, given.work.datasets, best.home, why.of_cut),
+        spills=find_spills(graph, best.home, why.of_cut),
         compared=compared(choice, best),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_dagsched.model.dataflow import Step
@@ -20,6 +20,16 @@ class Reasons:
     graph: Graph
     rules: Rules
     stages: Stages
+    pipes: dict[int, list[int]]
+    """Who is handed rows inside the application, if it is in it."""
+
+    @classmethod
+    def of(cls, graph: Graph, rules: Rules, stages: Stages) -> Reasons:
+        """Look up who is handed rows."""
+        pipes: dict[int, list[int]] = {}
+        for dataset in graph.datasets:
+            pipes.setdefault(dataset.src, []).extend(dataset.pipelined)
+        return cls(graph, rules, stages, pipes)
 
     def of_group(self, members: Sequence[int], *, alone: bool) -> str:
         """Why these steps are one group; ``alone``: there is no other."""
@@ -32,13 +42,13 @@ class Reasons:
             return self._of_stage(members[0])
         if len(members) == 1:
             return "no pipelined channel joins it to a step it could share an application with"
-        if _connected(graph, members):
+        if self._connected(members):
             return f"pipelined channels join its {len(members)} steps"
         return f"its {len(members)} steps wait for the same, or would wait for each other if they were apart"
 
     def of_cut(self, src: int, dst: int) -> str:
         """Why the pipelined channel from step ``src`` to step ``dst`` is cut, when it had to be."""
-        return self.forced(src, dst) or f"the settings allow {self.rules.most_steps} steps a group"
+        return self.forced(src, dst) or "the settings keep steps apart, or allow no more in a group"
 
     def forced(self, src: int, dst: int) -> str:
         """What keeps the ends of a channel apart, whatever the sizes; empty: nothing does."""
@@ -50,6 +60,24 @@ class Reasons:
         if graph.loop[dst] in self.rules.apart.get(graph.loop[src], ()):
             return f"the settings keep {graph.ids[src]!r} and {graph.ids[dst]!r} apart"
         return ""
+
+    def limits(self, one: Iterable[int], other: Iterable[int]) -> str:
+        """What the settings have against one group of all these; empty: nothing."""
+        units = [{self.graph.loop[node] for node in nodes} for nodes in (one, other)]
+        if any(not units[1].isdisjoint(self.rules.apart.get(unit, ())) for unit in units[0]):
+            return "the settings keep steps of the two groups apart"
+        if sum(self.rules.size[unit] for unit in units[0] | units[1]) > self.rules.most_steps:
+            return f"the settings allow {self.rules.most_steps} steps a group"
+        return ""
+
+    def _connected(self, members: Sequence[int]) -> bool:
+        """Whether pipelined channels alone join the members (a loop counts as joined)."""
+        parent = {node: self.graph.loop[node] for node in members}
+        for node in members:
+            for after in self.pipes.get(node, ()):
+                if after in parent:
+                    join(parent, node, after)
+        return len({find(parent, node) for node in members}) == 1
 
     def _of_stage(self, node: int) -> str:
         if self.stages.blame[node] == NOBODY:
@@ -74,13 +102,3 @@ def _of_color(src: Step, dst: Step) -> str:
     keys = src.application.keys() | dst.application.keys()
     differing = natural_sort(key for key in keys if src.application.get(key) != dst.application.get(key))
     return f"different application settings: {', '.join(differing)}"
-
-
-def _connected(graph: Graph, members: Sequence[int]) -> bool:
-    """Whether pipelined channels alone join the members (a loop counts as joined)."""
-    parent = {node: graph.loop[node] for node in members}
-    for node in members:
-        for after in graph.successors[node]:
-            if after in parent and (node, after) in graph.pipelined:
-                join(parent, node, after)
-    return len({find(parent, node) for node in members}) == 1

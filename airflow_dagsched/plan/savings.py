@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.plan.choose import COARSEST, FEWEST, Choice
+from airflow_dagsched.plan.choice import Choice
+from airflow_dagsched.plan.choose import COARSEST, FEWEST
 from airflow_dagsched.plan.cost import Cost, Priced, price
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.shape import shape_of
@@ -33,7 +34,7 @@ class Savings:
     def of(cls, choice: Choice, best: Priced, forced: Reasons) -> Savings:
         """Look at every cut once."""
         neighbour: dict[int, tuple[int, int]] = {}
-        for dataset in choice.given.work.datasets:
+        for dataset in choice.given.graph.datasets:
             here = best.home[dataset.src]
             for reader in dataset.readers:
                 there = best.home[reader]
@@ -61,12 +62,11 @@ class Savings:
 
     def _limit(self, writer: int, reader: int) -> str:
         """What keeps the two from being one group."""
-        given = self.choice.given
-        both = {*self.best.members[writer], *self.best.members[reader]}
-        if len(both) > given.rules.most_steps:
-            return f"the settings allow {given.rules.most_steps} steps a group"
-        if self.budget <= 0:
-            return ""
+        given, members = self.choice.given, self.best.members
+        limits = self.forced.limits(members[writer], members[reader])
+        if limits or self.budget <= 0:
+            return limits
+        both = {*members[writer], *members[reader]}
         try:
             self.budget -= len(both)
             shape_of("of both", [node for node in given.work.order if node in both], given)
@@ -86,7 +86,7 @@ class Savings:
     def _saved(self, writer: int, reader: int) -> Cost | None:
         """The cost of the plan with the two groups made one; None where that is not known."""
         given, home = self.choice.given, self.best.home
-        self.budget -= len(home) + len(given.work.datasets)
+        self.budget -= len(home) + len(given.graph.datasets)
         if self.budget <= 0 or self._detour(writer, reader):
             return None
         kept = min(writer, reader)

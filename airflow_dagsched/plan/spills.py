@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.plan.datasets import Dataset
+from airflow_dagsched.model.graph import Dataset, Graph
 from airflow_dagsched.plan.values import Spill
 
 
-def find_spills(
-    graph: Graph, datasets: Iterable[Dataset], home: Sequence[int], reason: Callable[[int, int], str]
-) -> tuple[Spill, ...]:
+def find_spills(graph: Graph, home: Sequence[int], reason: Callable[[int, int], str]) -> tuple[Spill, ...]:
     """The spills, by their source's rank and output; ``home`` maps a node to its group.
 
     ``reason`` says why the channel between two steps is cut. A dataset that several groups read may be cut
     for several reasons: all are told, in the readers' order.
     """
     spills = []
-    for dataset in datasets:
+    for dataset in graph.datasets:
         cut = [reader for reader in dataset.pipelined if home[reader] != home[dataset.src]]
         if cut:
             reasons = dict.fromkeys(reason(dataset.src, reader) for reader in cut)

@@ -11,7 +11,6 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_key
-from airflow_dagsched.plan.datasets import Dataset, datasets_of
 from airflow_dagsched.plan.needs import Need, need_of, runtime_of, task_runtime_of
 from airflow_dagsched.plan.settings import Settings
 
@@ -36,8 +35,6 @@ class Work:
     """Seconds from the start of a node to the end of the last behind it, at least."""
     order: Sequence[int]
     """All nodes, the longest tail first: topological, and the order in which steps start."""
-    datasets: Sequence[Dataset]
-    """By source and output."""
     workers: Sequence[Worker]
     """In natural order."""
     shapes: dict[tuple[int, ...], Shape]
@@ -47,7 +44,8 @@ class Work:
 def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
     """The arrays for ``graph``; linear but for sorting."""
     workers = tuple(sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
-    needs = [need_of(step, settings) for step in graph.steps]
+    known: dict[tuple[int, int, int], Need] = {}
+    needs = [_need(step, settings, known) for step in graph.steps]
     runtime = [runtime_of(step, settings) for step in graph.steps]
     lanes: dict[tuple[int, tuple[str, ...]], int] = {}
     least = [
@@ -65,10 +63,17 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
         tail,
         # A stable sort of a topological order by what never rises along an edge is topological.
         sorted(graph.order, key=lambda node: -tail[node]),
-        datasets_of(graph),
         workers,
         {},
     )
+
+
+def _need(step: Step, settings: Settings, known: dict[tuple[int, int, int], Need]) -> Need:
+    """Many steps need the same."""
+    key = step.cores, step.memory_mb, step.disk_mb
+    if key not in known:
+        known[key] = need_of(step, settings)
+    return known[key]
 
 
 def _lanes(step: Step, workers: Sequence[Worker], known: dict[tuple[int, tuple[str, ...]], int]) -> int:

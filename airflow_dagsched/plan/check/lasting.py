@@ -55,20 +55,18 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
 
 def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes that each group reads from and writes for other groups, each dataset once."""
-    size: dict[tuple[str, str], int] = {}
-    crossing: set[tuple[str, str, str]] = set()
-    for channel in facts.dataflow.channels:
+    crossing = {(one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing}
+    size = {(src, output): 0 for src, output, _ in crossing}
+    for channel in facts.dataflow.channels if crossing else ():
         dataset = channel.src, channel.output
-        size[dataset] = max(size.get(dataset, 0), channel.bytes)
-        if facts.home.get(channel.src) != facts.home.get(channel.dst):
-            crossing.add((*dataset, facts.unit(channel.dst)))
+        if dataset in size:
+            size[dataset] = max(size[dataset], channel.bytes)
     read: dict[str, int] = {}
     for src, output, reader in crossing:
         read[reader] = read.get(reader, 0) + size[src, output]
     written: dict[str, int] = {}
-    for dataset in {(src, output) for src, output, _ in crossing}:
-        writer = facts.unit(dataset[0])
-        written[writer] = written.get(writer, 0) + size[dataset]
+    for (src, _), amount in size.items():
+        written[facts.unit(src)] = written.get(facts.unit(src), 0) + amount
     return read, written
 
 
@@ -90,7 +88,7 @@ def _steps(facts: Facts, group: Group) -> list[_Playing]:
         lanes = _lanes(step, group.containers)
         made.append(_Playing(step.runtime_s or default, step.cores, max(0, count), lanes))
     for at, name in enumerate(group.steps):
-        after = {place[other] for other in facts.nexts.get(name, ()) if place.get(other, -1) > at}
+        after = {place[other] for other in facts.edges.nexts.get(name, ()) if place.get(other, -1) > at}
         made[at].readers = tuple(after)
         for other in after:
             made[other].inputs += 1

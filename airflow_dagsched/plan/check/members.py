@@ -67,7 +67,7 @@ def _isolation(facts: Facts) -> Iterator[Violation]:
     for group in facts.plan.groups:
         isolated = next((name for name in group.steps if name in facts.steps and facts.steps[name].isolate), None)
         if isolated is not None and len(group.steps) > 1:
-            loop = _loop(facts.nexts, set(group.steps), isolated)
+            loop = _loop(facts.edges.nexts, set(group.steps), isolated)
             for other in group.steps:
                 if other not in loop:
                     yield Violation("isolate", isolated, f"shares group {group.id!r} with {other!r}")

@@ -45,7 +45,7 @@ def _earliest_ends(facts: Facts) -> dict[str, float]:
     """Ends of the groups as predicted, and the earliest the ordinary tasks behind them can end."""
     ends = {group.id: group.end_s for group in facts.plan.groups}
     above: dict[str, set[str]] = {name: set() for name in facts.tasks}
-    for src, dst in facts.edges():
+    for src, dst in facts.dataflow.dependencies:
         if dst in above:
             above[dst].add(facts.unit(src))
     nexts: dict[str, list[str]] = {}
