@@ -20,8 +20,9 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State, with_measured
 from airflow_dagsched.model.validate import validate, validate_cluster
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.explain import as_dot, explain
-from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.picture import as_dot, as_svg
+from airflow_dagsched.plan.planner import exact_plan, plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Work
@@ -31,7 +32,7 @@ FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
 PLACEMENTS = ("first_fit",)
 REPORTS = {"text": as_text, "json": as_json}
-FORMATS = {"json": pretty, "text": explain, "dot": as_dot}
+FORMATS = {"json": pretty, "text": explain, "dot": as_dot, "svg": as_svg}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,12 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
     planning.add_argument("--placement", metavar="POLICY", help=f"one of: {', '.join(PLACEMENTS)}")
+    planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
     planning.add_argument("--format", choices=tuple(FORMATS), default="json")
     planning.set_defaults(run=_plan)
     checking = commands.add_parser("check", help="list every violation of a plan")
     checking.add_argument("plan", metavar="PLAN.json")
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
+    checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -123,7 +126,7 @@ def _plan(options: argparse.Namespace) -> int:
     if options.state:
         dataflow = with_measured(dataflow, read(State, options.state))
     try:
-        made = plan(dataflow, cluster, settings)
+        made = (exact_plan if options.exact else plan)(dataflow, cluster, settings)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
     sys.stdout.write(FORMATS[options.format](made))
@@ -131,7 +134,8 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster))
+    settings = read(Settings, options.settings) if options.settings else DEFAULTS
+    violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster), settings)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE

@@ -34,10 +34,14 @@ class DoesNotFit(DagschedError):
     available: float
     unit: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def amounts(self) -> str:
+        """What is needed and what there is."""
         unit = f" {self.unit}" if self.unit else ""
-        amounts = f"needed {self.needed:g}{unit}, available {self.available:g}{unit}"
-        return f"{self.what} does not fit: {self.dimension} {amounts}"
+        return f"needed {self.needed:g}{unit}, available {self.available:g}{unit}"
+
+    def __str__(self) -> str:
+        return f"{self.what} does not fit: {self.dimension} {self.amounts}"
 
 
 @dataclass

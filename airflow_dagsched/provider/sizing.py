@@ -25,6 +25,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import read
 from airflow_dagsched.model.state import with_measured
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.provider.history import recall
 from airflow_dagsched.provider.reservations import Reservations
 from airflow_dagsched.provider.work_dir import default_work_dir
