@@ -1,6 +1,7 @@
 # make demo    the main job on real data, to look at
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
+# make test-cluster   plans on real Spark workers, and against recorded managers (some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
 # make bench   planned against one submit per step; BENCH="..." passes arguments
@@ -14,7 +15,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: demo test test-system test-cases lint bench clean
+.PHONY: demo test test-system test-cluster test-cases lint bench clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -22,7 +23,7 @@ demo: .venv/installed
 
 test: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -m "not slow" $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -m "not slow and not cluster" $(TESTS)
 
 test-system: .venv/installed
 	@tools/postgresql.sh
@@ -30,6 +31,9 @@ test-system: .venv/installed
 
 test-cases: .venv/installed
 	@$(PY) -m pytest tests/placement/high_availability tests/plan/prune/test_cases.py $(TESTS)
+
+test-cluster: .venv/installed
+	@$(WITH_JAVA) $(PY) -m pytest -m cluster $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .

@@ -9,17 +9,20 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
+from airflow_dagsched.launch.tokens import EXECUTORS, SLOTS, Offer, resources_file, worker_properties
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State, with_measured
 from airflow_dagsched.model.validate import validate, validate_cluster
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.explain import as_dot, explain
-from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.picture import as_dot, as_svg
+from airflow_dagsched.plan.planner import exact_plan, plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Work
@@ -29,7 +32,7 @@ FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
 PLACEMENTS = ("first_fit",)
 REPORTS = {"text": as_text, "json": as_json}
-FORMATS = {"json": pretty, "text": explain, "dot": as_dot}
+FORMATS = {"json": pretty, "text": explain, "dot": as_dot, "svg": as_svg}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,13 +69,23 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
     planning.add_argument("--placement", metavar="POLICY", help=f"one of: {', '.join(PLACEMENTS)}")
+    planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
     planning.add_argument("--format", choices=tuple(FORMATS), default="json")
     planning.set_defaults(run=_plan)
     checking = commands.add_parser("check", help="list every violation of a plan")
     checking.add_argument("plan", metavar="PLAN.json")
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
+    checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
     checking.set_defaults(run=_check)
+    offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
+    offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
+    offering.add_argument("--slot", type=int, required=True, help="of this worker, from 1; no other worker has it")
+    offering.add_argument("--slots", type=int, default=SLOTS, help="workers there may ever be (default: %(default)s)")
+    offering.add_argument(
+        "--executors", type=int, default=EXECUTORS, help="most executors on this worker (default: %(default)s)"
+    )
+    offering.set_defaults(run=_worker_resources)
     _add_simulation(commands.add_parser("simulate", help="run a plan on a modelled cluster"))
     return parser
 
@@ -113,7 +126,7 @@ def _plan(options: argparse.Namespace) -> int:
     if options.state:
         dataflow = with_measured(dataflow, read(State, options.state))
     try:
-        made = plan(dataflow, cluster, settings)
+        made = (exact_plan if options.exact else plan)(dataflow, cluster, settings)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
     sys.stdout.write(FORMATS[options.format](made))
@@ -121,10 +134,25 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster))
+    settings = read(Settings, options.settings) if options.settings else DEFAULTS
+    violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster), settings)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE
+
+
+def _worker_resources(options: argparse.Namespace) -> int:
+    folder = Path(options.folder).absolute()
+    offer = Offer(options.slot, options.slots, options.executors)
+    resources, properties = folder / "resources.json", folder / "worker.conf"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        resources.write_text(resources_file(offer))
+        properties.write_text(worker_properties(offer, str(resources)))
+    except OSError as error:
+        raise InvalidInput(options.folder, "", f"cannot be written: {error.strerror}") from None
+    print(f"start the worker with: --properties-file {properties}")
+    return FINE
 
 
 def _simulate(options: argparse.Namespace) -> int:

@@ -34,10 +34,14 @@ class DoesNotFit(DagschedError):
     available: float
     unit: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def amounts(self) -> str:
+        """What is needed and what there is."""
         unit = f" {self.unit}" if self.unit else ""
-        amounts = f"needed {self.needed:g}{unit}, available {self.available:g}{unit}"
-        return f"{self.what} does not fit: {self.dimension} {amounts}"
+        return f"needed {self.needed:g}{unit}, available {self.available:g}{unit}"
+
+    def __str__(self) -> str:
+        return f"{self.what} does not fit: {self.dimension} {self.amounts}"
 
 
 @dataclass
@@ -47,6 +51,20 @@ class LaunchRefused(DagschedError):
     group: str
     reason: str
     remedy: str
+    passing: bool = False
+    """Whether a later try may find it otherwise, with nothing changed."""
 
     def __str__(self) -> str:
         return f"{self.group}: {self.reason} ({self.remedy})"
+
+
+@dataclass
+class ClusterUnknown(DagschedError):
+    """A cluster manager gave no answer that can be read."""
+
+    asked: str
+    """Address, or what was asked for."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.asked} gave no answer we can read: {self.reason}"

@@ -57,7 +57,7 @@ def test_violations_are_listed_with_exit_1(capsys: pytest.CaptureFixture[str]) -
     write(plan={**made, "digest": "0", "makespan_s": 0})
     code, out, _ = run(capsys, "check", "plan.json", "flow.json", "cluster.json")
     assert code == 1
-    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times"]
+    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times"]
 
 
 @pytest.mark.usefixtures("files")
@@ -146,3 +146,29 @@ def test_the_module_is_the_command_and_loads_neither_airflow_nor_spark(files: Pa
     for start in (("-c", code), ("-m", "airflow_dagsched")):
         done = subprocess.run([sys.executable, *start, *PLANNING], cwd=files, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_worker_resources_are_written_where_the_worker_reads_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "slot2"
+    sizes = ("--slots", "3", "--executors", "1")
+    assert run(capsys, "worker-resources", str(folder), "--slot", "2", *sizes) == (
+        0,
+        f"start the worker with: --properties-file {folder}/worker.conf\n",
+        "",
+    )
+    assert (folder / "worker.conf").read_text().splitlines() == [
+        f"spark.worker.resourcesFile {folder}/resources.json",
+        "spark.worker.resource.not_1.amount 1",
+        "spark.worker.resource.not_3.amount 1",
+    ]
+    assert json.loads((folder / "resources.json").read_text())[0]["addresses"] == ["0"]
+
+
+@pytest.mark.parametrize("arguments", [["--slot", "4", "--slots", "3"], ["--slot", "x"], []])
+def test_worker_resources_without_a_slot_are_bad_input(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "worker-resources", str(tmp_path), *arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)

@@ -1,11 +1,21 @@
-"""Spark settings for one group of a plan, one function a cluster manager.
+"""Spark settings for one group of a plan: what is common, and what each cluster manager is told.
 
 Only what the plan decides is set here; what the author sets on the dataflow wins over it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from airflow_dagsched.launch.escalation import Level
+from airflow_dagsched.launch.executors import Submission, executors
+from airflow_dagsched.launch.kubernetes import POD, kubernetes
+from airflow_dagsched.launch.local import local
+from airflow_dagsched.launch.standalone import standalone
+from airflow_dagsched.launch.yarn import yarn
+from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.values import Group
 
 COMMON = {
@@ -15,38 +25,28 @@ COMMON = {
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
-SHORT_S = 300.0
-LIGHT_COMPILER = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone. The thorough one takes a third of all processor time of an application of a few
-minutes on a few cores, which does not run its code often enough to earn that back; a long one does.
-"""
-SMALLEST_HEAP_MB = 1024
-"""Spark's own default: less only makes the garbage collector busy."""
 
 
-def settings(group: Group, manager: str, level: Level) -> dict[str, str]:
-    """Spark settings for ``group``; raises ``KeyError`` for a manager that is not in ``MANAGERS``."""
-    return {**COMMON, **MANAGERS[manager](group, level)}
+def submission(
+    group: Group, cluster: Cluster, level: Level, *, exact: bool = True, pod: Mapping[str, Any] = POD
+) -> Submission:
+    """What spark-submit is told of ``group``.
 
-
-def _local(group: Group, level: Level) -> dict[str, str]:
-    """One JVM is driver and executor: its heap holds both."""
-    memory = max((container.memory_mb for container in group.containers), default=0)
-    light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER} if group.time.compute < SHORT_S else {}
-    return {"spark.driver.memory": f"{max(memory, SMALLEST_HEAP_MB) * level.memory_factor}m", **light}
-
-
-def _standalone(group: Group, level: Level) -> dict[str, str]:
-    """Equal executors, as many as containers. The padding is inside a container: Spark adds its own overhead
-    to memory, which standalone workers do not account for.
+    :param exact: whether executors are kept on the planned workers; they are not where the plan was made for
+        a cluster that is busy now, since others may be free long before those are.
+    :param pod: template of executor pods, where the manager is Kubernetes.
     """
-    first = group.containers[0]
-    return {
-        "spark.driver.memory": f"{group.driver.memory_mb}m",
-        "spark.executor.cores": str(first.cores),
-        "spark.executor.memory": f"{first.memory_mb * level.memory_factor}m",
-        "spark.cores.max": str(first.cores * len(group.containers)),
-    }
+    found = local(group, level) if cluster.manager == "local" else _remote(group, cluster, level, exact=exact, pod=pod)
+    return replace(found, conf={**COMMON, **found.conf})
 
 
-MANAGERS = {"local": _local, "standalone": _standalone}
+def _remote(group: Group, cluster: Cluster, level: Level, *, exact: bool, pod: Mapping[str, Any]) -> Submission:
+    asked = executors(group, cluster, level)
+    if cluster.manager == "standalone":
+        found = standalone(asked, cluster, exact=exact)
+    elif cluster.manager == "yarn":
+        found = yarn(asked, cluster, exact=exact)
+    else:
+        found = kubernetes(asked, cluster, pod, exact=exact)
+    driver = {"spark.driver.memory": f"{group.driver.memory_mb}m", "spark.dynamicAllocation.enabled": "false"}
+    return replace(found, conf={**driver, **found.conf})

@@ -13,6 +13,8 @@ class Free(Declared, frozen=True, kw_only=True):
     cores: Cores | None = None
     memory_mb: MiB | None = None
     disk_mb: MiB | None = None
+    resources: dict[str, Cores] | None = None
+    """Custom resources, by name."""
 
 
 class Worker(Declared, frozen=True, kw_only=True):
@@ -26,8 +28,11 @@ class Worker(Declared, frozen=True, kw_only=True):
     memory_mb: MiB
     disk_mb: MiB | None = None
     """None: no limit known."""
+    resources: dict[str, Cores] = {}
+    """Custom resources such as ``gpu``, by name."""
     free: Free = Free()
     tokens: tuple[str, ...] = ()
+    """Custom resources that choose workers: each executor takes one of every token it asks for."""
     cost: Quantity = 1.0
     """Per core-second."""
     bandwidth_mb_s: Positive | None = None

@@ -71,25 +71,26 @@ def digest(dataflow: Dataflow) -> str:
     Runtimes, memory, bytes and partition listings are left out: they are measured anew at every run, and
     a plan stays the plan of its dataflow when they change.
     """
-    lines = [f"dataflow {dataflow.version} {msgspec.json.encode(dataflow.name).decode()}"]
-    parts: tuple[tuple[str, list[Any]], ...] = (
-        ("step", [_unmeasured(step) for step in dataflow.steps]),
-        ("channel", [replace(channel, bytes=0) for channel in dataflow.channels]),
-        ("task", [task.id for task in dataflow.tasks]),
-        ("dependency", list(dataflow.dependencies)),
+    lines = [b"dataflow %d %s" % (dataflow.version, msgspec.json.encode(dataflow.name))]
+    parts: tuple[tuple[bytes, list[Any]], ...] = (
+        (b"step", [_unmeasured(step) for step in dataflow.steps]),
+        (b"channel", [replace(one, bytes=0) if one.bytes else one for one in dataflow.channels]),
+        (b"task", [task.id for task in dataflow.tasks]),
+        (b"dependency", list(dataflow.dependencies)),
     )
     encoder = msgspec.json.Encoder(order="deterministic")
     for kind, values in parts:
-        lines += sorted(f"{kind} {encoder.encode(value).decode()}" for value in values)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        lines += [kind + b" " + line for line in sorted(encoder.encode_lines(values).splitlines())]
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
 def _unmeasured(step: Step) -> Step:
+    bare = replace(step, runtime_s=0.0, memory_mb=0)
+    if not (step.pinned or step.sources):
+        return bare
     sources = (replace(source, partitions=()) for source in step.sources)
     return replace(
-        step,
-        runtime_s=0.0,
-        memory_mb=0,
+        bare,
         pinned=tuple(natural_sort(set(step.pinned))),
         sources=tuple(sorted(sources, key=msgspec.json.encode)),
     )

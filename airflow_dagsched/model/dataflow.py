@@ -76,6 +76,8 @@ class Step(Declared, frozen=True, kw_only=True):
     isolate: bool = False
     application: dict[str, Scalar] = {}
     """Settings that must be equal within one Spark application."""
+    pool: str = ""
+    """Airflow pool of its launch task: equal within one application; empty: the dataflow's."""
     pinned: tuple[Id, ...] = ()
     """Ids of the only workers its instances may be on; empty: any."""
     sources: tuple[Source, ...] = ()

@@ -12,6 +12,18 @@ from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, strong_components, topological
 
 
+@dataclass(slots=True)
+class Dataset:
+    """What one output of a step holds: written once, however many channels read it."""
+
+    src: int
+    output: str
+    bytes: int
+    readers: list[int]
+    pipelined: list[int]
+    """Those of the readers that are handed the rows inside the application, if they are in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Steps, tasks and all edges between them; self loops and repeated edges are left out."""
@@ -22,8 +34,8 @@ class Graph:
     ids: tuple[str, ...]
     index: dict[str, int]
     successors: tuple[tuple[int, ...], ...]
-    pipelined: dict[tuple[int, int], int]
-    """Bytes of the pipelined channels between each two steps."""
+    datasets: Sequence[Dataset]
+    """By source and output."""
     plain: tuple[tuple[int, int], ...]
     """Edges from step to step that carry no rows at all."""
     loop: tuple[int, ...]
@@ -42,21 +54,17 @@ def graph_of(dataflow: Dataflow) -> Graph:
     steps = tuple(sorted(dataflow.steps, key=step_rank))
     ids = (*(step.id for step in steps), *sorted((task.id for task in dataflow.tasks), key=natural_key))
     index = {name: node for node, name in enumerate(ids)}
-    successors = _successors(dataflow, index)
+    nexts, datasets = _channels(dataflow, index)
+    plain = _plain(dataflow, index, nexts)
+    successors = _successors(dataflow, index, nexts)
+    order = topological(successors)
+    if len(order) == len(ids):
+        return Graph(
+            dataflow, steps, ids, index, successors, datasets, plain, tuple(range(len(ids))), successors, tuple(order)
+        )
     loop = tuple(strong_components(successors))
     condensed = _condensed(successors, loop)
-    return Graph(
-        dataflow,
-        steps,
-        ids,
-        index,
-        successors,
-        _pipelined(dataflow, index),
-        _plain(dataflow, index),
-        loop,
-        condensed,
-        _order(condensed, loop),
-    )
+    return Graph(dataflow, steps, ids, index, successors, datasets, plain, loop, condensed, _order(condensed, loop))
 
 
 def step_rank(step: Step) -> tuple[int, object]:
@@ -64,35 +72,46 @@ def step_rank(step: Step) -> tuple[int, object]:
     return step.order, natural_key(step.id)
 
 
-def _pipelined(dataflow: Dataflow, index: dict[str, int]) -> dict[tuple[int, int], int]:
-    found: dict[tuple[int, int], int] = {}
+def _channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]], list[Dataset]]:
+    """For each node those that read from it, with repeats; and the datasets.
+
+    Channels of one dataset carry one size: the largest counts.
+    """
+    nexts: list[list[int]] = [[] for _ in index]
+    found: dict[tuple[int, str], Dataset] = {}
     for channel in dataflow.channels:
+        src, dst, output = index[channel.src], index[channel.dst], channel.output
+        nexts[src].append(dst)
+        known = found.get((src, output))
+        if known is None:
+            known = found[src, output] = Dataset(src, output, 0, [], [])
+        known.bytes = max(known.bytes, channel.bytes)
+        known.readers.append(dst)
         if channel.kind == "pipelined":
-            ends = index[channel.src], index[channel.dst]
-            found[ends] = found.get(ends, 0) + channel.bytes
-    return dict(sorted(found.items()))
+            known.pipelined.append(dst)
+    return nexts, [_without_repeats(found[key]) for key in sorted(found)]
 
 
-def _plain(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, int], ...]:
+def _without_repeats(dataset: Dataset) -> Dataset:
+    if len(dataset.readers) > 1:
+        dataset.readers = sorted(set(dataset.readers))
+        dataset.pipelined = sorted(set(dataset.pipelined))
+    return dataset
+
+
+def _plain(dataflow: Dataflow, index: dict[str, int], nexts: list[list[int]]) -> tuple[tuple[int, int], ...]:
     steps = len(dataflow.steps)
-    carrying = {(index[channel.src], index[channel.dst]) for channel in dataflow.channels}
-    edges = {(index[before], index[after]) for before, after in dataflow.dependencies} - carrying
-    return tuple(sorted(edge for edge in edges if max(edge) < steps))
+    edges = {(index[before], index[after]) for before, after in dataflow.dependencies}
+    return tuple(sorted((src, dst) for src, dst in edges if max(src, dst) < steps and dst not in nexts[src]))
 
 
-def _successors(dataflow: Dataflow, index: dict[str, int]) -> tuple[tuple[int, ...], ...]:
-    edges = {(index[channel.src], index[channel.dst]) for channel in dataflow.channels}
-    edges.update((index[before], index[after]) for before, after in dataflow.dependencies)
-    found: list[list[int]] = [[] for _ in index]
-    for node, after in sorted(edges):
-        if node != after:
-            found[node].append(after)
-    return tuple(tuple(nexts) for nexts in found)
+def _successors(dataflow: Dataflow, index: dict[str, int], nexts: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    for before, after in dataflow.dependencies:
+        nexts[index[before]].append(index[after])
+    return tuple(tuple(sorted(set(afters) - {node})) if afters else () for node, afters in enumerate(nexts))
 
 
 def _condensed(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ...]) -> Sequence[Sequence[int]]:
-    if len(set(loop)) == len(loop):
-        return successors
     found: list[set[int]] = [set() for _ in loop]
     for node, nexts in enumerate(successors):
         found[loop[node]].update(loop[after] for after in nexts)

@@ -73,8 +73,13 @@ def levels(successors: Successors, order: Iterable[int]) -> list[int]:
 
 
 def strong_components(successors: Successors) -> list[int]:
-    """For each node the least node of its strongly connected component (Tarjan, without recursion)."""
+    """For each node the least node of its strongly connected component (Tarjan, without recursion).
+
+    Most graphs have no cycle, which their topological order tells in a fraction of the time.
+    """
     count = len(successors)
+    if len(topological(successors)) == count:
+        return list(range(count))
     number, low, owner = [-1] * count, [0] * count, [-1] * count
     stack: list[int] = []
     for root in range(count):

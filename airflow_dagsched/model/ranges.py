@@ -20,8 +20,11 @@ Quantity = Annotated[float, Meta(ge=0, le=1e15)]
 Positive = Annotated[float, Meta(gt=0, le=1e15)]
 
 
-class Value(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A frozen value of a file format, written with all its fields."""
+class Value(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A frozen value of a file format, written with all its fields.
+
+    Frozen values refer to nothing that could refer back: the garbage collector need not walk 400,000 of them.
+    """
 
 
 class Declared(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -64,19 +64,20 @@ def _broken_ends(dataflow: Dataflow) -> Iterator[Finding]:
     steps = {step.id for step in dataflow.steps}
     tasks = {task.id for task in dataflow.tasks}
     for at, channel in enumerate(dataflow.channels):
-        for end in ("src", "dst"):
-            yield from _broken_channel_end(f"channels[{at}].{end}", getattr(channel, end), steps, tasks)
+        if channel.src not in steps:
+            yield _broken_channel_end(f"channels[{at}].src", channel.src, tasks)
+        if channel.dst not in steps:
+            yield _broken_channel_end(f"channels[{at}].dst", channel.dst, tasks)
     for at, edge in enumerate(dataflow.dependencies):
         for side, name in enumerate(edge):
             if name not in steps and name not in tasks:
                 yield f"dependencies[{at}][{side}]", f"no step or task is called {name!r}"
 
 
-def _broken_channel_end(field: str, name: str, steps: set[str], tasks: set[str]) -> Iterator[Finding]:
+def _broken_channel_end(field: str, name: str, tasks: set[str]) -> Finding:
     if name in tasks:
-        yield field, f"{name!r} is an ordinary task: a channel joins two steps (use dependencies for other edges)"
-    elif name not in steps:
-        yield field, f"no step is called {name!r}"
+        return field, f"{name!r} is an ordinary task: a channel joins two steps (use dependencies for other edges)"
+    return field, f"no step is called {name!r}"
 
 
 def _broken_cycles(graph: Graph) -> Iterator[Finding]:

@@ -1,50 +1,136 @@
-"""A lower bound of the makespan: no plan of this dataflow on any cluster that starts applications as slowly is faster.
+"""A lower bound of the makespan: no plan of this dataflow on this cluster is faster, whatever its groups.
 
-Whatever the groups are, steps and tasks along a path run one after another, and before the first step of a
-path one application must start. Steps of a streaming dataflow run side by side: there only the longest one
-and the ordinary tasks count. Steps of a loop count once, for the longest of them.
+*Path.* Steps and tasks along a path run one after another, waves included, and before the first step an
+application must start; another one must start behind each ordinary task on the path, and where two
+neighbours may not share a group, with the rows between them written and read.
+
+*Area.* All core-seconds must find room: what starts no earlier than ``h`` and is followed by at least ``t``
+ends no earlier than ``h + core-seconds / cores + t``, for every ``h`` and ``t``. Memory likewise. A streaming
+step holds what it needs from the start of its application on.
+
+Steps that stream run side by side with those they read from: along a path they count for nothing but the cuts
+between them. In a group with a streaming step the others stay as well, so if any streams, no step counts.
 """
 
 from __future__ import annotations
 
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.needs import runtime_of, task_runtime_of
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
-NEVER = float("-inf")
+from airflow_dagsched.plan.colors import TASK
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.work import MIB
+
+LOOKS = 16
+"""Different tails behind which the area is looked at, at most; every head is."""
+LOOKED_AT = 10_000
+"""Steps over which those looks go together: more steps, fewer looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Seconds by node; those of a loop are its first node's."""
+
+    own: list[float]
+    """From its start to its end, for a step without the start of its application."""
+    head: list[float]
+    """Before that, at least."""
+    tail: list[float]
+    """Behind it, at least."""
 
 
 def lower_bound(given: Given) -> float:
     """Seconds; zero for a dataflow without steps and tasks."""
-    graph = given.graph
+    streams = any(given.work.streaming)
+    times = _times(given, streams)
+    paths = [head + own for head, own in zip(times.head, times.own, strict=True)]
+    return max([0.0, *paths, *_areas(given, times, streams)])
+
+
+def _times(given: Given, streams: bool) -> _Times:
+    graph, work = given.declared, given.work
     start = given.cluster.application_start_s
-    weight, longest_step = _weights(given)
-    edges = graph.condensed
-    tasks_only = [0.0] * len(graph.ids)
-    with_steps = [NEVER] * len(graph.ids)
-    best = start + longest_step if graph.steps else 0.0
-    for node in graph.order:
-        if graph.loop[node] != node:
-            continue
-        if graph.is_step(node):
-            with_steps[node] = max(with_steps[node], tasks_only[node] + start)
-            tasks_only[node] = NEVER
-        ends = tasks_only[node] + weight[node], with_steps[node] + weight[node]
-        best = max(best, *ends)
-        for after in edges[node]:
-            tasks_only[after] = max(tasks_only[after], ends[0])
-            with_steps[after] = max(with_steps[after], ends[1])
-    return best
+    own = [0.0] * len(graph.ids)
+    for node, first in enumerate(graph.loop):
+        own[first] = max(own[first], work.runtime[node] if streams else work.least[node])
+    head = [start if graph.is_step(node) else 0.0 for node in range(len(own))]
+    tail = [0.0] * len(own)
+    gaps = Gaps(given)
+    order = [node for node in graph.order if graph.loop[node] == node]
+    for node in order:
+        for after in graph.condensed[node]:
+            gap = None if gaps.none else gaps.between(node, after)
+            length = 0.0 if streams and gap is None else own[node]
+            head[after] = max(head[after], head[node] + length + (gap or 0.0))
+    for node in reversed(order):
+        for after in graph.condensed[node]:
+            gap = None if gaps.none else gaps.between(node, after)
+            length = 0.0 if streams and gap is None else own[after]
+            tail[node] = max(tail[node], (gap or 0.0) + length + tail[after])
+    return _Times(own, head, tail)
 
 
-def _weights(given: Given) -> tuple[list[float], float]:
-    """Seconds of each node as the paths count it, and of the longest step."""
-    graph, settings = given.graph, given.settings
-    runtimes = [runtime_of(step, settings) for step in graph.steps]
-    streaming = any(step.mode == "streaming" for step in graph.steps)
-    weight = [0.0] * len(graph.ids)
-    for node, runtime in enumerate(runtimes):
-        first = graph.loop[node]
-        weight[first] = 0.0 if streaming else max(weight[first], runtime)
-    for task in graph.dataflow.tasks:
-        weight[graph.index[task.id]] = task_runtime_of(task, settings)
-    return weight, max(runtimes, default=0.0)
+class Gaps:
+    """Seconds that must lie between neighbours."""
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._start = given.cluster.application_start_s
+        self._bytes: dict[tuple[int, int], int] = {}
+        colors = set(given.rules.color)
+        self.none = colors <= {max(colors, default=TASK)} - {TASK} and not given.rules.apart
+        """Whether all may share a group."""
+        if len(colors - {TASK}) > 1 or given.rules.apart:
+            loop = given.declared.loop
+            for dataset in given.graph.datasets:
+                for reader in {loop[reader] for reader in dataset.readers}:
+                    ends = loop[dataset.src], reader
+                    self._bytes[ends] = self._bytes.get(ends, 0) + dataset.bytes
+
+    def between(self, node: int, after: int) -> float | None:
+        """None where the two may share a group."""
+        color, apart, loop = self._given.rules.color, self._given.rules.apart, self._given.graph.loop
+        if color[node] == color[after] and loop[after] not in apart.get(loop[node], ()):
+            return None if color[node] != TASK else 0.0
+        if color[after] == TASK:
+            return 0.0
+        size = self._bytes.get((node, after), 0)
+        return self._start + 2 * size / (self._given.cluster.spill_mb_s * MIB)
+
+
+def _areas(given: Given, times: _Times, streams: bool) -> Iterator[float]:
+    graph, work = given.declared, given.work
+    cores = sum(worker.free_cores for worker in work.workers)
+    memory = sum(worker.free_memory_mb for worker in work.workers)
+    rows = [_row(given, times, node) for node in range(len(graph.steps))]
+    rows.sort(reverse=True)
+    looks = _looks([tail for _, tail, _, _ in rows])
+    if cores:
+        yield from _area([(head, tail, used) for head, tail, used, _ in rows], cores, looks)
+    if memory and (streams or all(need.cores == 1 for need in work.needs)):
+        yield from _area([(head, tail, used) for head, tail, _, used in rows], memory, looks)
+
+
+def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, float]:
+    """Head and tail of a step, its core-seconds and its MiB-seconds."""
+    first, need = given.declared.loop[node], given.work.needs[node]
+    count = given.declared.steps[node].parallelism
+    start = given.cluster.application_start_s if given.work.streaming[node] else 0.0
+    seconds = count * (given.work.runtime[node] + start)
+    return times.head[first] - start, times.tail[first], need.cores * seconds, need.memory_mb * seconds
+
+
+def _looks(tails: list[float]) -> list[float]:
+    """Some of the tails, evenly from the shortest to the longest."""
+    ordered = sorted(set(tails))
+    count = max(2, min(LOOKS, LOOKED_AT // max(1, len(tails))))
+    return sorted({ordered[at * (len(ordered) - 1) // (count - 1)] for at in range(count)}) if ordered else []
+
+
+def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence[float]) -> Iterator[float]:
+    """``rows``: head, tail, what is held times seconds, by falling heads; ``room``: how much there is to hold."""
+    for behind in looks:
+        late = [row for row in rows if row[1] >= behind]
+        areas = accumulate([row[2] for row in late])
+        yield behind + max(row[0] + area / room for row, area in zip(late, areas, strict=True))

@@ -1,4 +1,4 @@
-"""Colors: steps of different colors cannot share a Spark application."""
+"""Colors: steps of different colors cannot share a launch: settings, pool or the author keep them apart."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ TASK = -1
 def colors_of(graph: Graph) -> list[int]:
     """For each node its color, a number; steps of one loop have one color."""
     isolated = {graph.loop[node] for node, step in enumerate(graph.steps) if step.isolate}
-    known: dict[tuple[int, str], int] = {}
+    known: dict[tuple[int, str, str], int] = {}
     colors = []
     for node, step in enumerate(graph.steps):
         first = graph.loop[node]
-        key = (first if first in isolated else TASK, _settings(step))
+        key = (first if first in isolated else TASK, _settings(step), step.pool)
         colors.append(known.setdefault(key, len(known)))
     return colors + [TASK] * (len(graph.ids) - len(graph.steps))
 

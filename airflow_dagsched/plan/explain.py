@@ -1,38 +1,44 @@
-"""A plan as a page a person reads, and as a graph for Graphviz."""
+"""A plan as a page a person reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.values import Container, Group, Plan, Spill
+from airflow_dagsched.plan.values import Container, Group, Limit, Plan, Spill
+from airflow_dagsched.plan.words import count
+
+_LIMITS: dict[Limit, str] = {
+    "critical path": "its critical path: more cores would not end it sooner",
+    "longest step": "its longest step, beside which all others hold their cores",
+    "cores": "cores: its steps could use more than the cluster has",
+    "memory": "memory: there are cores for more instances at once, but no memory",
+    "slots": "slots, or the order of its steps",
+}
 
 
 def explain(plan: Plan) -> str:
-    """The plan as text: summary, then each group with its reason, times and containers, then the spills."""
+    """The plan as text: summary, what it was chosen from, each group with its reason and limit, the spills."""
     groups = (line for group in plan.groups for line in _group(group))
-    return "\n".join([*_summary(plan), *groups, *_spills(plan)]) + "\n"
-
-
-def as_dot(plan: Plan) -> str:
-    """The groups as boxes with their steps; solid edges: who waits for whom; dashed ones: spills."""
-    home = {step: group.id for group in plan.groups for step in group.steps}
-    lines = [f"digraph {_quoted(plan.dataflow)} {{", "  node [shape=box];"]
-    lines += [f"  {_quoted(g.id)} [label={_quoted(_label(g))}];" for g in plan.groups]
-    lines += [f"  {_quoted(task)} [shape=ellipse];" for task in _tasks(plan)]
-    lines += [f"  {_quoted(before)} -> {_quoted(group.id)};" for group in plan.groups for before in group.after]
-    lines += [
-        f"  {_quoted(home[spill.src])} -> {_quoted(target)} [style=dashed, label={_quoted(_spilled(spill))}];"
-        for spill in plan.spills
-        for target in dict.fromkeys(home[dst] for dst in spill.dst)
-    ]
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join([*_summary(plan), *_compared(plan), *groups, *_spills(plan)]) + "\n"
 
 
 def _summary(plan: Plan) -> Iterator[str]:
     steps = sum(len(group.steps) for group in plan.groups)
-    counts = (_count(steps, "step"), _count(len(plan.groups), "Spark application"), _count(len(plan.spills), "spill"))
+    counts = (count(steps, "step"), count(len(plan.groups), "Spark application"), count(len(plan.spills), "spill"))
     yield f"{plan.dataflow}: {', '.join(counts)}"
-    yield f"predicted {_seconds(plan.makespan_s)}, no plan can take less than {_seconds(plan.lower_bound_s)}"
+    bound = f"no plan can take less than {_seconds(plan.lower_bound_s)} (gap {plan.gap:.1%})"
+    yield f"predicted {_seconds(plan.makespan_s)}, {bound}"
+
+
+def _compared(plan: Plan) -> Iterator[str]:
+    if plan.compared:
+        yield ""
+        yield "compared"
+    for at, kind in enumerate(plan.compared):
+        mark = ", chosen" if at == 0 else ", runner-up" if at == 1 else ""
+        counts = f"{count(kind.groups, 'application')}, {kind.core_seconds:.0f} core-seconds"
+        spilled = f", {_mebibytes(kind.spilled_bytes)} spilled" if kind.spilled_bytes else ""
+        yield f"  {_seconds(kind.makespan_s):>9}  {kind.what}: {counts}{spilled}{mark}"
 
 
 def _group(group: Group) -> Iterator[str]:
@@ -45,6 +51,7 @@ def _group(group: Group) -> Iterator[str]:
         yield f"  after    {', '.join(group.after)}"
     parts = (("start", time.start), ("read", time.read), ("compute", time.compute), ("write", time.write))
     yield f"  time     {', '.join(f'{name} {_seconds(value)}' for name, value in parts)}"
+    yield f"  limit    {_LIMITS[group.limit]}"
     yield f"  spread   its steps end within {_seconds(group.finish_spread_s)}"
     yield from _containers(group)
     yield from _pruned(group)
@@ -57,22 +64,24 @@ def _pruned(group: Group) -> Iterator[str]:
         for one in entries:
             alike.setdefault((one.what, one.reason), []).append(one.id)
         for (what, reason), ids in alike.items():
-            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{_count(len(ids), what)}, {ids[0]} to {ids[-1]}"
+            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{count(len(ids), what)}, {ids[0]} to {ids[-1]}"
             yield f"  {word} {named}: {reason}"
 
 
 def _containers(group: Group) -> Iterator[str]:
     if not group.containers:
         return
-    box, count = group.containers[0], len(group.containers)
-    held = "all resident" if group.residency == "all" else f"{_count(group.slots, 'step')} side by side"
-    yield f"  size     {_count(count, 'container')} of {_count(box.cores, 'core')}, {box.memory_mb} MiB, {held}"
+    box, boxes = group.containers[0], count(len(group.containers), "container")
+    held = "all resident" if group.residency == "all" else f"{count(group.slots, 'step')} side by side"
+    yield f"  size     {boxes} of {count(box.cores, 'core')}, {box.memory_mb} MiB, {held}"
     workers: dict[str, list[Container]] = {}
     for one in group.containers:
         workers.setdefault(one.worker, []).append(one)
-    for worker, boxes in workers.items():
-        instances = sum(len(one.instances) for one in boxes)
-        yield f"  on       {worker}: {_count(len(boxes), 'container')} with {_count(instances, 'step instance')}"
+    if group.hosts:
+        yield f"  hosts    {group.hosts}"
+    for worker, there in workers.items():
+        instances = sum(len(one.instances) for one in there)
+        yield f"  on       {worker}: {count(len(there), 'container')} with {count(instances, 'step instance')}"
 
 
 def _spills(plan: Plan) -> Iterator[str]:
@@ -87,27 +96,15 @@ def _spilled(spill: Spill) -> str:
     return f"{spill.src}.{spill.output}" if spill.output else spill.src
 
 
-def _tasks(plan: Plan) -> list[str]:
-    groups = {group.id for group in plan.groups}
-    return list(dict.fromkeys(name for group in plan.groups for name in group.after if name not in groups))
-
-
-def _label(group: Group) -> str:
-    return f"{group.id}\n{', '.join(group.steps)}\n{_seconds(group.start_s)} to {_seconds(group.end_s)}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _seconds(value: float) -> str:
     return f"{value:.1f} s"
 
 
-def _size(count: int) -> str:
-    return "size unknown" if not count else f"{count / 1024 / 1024:.1f} MiB"
+def _size(size: int) -> str:
+    return _mebibytes(size) if size else "size unknown"
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 1024 / 1024:.1f} MiB"

@@ -7,17 +7,25 @@ from dataclasses import dataclass
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.plan.rules import Rules
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.work import Work
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A valid dataflow as its graph, a valid cluster, the settings."""
+    """A valid dataflow as its graph, a valid cluster, the settings; and what follows from them."""
 
+    declared: Graph
     graph: Graph
+    """The same with what its author keeps together drawn together as loops are."""
     cluster: Cluster
     settings: Settings
+    rules: Rules
+    work: Work
+    bound: float = 0.0
+    """Seconds that any plan takes, at least."""
 
 
 Pass = Callable[[Plan, Given], Plan]

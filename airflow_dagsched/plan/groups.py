@@ -18,20 +18,23 @@ by stages. Groups of one color that wait for the same are one group: two applica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.codec import checked
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import predecessors, strong_components, topological
 from airflow_dagsched.model.validate import valid_graph
-from airflow_dagsched.plan.colors import colors_of
-from airflow_dagsched.plan.parts import alike, parts_of, quotient
-from airflow_dagsched.plan.reasons import group_reason
+from airflow_dagsched.plan.limits import limited
+from airflow_dagsched.plan.parts import alike, least_named, parts_of, quotient
+from airflow_dagsched.plan.reasons import Reasons
+from airflow_dagsched.plan.rules import Rules, ruled
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.spills import find_spills
-from airflow_dagsched.plan.stages import Stages, stages_of
+from airflow_dagsched.plan.stages import NOBODY, Stages, stages_of
 from airflow_dagsched.plan.values import Spill
 
 
@@ -54,30 +57,41 @@ class Grouping:
     spills: tuple[Spill, ...]
 
 
-def find_groups(dataflow: Dataflow) -> Grouping:
-    """The groups of ``dataflow``; no cluster is needed. Linear but for sorting.
+def find_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
+    """The coarsest groups of ``dataflow``; no cluster is needed. Linear but for sorting.
 
-    Raises ``InvalidInput`` where the dataflow breaks a rule or a group's id is taken by a step or task.
+    Raises ``InvalidInput`` where the dataflow breaks a rule, or contradicts the settings, or a group's id is
+    taken by a step or task.
     """
-    return group_graph(valid_graph(dataflow))
-
-
-def group_graph(graph: Graph) -> Grouping:
-    """The groups of a valid dataflow, given as its graph."""
-    stages = _stages(graph)
-    apart = _homes(graph, stages)
-    home = _least(alike(apart, stages.color, quotient(graph, apart)))
+    graph, rules = ruled(valid_graph(dataflow), checked(Settings, settings, "settings"))
+    stages, home = coarsest(graph, rules)
     members = _members(graph, home)
     names = _names(graph, members)
-    _refuse_clash(graph, names)
-    return Grouping(_groups(graph, stages, home, members, names), find_spills(graph, stages, home))
+    refuse_clash(graph, names.values())
+    why = Reasons.of(graph, rules, stages)
+    return Grouping(_groups(graph, why, home, members, names), find_spills(graph, home, why.of_cut))
 
 
-def _stages(graph: Graph) -> Stages:
-    colors = colors_of(graph)
-    parts = parts_of(graph, colors)
-    knots = _knots(parts, quotient(graph, parts))
-    return stages_of(graph, colors, knots)
+def coarsest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
+    """Parts that pipelined channels join, cut only where they must be: the home of each node."""
+    parts = parts_of(graph, rules.color)
+    if not any(parts):
+        return _whole(graph, rules)
+    stages = stages_of(graph, rules.color, _knots(parts, quotient(graph, parts)))
+    apart = _homes(graph, stages)
+    return stages, limited(graph, rules, least_named(alike(apart, stages.color, quotient(graph, apart))))
+
+
+def _whole(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
+    """All steps hang together, and nothing stands between them."""
+    zero = [0] * len(graph.ids)
+    return Stages(zero, zero, rules.color, [NOBODY] * len(zero), frozenset()), limited(graph, rules, zero)
+
+
+def fewest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
+    """One group for all steps of a color, cut only where ordinary tasks or other colors stand between."""
+    stages = stages_of(graph, rules.color, [0] * len(graph.ids))
+    return stages, limited(graph, rules, least_named(_homes(graph, stages)))
 
 
 def _knots(parts: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
@@ -95,12 +109,6 @@ def _homes(graph: Graph, stages: Stages) -> list[int]:
     return homes
 
 
-def _least(home: Sequence[int]) -> list[int]:
-    """The same homes, each named by its least node."""
-    least: dict[int, int] = {}
-    return [least.setdefault(of, node) for node, of in enumerate(home)]
-
-
 def _members(graph: Graph, home: Sequence[int]) -> dict[int, list[int]]:
     """The steps of each group in topological order."""
     members: dict[int, list[int]] = {}
@@ -116,8 +124,9 @@ def _names(graph: Graph, members: dict[int, list[int]]) -> dict[int, str]:
     return {first: f"launch_{graph.ids[first]}" for first in members}
 
 
-def _refuse_clash(graph: Graph, names: dict[int, str]) -> None:
-    for name in names.values():
+def refuse_clash(graph: Graph, names: Iterable[str]) -> None:
+    """Raise ``InvalidInput`` where the id of a group is taken."""
+    for name in names:
         if name in graph.index:
             where = f"dataflow {graph.dataflow.name!r}"
             raise InvalidInput(where, _field(graph.dataflow, name), f"the id {name!r} is needed for a group: rename it")
@@ -130,7 +139,7 @@ def _field(dataflow: Dataflow, name: str) -> str:
 
 
 def _groups(
-    graph: Graph, stages: Stages, home: Sequence[int], members: dict[int, list[int]], names: dict[int, str]
+    graph: Graph, why: Reasons, home: Sequence[int], members: dict[int, list[int]], names: dict[int, str]
 ) -> tuple[Grouped, ...]:
     edges = quotient(graph, home)
     above = predecessors(edges)
@@ -139,7 +148,7 @@ def _groups(
             id=names[first],
             steps=tuple(graph.ids[node] for node in members[first]),
             after=tuple(names.get(node, graph.ids[node]) for node in above[first]),
-            reason=group_reason(graph, stages, members[first], alone=len(members) == 1),
+            reason=why.of_group(members[first], alone=len(members) == 1),
         )
         for first in topological(edges)
         if first in members

@@ -1,64 +1,160 @@
-"""When the steps of one group are predicted to end, counted from the start of its work."""
+"""When the steps of one group end, counted from the start of its work: a list schedule in slots.
+
+    slots 2, 4 cores     a a a a a a . .        a (6 instances) takes all 4 cores, then 2; b starts beside
+    a: 6 x 1 core        a a a a a a b b        a's second wave, c once a slot is free.
+    b, c: 2 x 1 core     └ wave 1 ┘└ 2 ┘ c c
+
+At every moment, once all that ends then has ended: running steps, in the group's order, take cores for
+instances still waiting; then the first steps that are ready start, in the group's order, while a slot is
+free and at least one instance finds its cores. Graham's list scheduling (1969), with wide steps in waves.
+"""
 
 from __future__ import annotations
 
 import heapq
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.needs import runtime_of
-from airflow_dagsched.plan.values import Group
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Seconds until the last step ends, and between the end of the first and of the last."""
+    """Seconds until the last step ends and between the first end and the last; the most at one moment."""
 
     compute_s: float
     spread_s: float
+    steps: int
+    cores: int
 
 
-def inside_group(group: Group, given: Given) -> Inside:
-    """Batch: in the group's order on its slots, a wide step in waves. Streaming: all from start to end."""
-    ends = _resident_ends(group, given) if group.residency == "all" else _slot_ends(group, given)
-    return Inside(max(ends), max(ends) - min(ends))
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Equal containers: their cores together, and how many instances of each step they hold at once."""
+
+    cores: int
+    lanes: Sequence[int]
+    """By place in the group; an instance may not be split over containers, nor leave its step's workers."""
 
 
-def _slot_ends(group: Group, given: Given) -> list[float]:
-    slots = [0.0] * group.slots
-    ends: dict[int, float] = {}
-    ready: dict[int, float] = {}
-    for node, step in _steps(group, given):
-        begin = max(heapq.heappop(slots), ready.get(node, 0.0))
-        ends[node] = begin + runtime_of(step, given.settings) * _waves(group, step)
-        heapq.heappush(slots, ends[node])
-        for after in given.graph.successors[node]:
-            ready[after] = max(ready.get(after, 0.0), ends[node])
-    return list(ends.values())
+@dataclass(slots=True)
+class _Run:
+    """The state of one walk; steps are numbered by their place in the group."""
+
+    pool: Pool
+    cores: Sequence[int]
+    seconds: Sequence[float]
+    left: list[int]
+    """Instances that have not started."""
+    out: list[int]
+    """Instances that run."""
+    free: int
+    running: int = 0
+    waiting: list[int] = field(default_factory=list)
+    """Running steps with instances left, in order."""
+    events: list[tuple[float, int, int]] = field(default_factory=list)
+
+    def fits(self, at: int) -> int:
+        """Instances of step ``at`` that can start now."""
+        return min(self.left[at], self.pool.lanes[at] - self.out[at], self.free // self.cores[at])
+
+    def start(self, at: int, count: int, now: float) -> None:
+        self.left[at] -= count
+        self.out[at] += count
+        self.free -= count * self.cores[at]
+        heapq.heappush(self.events, (now + self.seconds[at], at, count))
+
+    def serve(self, now: float) -> None:
+        """Cores for the running steps."""
+        for at in list(self.waiting):
+            count = self.fits(at)
+            if count:
+                self.start(at, count, now)
+                if not self.left[at]:
+                    self.waiting.remove(at)
+
+    def begin(self, ready: list[int], slots: int, now: float) -> None:
+        """New steps while there is a slot, and cores for one instance."""
+        while ready and self.running < slots and self.fits(ready[0]):
+            at = heapq.heappop(ready)
+            self.running += 1
+            self.start(at, self.fits(at), now)
+            if self.left[at]:
+                insort(self.waiting, at)
+
+    def end(self) -> tuple[float, list[int]]:
+        """The next moment, and the steps that end at it."""
+        now, ended = self.events[0][0], []
+        while self.events and self.events[0][0] == now:
+            _, at, count = heapq.heappop(self.events)
+            self.out[at] -= count
+            self.free += count * self.cores[at]
+            if not self.out[at] and not self.left[at]:
+                self.running -= 1
+                ended.append(at)
+        return now, ended
 
 
-def _resident_ends(group: Group, given: Given) -> list[float]:
-    """A resident step ends no earlier than those it reads from."""
-    ends: dict[int, float] = {}
-    ready: dict[int, float] = {}
-    for node, step in _steps(group, given):
-        ends[node] = max(runtime_of(step, given.settings), ready.get(node, 0.0))
-        for after in given.graph.successors[node]:
-            ready[after] = max(ready.get(after, 0.0), ends[node])
-    return list(ends.values())
+def in_slots(members: Sequence[int], given: Given, slots: int, pool: Pool) -> Inside:
+    """The list schedule of ``members``, in this order, in ``slots`` slots of ``pool``."""
+    work, steps = given.work, given.graph.steps
+    nexts, above = _edges(members, given)
+    run = _Run(
+        pool,
+        [work.needs[node].cores for node in members],
+        [work.runtime[node] for node in members],
+        [steps[node].parallelism for node in members],
+        [0] * len(members),
+        pool.cores,
+    )
+    ready = [at for at, count in enumerate(above) if not count]
+    run.begin(ready, slots, 0.0)
+    now, first, most_steps, least_free = 0.0, -1.0, run.running, run.free
+    while run.events:
+        now, ended = run.end()
+        if ended and first < 0:
+            first = now
+        for at in ended:
+            for after in nexts[at]:
+                above[after] -= 1
+                if not above[after]:
+                    heapq.heappush(ready, after)
+        run.serve(now)
+        run.begin(ready, slots, now)
+        most_steps, least_free = max(most_steps, run.running), min(least_free, run.free)
+    return Inside(now, now - first, most_steps, pool.cores - least_free)
 
 
-def _steps(group: Group, given: Given) -> Iterator[tuple[int, Step]]:
-    """In the group's order; edges that lead back in a loop find their end already done and count for nothing."""
-    for name in group.steps:
-        node = given.graph.index[name]
-        yield node, given.graph.steps[node]
+def resident(members: Sequence[int], given: Given) -> Inside:
+    """All from start to end; a step ends no earlier than those it reads from."""
+    nexts, _ = _edges(members, given)
+    ends = [given.work.runtime[node] for node in members]
+    for at, afters in enumerate(nexts):
+        for after in afters:
+            ends[after] = max(ends[after], ends[at])
+    cores = sum(given.work.needs[node].cores * given.graph.steps[node].parallelism for node in members)
+    return Inside(max(ends), max(ends) - min(ends), len(members), cores)
 
 
-def _waves(group: Group, step: Step) -> int:
-    """How many times the step's instances fill the cores of the containers they may be in."""
-    boxes = [box for box in group.containers if not step.pinned or box.worker in step.pinned]
-    return math.ceil(step.parallelism / max(1, sum(box.cores // step.cores for box in boxes)))
+def longest_path(members: Sequence[int], given: Given) -> float:
+    """Seconds of the longest chain of ``members``, one wave each: none can do with less."""
+    nexts, _ = _edges(members, given)
+    ends = [given.work.runtime[node] for node in members]
+    for at in range(len(members) - 1, -1, -1):
+        ends[at] += max([ends[after] for after in nexts[at]], default=0.0)
+    return max(ends)
+
+
+def _edges(members: Sequence[int], given: Given) -> tuple[list[list[int]], list[int]]:
+    """Edges within the group, by place, and how many lead to each; those that lead back in a loop do not count."""
+    if len(members) == 1:
+        return [[]], [0]
+    place = {node: at for at, node in enumerate(members)}
+    successors = given.graph.successors
+    nexts = [[place[after] for after in successors[node] if place.get(after, -1) > at] for node, at in place.items()]
+    above = [0] * len(members)
+    for afters in nexts:
+        for after in afters:
+            above[after] += 1
+    return nexts, above

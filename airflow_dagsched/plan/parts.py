@@ -12,14 +12,22 @@ from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import predecessors, topological
 from airflow_dagsched.plan.colors import TASK
 
+Parent = list[int] | dict[int, int]
+"""Disjoint sets: each node's parent, a root's is itself."""
+
 
 def parts_of(graph: Graph, colors: Sequence[int]) -> list[int]:
     """For each node the least node of its part; loops are never split, an ordinary task is its own part."""
     parent = list(graph.loop)
-    for src, dst in (*graph.pipelined, *graph.plain):
+    for dataset in graph.datasets:
+        src = dataset.src
+        for reader in dataset.pipelined:
+            if parent[src] != parent[reader] and colors[src] == colors[reader]:
+                join(parent, src, reader)
+    for src, dst in graph.plain:
         if colors[src] == colors[dst]:
-            _join(parent, src, dst)
-    return [_find(parent, node) for node in range(len(parent))]
+            join(parent, src, dst)
+    return [find(parent, node) for node in range(len(parent))]
 
 
 def quotient(graph: Graph, part: Sequence[int]) -> list[list[int]]:
@@ -49,14 +57,30 @@ def alike(home: Sequence[int], kind: Sequence[int], edges: Sequence[Sequence[int
     return [merged[of] for of in home]
 
 
-def _find(parent: list[int], node: int) -> int:
+def least_named(home: Sequence[int]) -> list[int]:
+    """The same homes, each named by its least node."""
+    least: dict[int, int] = {}
+    return [least.setdefault(of, node) for node, of in enumerate(home)]
+
+
+def cut_by(graph: Graph, home: Sequence[int], number: Sequence[int]) -> list[int]:
+    """The homes cut by ``number``, of which the first step of a loop counts; each named by its least node."""
+    least: dict[tuple[int, int], int] = {}
+    return [
+        least.setdefault((home[node], number[graph.loop[node]]), node) if graph.is_step(node) else node
+        for node in range(len(home))
+    ]
+
+
+def find(parent: Parent, node: int) -> int:
+    """The root of ``node``'s part."""
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
     return node
 
 
-def _join(parent: list[int], one: int, other: int) -> None:
-    """The least node of a part is its root. Halving paths alone keeps this near linear."""
-    first, second = _find(parent, one), _find(parent, other)
+def join(parent: Parent, one: int, other: int) -> None:
+    """Make two parts one. The least node of a part is its root. Halving paths alone keeps this near linear."""
+    first, second = find(parent, one), find(parent, other)
     parent[max(first, second)] = min(first, second)

@@ -2,10 +2,12 @@
 
 A plan grows from left to right::
 
-    Plan(digest) ──grouped──> groups, spills ──sized──> containers ──timed──> times, makespan
+    Plan(digest) ──grouped──> groups, spills ──placed──> containers, times, makespan ──hosted──> hosts
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 from msgspec.structs import replace
 
@@ -13,34 +15,115 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import checked, digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
+from airflow_dagsched.plan.bound import lower_bound
+from airflow_dagsched.plan.choice import Choice
+from airflow_dagsched.plan.choose import choose
+from airflow_dagsched.plan.cost import Priced, name_of
+from airflow_dagsched.plan.exact import choose_exactly
 from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.groups import Grouped, group_graph
+from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
+from airflow_dagsched.plan.hosts import hosted
+from airflow_dagsched.plan.place import placed
+from airflow_dagsched.plan.reasons import Reasons
+from airflow_dagsched.plan.rules import ruled
+from airflow_dagsched.plan.savings import Savings, compared
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.size import sized
-from airflow_dagsched.plan.times import timed
+from airflow_dagsched.plan.spills import find_spills
+from airflow_dagsched.plan.stages import Stages
 from airflow_dagsched.plan.values import Group, Plan
+from airflow_dagsched.plan.work import work_of
 
 
 def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
-    Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a group is larger than the cluster.
+    Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a step is larger than the cluster.
     """
-    given = Given(valid_graph(dataflow), validate_cluster(cluster), checked(Settings, settings, "settings"))
-    made = Plan(dataflow=dataflow.name, digest=digest(given.graph.dataflow))
+    given = given_of(dataflow, cluster, settings)
+    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
     for step in PASSES:
         made = step(made, given)
     return made
 
 
+def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Grouping:
+    """The groups that the plan of ``dataflow`` on ``cluster`` has: what a parse takes where a cluster is declared.
+
+    Raises as ``plan`` does.
+    """
+    given = given_of(dataflow, cluster, settings)
+    made = grouped(Plan(dataflow=dataflow.name, digest=""), given)
+    return Grouping(
+        tuple(Grouped(id=one.id, steps=one.steps, after=one.after, reason=one.reason) for one in made.groups),
+        made.spills,
+    )
+
+
+def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
+    """What the passes are given, all of it checked."""
+    valid, told = validate_cluster(cluster), checked(Settings, settings, "settings")
+    declared = valid_graph(dataflow)
+    graph, rules = ruled(declared, told)
+    given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
+    return dataclasses.replace(given, bound=lower_bound(given))
+
+
+def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+    """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
+
+    Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
+    """
+    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
+    given, choice = choose_exactly(given_of(dataflow, cluster, settings))
+    if choice.best is None or not choice.best.members:
+        return made
+    return hosted(placed(described(made, given, choice, choice.best), given), given)
+
+
 def grouped(made: Plan, given: Given) -> Plan:
-    """The plan with its groups and spills."""
-    grouping = group_graph(given.graph)
-    return replace(made, groups=tuple(_group(found) for found in grouping.groups), spills=grouping.spills)
+    """The plan with its groups and spills, the best of those compared."""
+    choice = choose(given)
+    if choice.best is None or not choice.best.members:
+        return made
+    return described(made, given, choice, choice.best)
 
 
-def _group(found: Grouped) -> Group:
-    return Group(id=found.id, steps=found.steps, after=found.after, reason=found.reason)
+def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
+    """The plan with the groups of ``best``, the reason of each, and what ``choice`` compared."""
+    graph = given.graph
+    names = {first: name_of(first, best.members, given) for first in best.members}
+    refuse_clash(graph, names.values())
+    why = Savings.of(choice, best, Reasons.of(graph, given.rules, _stages(choice, best)))
+    above: dict[int, list[int]] = {node: [] for node in best.edges}
+    for node in sorted(best.edges):
+        for after in best.edges[node]:
+            above[after].append(node)
+    return replace(
+        made,
+        groups=tuple(
+            Group(
+                id=names[first],
+                steps=tuple(graph.ids[node] for node in best.members[first]),
+                after=tuple(names.get(node, graph.ids[node]) for node in above[first]),
+                reason=why.of_group(first),
+            )
+            for first in _in_order(best)
+        ),
+        spills=find_spills(graph, best.home, why.of_cut),
+        compared=compared(choice, best),
+    )
 
 
-PASSES: tuple[Pass, ...] = (grouped, sized, timed)
+def _stages(choice: Choice, best: Priced) -> Stages:
+    """What forces groups apart; where there is one, nothing does."""
+    if len(best.members) == 1:
+        return choice.stages
+    return fewest(choice.given.graph, choice.given.rules)[0]
+
+
+def _in_order(best: Priced) -> list[int]:
+    """The groups as they start: those above come first, since they end before."""
+    return sorted(best.members, key=lambda first: (best.spans[first].start_s, best.spans[first].end_s, first))
+
+
+PASSES: tuple[Pass, ...] = (grouped, placed, hosted)

@@ -1,121 +1,143 @@
-"""Groups and ordinary tasks on a time line: ready once all above has ended, started when there is room."""
+"""Groups and ordinary tasks on a time line: ready once all above has ended, started when there is room.
+
+    w1 ▐aaaaaaa▌▐ccc▌      c waits for a, and for room on some worker; of what is ready the group with
+    w2 ▐bbb▌   ▐ddddd▌     the most behind it starts first, and one that finds no room lets others pass.
+
+The parallel schedule generation scheme of resource-constrained project scheduling (Kelley 1963; Kolisch
+1996), ordered by the longest remaining path, with containers packed onto workers first fit. Room for
+spills is one more resource. Ordinary tasks take no room on the cluster.
+"""
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_dagsched.model.order import predecessors
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.needs import task_runtime_of
-from airflow_dagsched.plan.parts import quotient
-from airflow_dagsched.plan.values import Group, Plan
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.plan.room import Room, SpillRoom
+from airflow_dagsched.plan.shape import Shape
 
-Held = dict[str, tuple[int, int, int]]
-"""Worker -> cores, memory and disk that a group holds there."""
+PASSED = 32
+"""Ready groups that are tried behind the first that finds no room: keeps many ready ones cheap."""
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One group, or one ordinary task: it has no shape."""
+
+    seconds: float
+    shape: Shape | None
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Seconds from the start of the plan."""
+    """Seconds from the start of the plan, and the number of each container's worker."""
 
     start_s: float
     end_s: float
+    places: tuple[int, ...]
 
 
 @dataclass(slots=True)
 class _Line:
     """The state of the walk along the time line."""
 
-    seconds: dict[int, float]
-    held: dict[int, Held]
-    free: dict[str, tuple[int, int, int]]
-    ready: list[tuple[float, int]] = field(default_factory=list)
+    jobs: Mapping[int, Job]
+    order: Mapping[int, tuple[float, int]]
+    room: Room
+    spills: SpillRoom
+    ready: list[tuple[tuple[float, int], int]] = field(default_factory=list)
     ending: list[tuple[float, int]] = field(default_factory=list)
     spans: dict[int, Span] = field(default_factory=dict)
 
     def arrive(self, node: int, now: float) -> None:
         """``node`` waits for nothing but room. A task needs none: it overtakes groups that wait."""
-        if node in self.held:
-            heapq.heappush(self.ready, (now, node))
+        if self.jobs[node].shape is None:
+            self._start(node, now, ())
         else:
-            self._start(node, now)
+            heapq.heappush(self.ready, (self.order[node], node))
 
     def start_groups(self, now: float) -> None:
-        while self.ready and self._has_room(self.held[self.ready[0][1]]):
-            node = heapq.heappop(self.ready)[1]
-            self._change(node, -1)
-            self._start(node, now)
+        passed: list[tuple[tuple[float, int], int]] = []
+        while not self.room.full and self.ready and len(passed) < PASSED:
+            entry = heapq.heappop(self.ready)
+            if not self._started(entry[1], now):
+                passed.append(entry)
+        for entry in passed:
+            heapq.heappush(self.ready, entry)
 
     def end(self) -> tuple[float, int]:
         """Take the next that ends off the line."""
         now, node = heapq.heappop(self.ending)
-        self._change(node, 1)
+        shape = self.jobs[node].shape
+        if shape is not None:
+            self.room.give(shape, self.spans[node].places)
+            self.spills.end(node)
         return now, node
 
-    def _start(self, node: int, now: float) -> None:
-        self.spans[node] = Span(now, now + self.seconds[node])
-        heapq.heappush(self.ending, (now + self.seconds[node], node))
+    def _started(self, node: int, now: float) -> bool:
+        shape = self.jobs[node].shape
+        found = () if shape is None or self.spills.lacks(node) else self.room.find(shape)
+        if shape is None or not found:
+            return False
+        self.room.take(shape, found)
+        self.spills.take(node)
+        self._start(node, now, found)
+        return True
 
-    def _has_room(self, held: Held) -> bool:
-        return all(all(a <= b for a, b in zip(need, self.free[at], strict=True)) for at, need in held.items())
-
-    def _change(self, node: int, sign: int) -> None:
-        for at, (cores, memory, disk) in self.held.get(node, {}).items():
-            free = self.free[at]
-            self.free[at] = free[0] + sign * cores, free[1] + sign * memory, free[2] + sign * disk
-
-
-def spans(made: Plan, given: Given, seconds: dict[str, float]) -> dict[str, Span]:
-    """When each group and ordinary task runs; ``seconds`` holds how long each group takes."""
-    graph = given.graph
-    home = list(range(len(graph.ids)))
-    first = {group.id: min(graph.index[step] for step in group.steps) for group in made.groups}
-    for group in made.groups:
-        for step in group.steps:
-            home[graph.index[step]] = first[group.id]
-    length = {first[name]: value for name, value in seconds.items()}
-    for task in graph.dataflow.tasks:
-        length[graph.index[task.id]] = task_runtime_of(task, given.settings)
-    line = _Line(length, {first[group.id]: _held(group) for group in made.groups}, _free(given))
-    _run(line, quotient(graph, home))
-    names = {node: name for name, node in first.items()}
-    return {names.get(node, graph.ids[node]): span for node, span in line.spans.items()}
+    def _start(self, node: int, now: float, places: tuple[int, ...]) -> None:
+        end = now + self.jobs[node].seconds
+        self.spans[node] = Span(now, end, places)
+        heapq.heappush(self.ending, (end, node))
 
 
-def _run(line: _Line, edges: list[list[int]]) -> None:
-    """Whatever ends at one moment ends before anything starts at it."""
-    waiting = {node: len(above) for node, above in enumerate(predecessors(edges))}
-    for node in sorted(line.seconds):
-        if not waiting[node]:
+def run(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], room: Room, spills: SpillRoom) -> dict[int, Span]:
+    """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
+
+    Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in
+    flight leave no room for those that would make room.
+    """
+    above = dict.fromkeys(jobs, 0)
+    for nexts in edges.values():
+        for after in nexts:
+            above[after] += 1
+    line = _Line(jobs, _order(jobs, edges, dict(above)), room, spills)
+    for node in jobs:
+        if not above[node]:
             line.arrive(node, 0.0)
     line.start_groups(0.0)
     while line.ending:
         now, node = line.end()
         for after in edges[node]:
-            waiting[after] -= 1
-            if not waiting[after]:
+            above[after] -= 1
+            if not above[after]:
                 line.arrive(after, now)
         if not line.ending or line.ending[0][0] > now:
             line.start_groups(now)
+    if line.ready:
+        raise _stuck(line)
+    return line.spans
 
 
-def _held(group: Group) -> Held:
-    held: Held = {}
-    for box in group.containers:
-        cores, memory, disk = held.get(box.worker, (0, 0, 0))
-        held[box.worker] = cores + box.cores, memory + box.memory_mb, disk + box.disk_mb
-    return held
+def _order(
+    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], above: dict[int, int]
+) -> dict[int, tuple[float, int]]:
+    """The longest remaining path first; ties by number."""
+    done = [node for node in jobs if not above[node]]
+    for node in done:
+        for after in edges[node]:
+            above[after] -= 1
+            if not above[after]:
+                done.append(after)
+    tail: dict[int, float] = {}
+    for node in reversed(done):
+        tail[node] = jobs[node].seconds + max([tail[after] for after in edges[node]], default=0.0)
+    return {node: (-tail[node], node) for node in done}
 
 
-def _free(given: Given) -> dict[str, tuple[int, int, int]]:
-    """A disk without a known limit never stands in the way."""
-    unlimited = 2**62
-    return {
-        worker.id: (
-            worker.free_cores,
-            worker.free_memory_mb,
-            unlimited if worker.free_disk_mb is None else worker.free_disk_mb,
-        )
-        for worker in given.cluster.workers
-    }
+def _stuck(line: _Line) -> DoesNotFit:
+    lacks = min(line.spills.lacks(node) for _, node in line.ready)
+    limit = line.spills.limit
+    return DoesNotFit("spills in flight", "spill_mb", -(-(limit + lacks) // MIB), limit // MIB, "MiB")

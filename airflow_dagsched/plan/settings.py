@@ -8,11 +8,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, inspect
 
-from airflow_dagsched.model.ranges import Declared
+from airflow_dagsched.model.ranges import Declared, Id
 
 
 def _unit(name: str) -> dict[str, str]:
     return {"unit": name}
+
+
+_Lists = tuple[tuple[Id, ...], ...]
 
 
 class Settings(Declared, frozen=True, kw_only=True):
@@ -20,8 +23,8 @@ class Settings(Declared, frozen=True, kw_only=True):
 
     version: Literal[1] = 1
     slots: Annotated[
-        int, Meta(ge=1, le=64, description="Steps side by side in a batch group.", extra=_unit("steps"))
-    ] = 4
+        int, Meta(ge=1, le=64, description="Steps side by side in a batch group, at most.", extra=_unit("steps"))
+    ] = 16
     container_cores: Annotated[
         int, Meta(ge=1, le=1024, description="Cores of one container, at most.", extra=_unit("cores"))
     ] = 4
@@ -43,6 +46,17 @@ class Settings(Declared, frozen=True, kw_only=True):
     task_runtime_s: Annotated[
         float, Meta(ge=0, le=1e9, description="Runtime of an ordinary task that declares none.", extra=_unit("s"))
     ] = 10.0
+    max_steps_per_group: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Steps of one group, at most.", extra=_unit("steps"))
+    ] = 1_000_000
+    failures_per_hour: Annotated[
+        float,
+        Meta(
+            ge=0, le=1e6, description="Failures of a running application; each repeats its group.", extra=_unit("1/h")
+        ),
+    ] = 0.0
+    apart: Annotated[_Lists, Meta(description="No two steps of a list are in one group.", extra=_unit("ids"))] = ()
+    together: Annotated[_Lists, Meta(description="All steps of a list are in one group.", extra=_unit("ids"))] = ()
 
 
 DEFAULTS = Settings()
@@ -59,8 +73,13 @@ def _rows() -> Iterator[str]:
     assert isinstance(kind, inspect.StructType)
     for field in kind.fields:
         if isinstance(field.type, inspect.Metadata):
-            bare, extra = field.type.type, field.type.extra or {}
-            assert isinstance(bare, inspect.IntType | inspect.FloatType)
+            unit = (field.type.extra or {})["unit"]
             text = (field.type.extra_json_schema or {}).get("description", "")
-            default = msgspec.to_builtins(field.default)
-            yield f"| `{field.name}` | {default} | {extra['unit']} | {bare.ge:,.0f} to {bare.le:,.0f} | {text} |"
+            default = msgspec.json.encode(field.default).decode()
+            yield f"| `{field.name}` | {default} | {unit} | {_range(field.type.type)} | {text} |"
+
+
+def _range(bare: inspect.Type) -> str:
+    if isinstance(bare, inspect.IntType | inspect.FloatType):
+        return f"{bare.ge:,.0f} to {bare.le:,.0f}"
+    return "lists of steps"

@@ -90,11 +90,13 @@ class _Ties:
     @classmethod
     def of(cls, graph: Graph, color: Sequence[int]) -> _Ties:
         ties = cls({}, {})
-        for (src, dst), size in graph.pipelined.items():
-            before, after = graph.loop[src], graph.loop[dst]
-            if color[src] == color[dst] and before != after:
-                ties.above.setdefault(after, []).append((before, size))
-                ties.below.setdefault(before, []).append((after, size))
+        for dataset in graph.datasets:
+            before = graph.loop[dataset.src]
+            for reader in dataset.pipelined:
+                after = graph.loop[reader]
+                if color[before] == color[after] and before != after:
+                    ties.above.setdefault(after, []).append((before, dataset.bytes))
+                    ties.below.setdefault(before, []).append((after, dataset.bytes))
         return ties
 
 

@@ -7,6 +7,8 @@ from typing import Literal
 from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Position, Quantity, Seconds, Value
 from airflow_dagsched.model.state import Assignment
 
+Limit = Literal["critical path", "longest step", "cores", "memory", "slots"]
+"""What keeps a group from computing sooner."""
 Instance = tuple[Id, Position]
 """A step and which of its ``parallelism`` copies."""
 
@@ -78,9 +80,12 @@ class Group(Value, frozen=True, kw_only=True):
     residency: Literal["all", "slots"] = "slots"
     slots: Count = 1
     """Steps side by side."""
+    limit: Limit = "critical path"
     time: Times = Times()
     driver: Driver = Driver()
     containers: tuple[Container, ...] = ()
+    hosts: str = ""
+    """How its executors come to these workers, or that the cluster manager chooses others."""
     partitions: dict[str, tuple[str, ...]] = {}
     """Step -> all that it reads of sources with a condition; a step of several sources has their paths in front."""
     pruned: tuple[Pruned, ...] = ()
@@ -96,6 +101,16 @@ class Spill(Value, frozen=True, kw_only=True):
     dst: tuple[Id, ...]
     bytes: Bytes = 0
     reason: str
+
+
+class Compared(Value, frozen=True, kw_only=True):
+    """A kind of grouping that was compared, and what its best one would take; expected failures included."""
+
+    what: str
+    makespan_s: Seconds
+    core_seconds: Quantity
+    spilled_bytes: Bytes
+    groups: Count
 
 
 class Movement(Value, frozen=True, kw_only=True, rename={"from_worker": "from", "to_worker": "to"}):
@@ -117,6 +132,10 @@ class Plan(Value, frozen=True, kw_only=True):
     makespan_s: Seconds = 0.0
     lower_bound_s: Seconds = 0.0
     """No plan of this dataflow can end sooner."""
+    gap: Quantity = 0.0
+    """How much longer the plan takes, as a share of the lower bound."""
+    compared: tuple[Compared, ...] = ()
+    """What the groups were chosen from: the chosen first, then the runner-up."""
     groups: tuple[Group, ...] = ()
     spills: tuple[Spill, ...] = ()
     assignment: Assignment | None = None

@@ -11,9 +11,10 @@ from airflow.sdk.configuration import conf
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.retention import expired, remove
 from airflow_dagsched.model.codec import encode
-from airflow_dagsched.plan.explain import as_dot, explain
-from airflow_dagsched.provider.dataflow import default_work_dir
+from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.picture import as_dot
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
+from airflow_dagsched.provider.work_dir import default_work_dir
 
 DAY_S = 86_400.0
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +17,7 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
 from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
+from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
@@ -317,22 +317,6 @@ class SparkDataflow(TaskGroup):
     def invalid(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
-
-
-def default_work_dir() -> str:
-    """``[dagsched] work_dir``, else ``dagsched`` beside the DAGs folder."""
-    from airflow.sdk.configuration import conf
-
-    configured = conf.get("dagsched", "work_dir", fallback="")
-    return configured or str(Path(conf.get("core", "dags_folder")).parent / "dagsched")
-
-
-def _takes(step: StepMirror, parameter: str) -> bool:
-    """Whether ``step`` has ``parameter``: the first iteration may leave one with a default out."""
-    if step.function is None or parameter in step.arguments:
-        return parameter in step.arguments
-    parameters = inspect.signature(step.function).parameters
-    return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:

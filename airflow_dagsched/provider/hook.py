@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
-from typing import TYPE_CHECKING, Any
-from urllib.error import URLError
-from urllib.parse import urlsplit
-from urllib.request import urlopen
+import logging
+from typing import TYPE_CHECKING
 
 from airflow.sdk import DAG, BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.model.cluster import Cluster, Free, Worker
+from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
+from airflow_dagsched.launch.live.declared import live_of_declared
+from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import Violation, check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, tolerations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from airflow_dagsched.launch.live.kubernetes_objects import Toleration
     from airflow_dagsched.provider.dataflow import SparkDataflow
 
-LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?")
-MASTER_UI_PORT = 8080
-ANSWER_WITHIN_S = 5.0
-LOCAL_MEMORY_SHARE = 0.75
-"""Of this machine's memory: the rest is for Airflow and Python workers."""
+log = logging.getLogger(__name__)
+
+REMEDIES = {
+    "spark": "start the Master, or set the connection's extra 'master_ui' to its address",
+    "yarn": "set the connection's extra 'yarn_resourcemanager_webapp_address' to where the ResourceManager answers",
+    "k8s": "the API server must answer, and let this Airflow worker list nodes",
+}
 
 
 class PlannerHook(BaseHook):
     """Reads the cluster of a ``spark`` connection, and plans dataflows for it.
 
-    Connection extra ``master_ui`` is the address of a standalone Master's web page where it isn't port 8080
-    of the master's host.
+    Extras of the connection say where to ask (:mod:`~airflow_dagsched.provider.clusters`), and what to plan for
+    where nobody can be asked: ``cluster``, the path or the content of a cluster file. With ``if_unreachable`` set to
+    ``declared`` that cluster, with a warning, also takes the place of a manager that doesn't answer.
     """
 
     conn_name_attr = "conn_id"
@@ -83,17 +84,33 @@ class PlannerHook(BaseHook):
         connection = self.check_connection(self.conn_id)
         return f"{connection.host}:{connection.port}" if connection.port else str(connection.host)
 
-    def cluster(self) -> Cluster:
-        """The cluster as it is now.
+    def cluster(self, declared: Cluster | None = None) -> Cluster:
+        """The cluster as it is now: its live workers, those of ``declared`` if it is given.
 
-        Raises :class:`LaunchRefused` where the manager doesn't answer or is one we can't ask.
+        ``declared`` comes before the connection's own extra ``cluster``. Raises :class:`LaunchRefused` where the
+        manager doesn't answer, can't be asked, or has no such worker.
         """
-        master = self.master()
-        if LOCAL.fullmatch(master):
-            return local_cluster(master)
-        if master.startswith("spark://"):
-            return standalone_cluster(self._standalone_state(master))
-        raise LaunchRefused(self.conn_id, f"master {master!r} can't be asked for its workers", "use local or spark://")
+        reached = self._reached()
+        declared = declared or declared_cluster(reached)
+        try:
+            live = live_cluster(reached)
+        except ClusterUnknown as error:
+            return self._instead(reached, declared, error)
+        found = live if declared is None else declared if live is None else live_of_declared(live, declared)
+        if found is None:
+            raise LaunchRefused(
+                self.conn_id, f"master {reached.master!r} can't be asked for its workers",
+                "set the connection's extra 'yarn_resourcemanager_webapp_address' or 'cluster'",
+            )  # fmt: skip
+        if not any(worker.cores for worker in found.workers):
+            raise LaunchRefused(
+                self.conn_id, f"{reached.master!r} has no worker for us that is alive", "start one", passing=True
+            )
+        return found
+
+    def tolerations(self) -> tuple[Toleration, ...]:
+        """Of executors on Kubernetes: the connection's extra ``tolerations``."""
+        return tolerations(self._reached())
 
     def plan(self, what: DAG | SparkDataflow | Dataflow, cluster: Cluster | None = None) -> Plan:
         """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""
@@ -112,51 +129,23 @@ class PlannerHook(BaseHook):
         """For the button in Airflow's connection form."""
         try:
             found = self.cluster()
-        except LaunchRefused as error:
+        except DagschedError as error:
             return False, str(error)
-        cores = sum(worker.free_cores for worker in found.workers)
-        return True, f"{found.manager}: {len(found.workers)} worker(s), {cores} cores free"
+        ours = [worker for worker in found.workers if worker.cores]
+        cores = sum(worker.free_cores for worker in ours)
+        return True, f"{found.manager}: {len(ours)} worker(s), {cores} cores free"
 
-    def _standalone_state(self, master: str) -> dict[str, Any]:
+    def _reached(self) -> Reached:
         connection = self.check_connection(self.conn_id)
-        host = str(urlsplit(master.split(",", maxsplit=1)[0]).hostname)
-        base = connection.extra_dejson.get("master_ui") or f"http://{host}:{MASTER_UI_PORT}"
-        url = f"{base.rstrip('/')}/json/"
-        try:
-            with urlopen(url, timeout=ANSWER_WITHIN_S) as answer:
-                state: dict[str, Any] = json.load(answer)
-                return state
-        except (URLError, TimeoutError, ValueError) as error:
-            raise LaunchRefused(
-                self.conn_id, f"the Spark Master's page {url} gave no answer we can read: {error}",
-                "start the Master, or set the connection's extra 'master_ui' to its address",
-            ) from None  # fmt: skip
+        return Reached(self.conn_id, self.master(), connection.password, connection.extra_dejson)
 
-
-def local_cluster(master: str) -> Cluster:
-    """``local[n]`` as a cluster of one worker: this machine."""
-    match = LOCAL.fullmatch(master)
-    assert match is not None
-    asked = match[1] or "1"
-    cores = (os.cpu_count() or 1) if asked == "*" else int(asked)
-    memory = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20 * LOCAL_MEMORY_SHARE)
-    return Cluster(manager="local", workers=(Worker(id="local", host="localhost", cores=cores, memory_mb=memory),))
-
-
-def standalone_cluster(state: dict[str, Any]) -> Cluster:
-    """The Master's ``/json/`` answer as a cluster; only workers that are alive."""
-    alive = [worker for worker in state.get("workers", ()) if worker.get("state") == "ALIVE"]
-    return Cluster(manager="standalone", workers=tuple(_worker(worker) for worker in alive))
-
-
-def _worker(raw: dict[str, Any]) -> Worker:
-    return Worker(
-        id=raw["id"],
-        host=raw["host"],
-        cores=raw["cores"],
-        memory_mb=raw["memory"],
-        free=Free(cores=raw.get("coresfree"), memory_mb=raw.get("memoryfree")),
-    )
+    def _instead(self, reached: Reached, declared: Cluster | None, error: ClusterUnknown) -> Cluster:
+        """The declared cluster in place of one that doesn't answer, if the connection says so."""
+        if reached.extra.get("if_unreachable") == "declared" and declared is not None:
+            log.warning("planned for the declared cluster: %s", error)
+            return declared
+        remedy = REMEDIES[reached.master.partition(":")[0]]
+        raise LaunchRefused(self.conn_id, str(error), remedy, passing=True) from None
 
 
 def dataflow_of(what: DAG | SparkDataflow | Dataflow) -> Dataflow:

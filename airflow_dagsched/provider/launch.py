@@ -83,7 +83,7 @@ class LaunchOperator(SparkSubmitOperator):
 
         Raises ``AirflowException`` where it ended otherwise.
         """
-        self.conf = {**conf, **self.flow.conf}
+        self.conf = conf
         self.application_args = arguments
         self.env_vars = env
         self._hook = self._get_hook()

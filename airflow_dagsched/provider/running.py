@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.xcom import XCom
 
-from airflow_dagsched.errors import DagschedError, InvalidInput
+from airflow_dagsched.errors import DagschedError, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.escalation import LEVELS, Level, next_level
 from airflow_dagsched.launch.events import Failure, Started, StepDone
 from airflow_dagsched.launch.feed import Feed, xcoms
@@ -32,7 +32,7 @@ from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
 from airflow_dagsched.provider.outlets import outlets_of
 from airflow_dagsched.provider.shipping import Paths, Shipment, ship
-from airflow_dagsched.provider.sizing import settings_for
+from airflow_dagsched.provider.sizing import Room, room_for, settings_for
 from airflow_dagsched.provider.specs import Submit
 from airflow_dagsched.provider.submit import check_java
 
@@ -76,7 +76,8 @@ class GroupRun:
                 self._run(targets)
         except DagschedError as error:
             self._blame(error)
-            raise AirflowFailException(str(error)) from None
+            passing = isinstance(error, LaunchRefused) and error.passing
+            raise (AirflowException if passing else AirflowFailException)(str(error)) from None
         finally:
             self.follower.close()
         return self._conclude()
@@ -129,26 +130,38 @@ class GroupRun:
         hook = PlannerHook(launch.flow.conn_id)
         hook.check_connection(launch.group.id)
         check_java(launch.group.id)
-        conf, predicted = settings_for(launch, hook, self.level)
-        self.predicted_s += predicted
+        with room_for(launch, hook, self.level) as room:
+            self.predicted_s += room.predicted_s
+            Path(paths.folder).mkdir(parents=True, exist_ok=True)
+            conf = settings_for(launch, hook, room.chosen, self.level, Path(paths.folder))
+            self._submit_with(conf, shipment, paths, room)
+
+    def _submit_with(self, conf: dict[str, str], shipment: Shipment, paths: Paths, room: Room) -> None:
         nonce = secrets.token_hex(16)
-        Path(paths.folder).mkdir(parents=True, exist_ok=True)
         Path(paths.manifest).write_text(shipment.manifest.masked())
         write_private(paths.payload, shipment.payload)
         failed = None
         try:
-            launch.submit(
+            self.launch.submit(
                 self.context,
                 conf=conf,
                 arguments=[paths.manifest],
                 env=driver_environment(nonce, self.roots),
-                on_line=lambda line: self.follower.line(nonce, line),
+                on_line=lambda line: self._line(nonce, line, room),
             )
         except AirflowException as error:
             failed = error
         self.follower.catch_up()
         if failed is not None:
             self._explain(failed)
+
+    def _line(self, nonce: str, line: str, room: Room) -> bool:
+        """Take in a line of the driver's output; once the application has started, its cluster counts it."""
+        before = self.follower.applications
+        taken = self.follower.line(nonce, line)
+        if self.follower.applications > before:
+            room.started()
+        return taken
 
     def _explain(self, error: AirflowException) -> None:
         """A driver that said why it failed is judged by that; one that was lost, here."""

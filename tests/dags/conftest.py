@@ -21,11 +21,7 @@ Play = Callable[..., dict[str, Any]]
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Airflow's home; the examples write their tables to ``home/tables``."""
-    made = tmp_path_factory.mktemp("airflow")
-    subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"], env=environment(made), check=True, capture_output=True
-    )
-    return made
+    return airflow_home(tmp_path_factory.mktemp("airflow"))
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +50,13 @@ def play(home: Path) -> Play:
 def flights_data() -> Path:
     """The demo's input: made once, read only."""
     return prepare(CHECKOUT / ".home" / "data")
+
+
+def airflow_home(folder: Path) -> Path:
+    """The folder, with an empty metadata database in it."""
+    migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
+    subprocess.run(migrate, env=environment(folder), check=True, capture_output=True)
+    return folder
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ import airflow_dagsched.plan.check as checker
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Container, Driver, Group, Plan, Pruned, Spill, Times
 from tests.plan.drawn import drawn, standalone
 
@@ -29,7 +30,8 @@ a ══> b ══> c ~~> d     t stands between a and c: {a}, {b c}, {d}; e is 
 └──> (t) ──>┘     e ──> d
 """
 CLUSTER = standalone(4, 4)
-PLAN = plan(FLOW, CLUSTER)
+SETTINGS = Settings(apart=(("c", "d"),), together=(("b", "c"),))
+PLAN = plan(FLOW, CLUSTER, SETTINGS)
 
 
 def of(made: Plan, name: str) -> Group:
@@ -174,8 +176,9 @@ def test_a_plan_of_nonsense_is_reported_not_raised() -> None:
 
 
 def test_the_checker_shares_no_code_with_the_passes() -> None:
-    """Its own folder, the model and the plan's values are all it imports of the package."""
-    allowed = ("airflow_dagsched.plan.check", "airflow_dagsched.plan.values", "airflow_dagsched.model")
+    """Its own folder, the model, the values of plan and settings are all it imports of the package."""
+    values = ("airflow_dagsched.plan.values", "airflow_dagsched.plan.settings")
+    allowed = ("airflow_dagsched.plan.check", "airflow_dagsched.model", *values)
     files = list(Path(checker.__file__).parent.glob("*.py"))
     nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text())))
     found = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}

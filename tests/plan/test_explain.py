@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.model.codec import pretty
-from airflow_dagsched.plan.explain import as_dot, explain
+from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.values import Pruned
 from tests.plan.drawn import drawn, standalone
@@ -28,7 +29,7 @@ load ══> clean ══════════════> report <══ ra
          └══> audit (isolated)
 """
 PLAN = plan(FLOW, standalone(4, 8))
-TEXTS = {"plan.txt": explain(PLAN), "plan.dot": as_dot(PLAN), "plan.json": pretty(PLAN)}
+TEXTS = {"plan.txt": explain(PLAN), "plan.dot": as_dot(PLAN), "plan.svg": as_svg(PLAN), "plan.json": pretty(PLAN)}
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -94,12 +94,10 @@ def test_lower_bound_reasons_and_round_trip(flow: Dataflow, cluster: Cluster) ->
 
 @settings(max_examples=50, deadline=None)
 @given(dataflows(most=40), clusters(), st.sampled_from([0.001, 1e6]))
-def test_a_wrong_runtime_changes_times_only(flow: Dataflow, cluster: Cluster, factor: float) -> None:
+def test_a_wrong_runtime_makes_wrong_times_only(flow: Dataflow, cluster: Cluster, factor: float) -> None:
+    """Of the dataflow as it is, a plan made with wrong runtimes breaks no rule but that of its times."""
     wrong = replace(flow, steps=tuple(replace(step, runtime_s=(step.runtime_s or 1) * factor) for step in flow.steps))
-    one, other = planned(flow, cluster), planned(wrong, cluster)
-    assert [group.steps for group in one.groups] == [group.steps for group in other.groups]
-    assert [group.containers for group in one.groups] == [group.containers for group in other.groups]
-    assert (one.digest, one.spills) == (other.digest, other.spills)
+    assert {violation.rule for violation in check(planned(wrong, cluster), flow, cluster)} <= {"times"}
 
 
 def test_times_follow_from_the_declarations() -> None:
@@ -111,7 +109,7 @@ def test_times_follow_from_the_declarations() -> None:
     flow = replace(flow, tasks=tuple(replace(task, runtime_s=60.0) for task in flow.tasks))
     made = plan(flow, standalone(2, spill_mb_s=100.0))
     assert [(group.start_s, group.end_s) for group in made.groups] == [(0.0, 8 + 10 + 2), (20 + 60, 80 + 8 + 2 + 20)]
-    assert (made.makespan_s, made.lower_bound_s) == (110.0, 8 + 10 + 60 + 20)
+    assert (made.makespan_s, made.lower_bound_s) == (110.0, 8 + 10 + 60 + 8 + 20)
 
 
 def test_steps_side_by_side_end_apart() -> None:

@@ -102,4 +102,4 @@ def test_a_cluster_without_workers_fits_nothing() -> None:
 def test_the_settings_table_has_a_row_for_each() -> None:
     rows = settings_table().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [name for name in Settings.__struct_fields__ if name != "version"]
-    assert "| `slots` | 4 | steps | 1 to 64 | Steps side by side in a batch group. |" in rows
+    assert "| `slots` | 16 | steps | 1 to 64 | Steps side by side in a batch group, at most. |" in rows

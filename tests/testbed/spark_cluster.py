@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -15,6 +16,7 @@ from urllib.request import urlopen
 
 import pyspark
 
+from airflow_dagsched.cli import main
 from demo import processes
 from demo.rest import until
 from demo.standalone import free_ports
@@ -25,10 +27,12 @@ DEPLOY = "org.apache.spark.deploy"
 
 @dataclass(frozen=True, slots=True)
 class StandaloneCluster:
-    """Where the Master is."""
+    """Where the Master is, and each worker's page by its host."""
 
     master: str
     ui: str
+    pages: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def connection(self) -> str:
         """An Airflow connection to it, as JSON."""
@@ -36,29 +40,69 @@ class StandaloneCluster:
 
     def state(self) -> dict[str, Any]:
         """The Master's own account of itself."""
-        with urlopen(f"{self.ui}/json/", timeout=5) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
+        return _json(f"{self.ui}/json/")
+
+    def workers(self) -> dict[str, dict[str, Any]]:
+        """Host -> what the live worker there says of itself."""
+        return {host: _json(f"{page}/json/") for host, page in self.pages.items() if host in self._alive()}
+
+    def executors(self, application: str) -> dict[str, list[dict[str, Any]]]:
+        """Host -> executors that the application has or had there, as the live workers' own pages tell."""
+        both = {host: [*page["executors"], *page["finishedexecutors"]] for host, page in self.workers().items()}
+        found = {host: [one for one in all_ if one["appid"] == application] for host, all_ in both.items()}
+        return {host: ours for host, ours in found.items() if ours}
+
+    def kill(self, host: str) -> None:
+        """End the worker there, as a machine ends that loses its power, and wait until the Master knows."""
+        processes.stop(self.programs[host], grace_s=0.0)
+        until(f"worker {host} gone", lambda: host not in self._alive() or None, timeout_s=60.0)
+
+    def _alive(self) -> set[str]:
+        return {worker["host"] for worker in self.state()["workers"] if worker["state"] == "ALIVE"}
 
 
 @contextmanager
-def standalone_cluster(workers: int, cores: int, memory_mb: int) -> Iterator[StandaloneCluster]:
-    """Start a Master and ``workers`` Workers on 127.0.0.2 and up; yields when all have registered."""
+def standalone_cluster(
+    workers: int, cores: int, memory_mb: int, *, tokens: bool = False
+) -> Iterator[StandaloneCluster]:
+    """Start a Master and ``workers`` Workers on 127.0.0.2 and up; yields when all have registered.
+
+    ``tokens``: each worker takes a slot, and offers what applications choose workers by.
+    """
     port, page, *pages = free_ports(2 + workers)
-    cluster = StandaloneCluster(f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{page}")
+    hosts = {f"127.0.0.{2 + at}": f"http://127.0.0.{2 + at}:{own}" for at, own in enumerate(pages)}
+    cluster = StandaloneCluster(f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{page}", hosts, {})
     with tempfile.TemporaryDirectory(prefix="dagsched-spark-") as scratch, ExitStack() as running:
         here = Path(scratch)
 
-        def program(name: str, *arguments: object) -> None:
+        def program(name: str, *arguments: object) -> subprocess.Popen[bytes]:
             command = [str(SPARK_CLASS), f"{DEPLOY}.{name}", *map(str, arguments)]
-            running.callback(processes.stop, processes.start(command, os.environ, here / "log", here))
+            started = processes.start(command, os.environ, here / "log", here)
+            running.callback(processes.stop, started)
+            return started
 
         program("master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)
-        for at, worker_page in enumerate(pages):
-            host = ("--host", f"127.0.0.{2 + at}", "--webui-port", worker_page, "--work-dir", here / str(at))
-            program("worker.Worker", *host, "--cores", cores, "--memory", f"{memory_mb}m", cluster.master)
+        programs = {}
+        for slot, (host, url) in enumerate(hosts.items(), 1):
+            folder = here / str(slot)
+            where = ("--host", host, "--webui-port", url.rpartition(":")[2], "--work-dir", folder)
+            offer = _offer(folder, slot) if tokens else ()
+            size = ("--cores", cores, "--memory", f"{memory_mb}m")
+            programs[host] = program("worker.Worker", *where, *size, *offer, cluster.master)
         until("Spark's workers", lambda: _registered(cluster, workers), timeout_s=120.0)
-        yield cluster
+        yield replace(cluster, programs=programs)
+
+
+def _offer(folder: Path, slot: int) -> tuple[str, ...]:
+    """The worker's argument for what the command has written."""
+    assert main(["worker-resources", str(folder), "--slot", str(slot), "--slots", "8"]) == 0
+    return ("--properties-file", str(folder / "worker.conf"))
+
+
+def _json(url: str) -> dict[str, Any]:
+    with urlopen(url, timeout=5) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
 
 
 def _registered(cluster: StandaloneCluster, workers: int) -> bool | None:

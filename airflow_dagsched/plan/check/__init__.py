@@ -13,18 +13,31 @@ from airflow_dagsched.plan.check.capacity import check_capacity
 from airflow_dagsched.plan.check.channels import check_channels
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.check.instances import check_instances
+from airflow_dagsched.plan.check.lasting import check_lasting
 from airflow_dagsched.plan.check.members import check_members
 from airflow_dagsched.plan.check.pruning import check_pruning
 from airflow_dagsched.plan.check.timeline import check_times
+from airflow_dagsched.plan.check.told import check_told
 from airflow_dagsched.plan.check.waits import check_waits
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 
 __all__ = ["RULES", "Violation", "check"]
 
-RULES = (check_members, check_channels, check_waits, check_instances, check_capacity, check_pruning, check_times)
+RULES = (
+    check_members,
+    check_told,
+    check_channels,
+    check_waits,
+    check_instances,
+    check_capacity,
+    check_lasting,
+    check_pruning,
+    check_times,
+)
 
 
-def check(plan: Plan, dataflow: Dataflow, cluster: Cluster) -> tuple[Violation, ...]:
-    """All violations of ``plan``, none if it is fine; dataflow and cluster are valid. Linear but for sorting."""
-    facts = Facts.of(plan, dataflow, cluster)
+def check(plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> tuple[Violation, ...]:
+    """All violations of ``plan``, none if it is fine; the others are valid. Linear but for sorting."""
+    facts = Facts.of(plan, dataflow, cluster, settings)
     return tuple(chain.from_iterable(rule(facts) for rule in RULES))

@@ -27,14 +27,12 @@ def check_channels(facts: Facts) -> Iterator[Violation]:
 
 def _cut(facts: Facts) -> set[Cut]:
     return {
-        (channel.src, channel.output, channel.dst)
-        for channel in facts.dataflow.channels
-        if channel.kind == "pipelined" and facts.home.get(channel.src) != facts.home.get(channel.dst)
+        (channel.src, channel.output, channel.dst) for channel in facts.edges.crossing if channel.kind == "pipelined"
     }
 
 
 def _known(facts: Facts) -> Iterator[Violation]:
-    datasets = {(channel.src, channel.output) for channel in facts.dataflow.channels}
+    datasets = {(channel.src, channel.output) for channel in facts.dataflow.channels if facts.plan.spills}
     for spill in facts.plan.spills:
         if not spill.dst:
             yield Violation("spill", f"{spill.src}/{spill.output}", "has no reader")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.dataflow import Dataflow, Step, Task
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Plan
 
 
@@ -23,35 +23,70 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
+class Edges:
+    """What waits for what: between the steps of one group, and between groups and ordinary tasks."""
+
+    nexts: dict[str, list[str]]
+    """Step or task -> those that wait for it."""
+    inner: list[tuple[str, str]]
+    """Between steps of one group."""
+    crossing: list[Channel]
+    """Channels between groups."""
+    units: set[tuple[str, str]]
+    """Between groups and ordinary tasks."""
+
+    @classmethod
+    def of(cls, dataflow: Dataflow, home: dict[str, str]) -> Edges:
+        """Look at every channel and every other edge once; ``home``: step -> group."""
+        edges = cls({}, [], [], set())
+        for channel in dataflow.channels:
+            if edges.add(channel.src, channel.dst, home):
+                edges.crossing.append(channel)
+        for src, dst in dataflow.dependencies:
+            edges.add(src, dst, home)
+        return edges
+
+    def add(self, src: str, dst: str, home: dict[str, str]) -> bool:
+        """Note one; whether it leaves its group."""
+        self.nexts.setdefault(src, []).append(dst)
+        before, after = home.get(src, src), home.get(dst, dst)
+        if before == after:
+            self.inner.append((src, dst))
+            return False
+        self.units.add((before, after))
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """Plan, dataflow and cluster with their ids resolved."""
+    """Plan, dataflow, cluster and settings with their ids resolved."""
 
     plan: Plan
     dataflow: Dataflow
     cluster: Cluster
+    settings: Settings
     steps: dict[str, Step]
     tasks: dict[str, Task]
     workers: dict[str, Worker]
     home: dict[str, str]
     """Step -> the group it is in; the first, if it is in several."""
+    edges: Edges
 
     @classmethod
-    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster) -> Facts:
+    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
+        """Resolve the ids."""
+        home = {step: group.id for group in reversed(plan.groups) for step in group.steps}
         return cls(
             plan,
             dataflow,
             cluster,
+            settings,
             {step.id: step for step in dataflow.steps},
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
-            {step: group.id for group in reversed(plan.groups) for step in group.steps},
+            home,
+            Edges.of(dataflow, home),
         )
-
-    def edges(self) -> Iterator[tuple[str, str]]:
-        """All edges of the dataflow, with or without rows."""
-        for channel in self.dataflow.channels:
-            yield channel.src, channel.dst
-        yield from self.dataflow.dependencies
 
     def unit(self, name: str) -> str:
         """What runs as one: the group of a step, an ordinary task itself."""

@@ -17,8 +17,12 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
 
 
 def _once(facts: Facts, group: Group) -> Iterator[Violation]:
-    found: Counter[Instance] = Counter(instance for box in group.containers for instance in box.instances)
+    found: Counter[Instance] = Counter()
+    for box in group.containers:
+        found.update(box.instances)
     wanted = set(_active(facts, group))
+    if len(wanted) == found.total() and wanted == found.keys():
+        return
     for step, index in sorted(wanted - found.keys()):
         yield Violation("instances", f"{step}/{index}", f"is in no container of {group.id!r}")
     for (step, index), count in sorted(found.items()):
@@ -33,13 +37,14 @@ def _active(facts: Facts, group: Group) -> Iterator[Instance]:
     for name in group.steps:
         if name in facts.steps and ("step", name) not in pruned:
             for index in range(facts.steps[name].parallelism):
-                if ("instance", f"{name}/{index}") not in pruned:
+                if not pruned or ("instance", f"{name}/{index}") not in pruned:
                     yield name, index
 
 
 def _pins(facts: Facts, group: Group) -> Iterator[Violation]:
-    for box in group.containers:
-        for name in dict.fromkeys(step for step, _ in box.instances):
-            pinned = facts.steps[name].pinned if name in facts.steps else ()
-            if pinned and box.worker not in pinned:
+    pins = {name: facts.steps[name].pinned for name in group.steps if name in facts.steps and facts.steps[name].pinned}
+    for box in group.containers if pins else ():
+        for name in dict.fromkeys(step for step, _ in box.instances if step in pins):
+            pinned = pins[name]
+            if box.worker not in pinned:
                 yield Violation("pinned", name, f"is on {box.worker!r}, pinned to {', '.join(sorted(pinned))}")

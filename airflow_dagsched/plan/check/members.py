@@ -64,13 +64,10 @@ def _application(facts: Facts, group: Group) -> Iterator[Violation]:
 
 def _isolation(facts: Facts) -> Iterator[Violation]:
     """An isolated step shares its group with nothing but the steps it repeats with."""
-    nexts: dict[str, list[str]] = {}
-    for src, dst in facts.edges():
-        nexts.setdefault(src, []).append(dst)
     for group in facts.plan.groups:
         isolated = next((name for name in group.steps if name in facts.steps and facts.steps[name].isolate), None)
         if isolated is not None and len(group.steps) > 1:
-            loop = _loop(nexts, set(group.steps), isolated)
+            loop = _loop(facts.edges.nexts, set(group.steps), isolated)
             for other in group.steps:
                 if other not in loop:
                     yield Violation("isolate", isolated, f"shares group {group.id!r} with {other!r}")

@@ -18,10 +18,12 @@ def check_times(facts: Facts) -> Iterator[Violation]:
         yield from _start(group, latest)
     plan = facts.plan
     end = max(latest.values(), default=0.0)
-    if plan.makespan_s + TOLERANCE_S < end:
+    if abs(plan.makespan_s - end) > TOLERANCE_S:
         yield Violation("times", "makespan_s", f"is {plan.makespan_s:g} s, but the last end is {end:g} s")
     if plan.lower_bound_s > plan.makespan_s + TOLERANCE_S:
         yield Violation("times", "lower_bound_s", f"{plan.lower_bound_s:g} s is above makespan {plan.makespan_s:g} s")
+    if plan.lower_bound_s and abs(plan.makespan_s / plan.lower_bound_s - 1 - plan.gap) > TOLERANCE_S:
+        yield Violation("times", "gap", f"is {plan.gap:g}, not what makespan and lower bound say")
 
 
 def _duration(group: Group) -> Iterator[Violation]:
@@ -43,7 +45,7 @@ def _earliest_ends(facts: Facts) -> dict[str, float]:
     """Ends of the groups as predicted, and the earliest the ordinary tasks behind them can end."""
     ends = {group.id: group.end_s for group in facts.plan.groups}
     above: dict[str, set[str]] = {name: set() for name in facts.tasks}
-    for src, dst in facts.edges():
+    for src, dst in facts.dataflow.dependencies:
         if dst in above:
             above[dst].add(facts.unit(src))
     nexts: dict[str, list[str]] = {}
@@ -53,9 +55,13 @@ def _earliest_ends(facts: Facts) -> dict[str, float]:
     waiting = {task: len(before & above.keys()) for task, before in above.items()}
     ready = [task for task, count in waiting.items() if not count]
     for task in ready:
-        ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0) + facts.tasks[task].runtime_s
+        ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0) + _lasts(facts, task)
         for after in nexts.get(task, []):
             waiting[after] -= 1
             if not waiting[after]:
                 ready.append(after)
     return ends
+
+
+def _lasts(facts: Facts, task: str) -> float:
+    return facts.tasks[task].runtime_s or facts.settings.task_runtime_s

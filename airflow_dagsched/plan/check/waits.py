@@ -10,16 +10,9 @@ from airflow_dagsched.plan.check.facts import Facts, Violation
 
 def check_waits(facts: Facts) -> Iterator[Violation]:
     """``after`` is complete and known; groups with the ordinary tasks are acyclic; steps of a group are in order."""
-    edges = _unit_edges(facts)
-    yield from _after(facts, edges)
-    yield from _cycles(facts, edges)
+    yield from _after(facts, facts.edges.units)
+    yield from _cycles(facts, facts.edges.units)
     yield from _inner_order(facts)
-
-
-def _unit_edges(facts: Facts) -> set[tuple[str, str]]:
-    """What runs before what, by the dataflow alone."""
-    units = ((facts.unit(src), facts.unit(dst)) for src, dst in facts.edges())
-    return {(src, dst) for src, dst in units if src != dst}
 
 
 def _after(facts: Facts, edges: set[tuple[str, str]]) -> Iterator[Violation]:
@@ -56,8 +49,6 @@ def _cycles(facts: Facts, edges: set[tuple[str, str]]) -> Iterator[Violation]:
 
 def _inner_order(facts: Facts) -> Iterator[Violation]:
     place = {step: at for group in facts.plan.groups for at, step in enumerate(group.steps)}
-    for src, dst in facts.edges():
-        if src not in facts.home or facts.home.get(dst) != facts.home[src]:
-            continue
-        if place[src] > place[dst] and not (facts.steps[src].repeat and facts.steps[dst].repeat):
+    for src, dst in facts.edges.inner:
+        if place.get(src, 0) > place.get(dst, 0) and not (facts.steps[src].repeat and facts.steps[dst].repeat):
             yield Violation("order", dst, f"stands before {src!r}, which it waits for")

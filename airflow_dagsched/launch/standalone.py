@@ -1,0 +1,49 @@
+"""A group on Spark's own Master: equal executors, as many as containers, kept on their workers by tokens.
+
+The Master accounts for an executor's heap alone, so the heap is all of the container: what is granted is
+what was planned. It hands executors out one worker after another (``spark.deploy.spreadOut``), which brings
+each worker its share where the plan gives all workers equally many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.executors import Executors, Submission
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.plan.hosts import exclusion
+
+_ASKED = re.compile(r"spark\.executor\.resource\.(.+)\.amount")
+
+
+def standalone(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
+    """``exact``: on the planned workers only, as far as tokens can say so; else wherever there is room."""
+    tokens = exclusion(asked.on, cluster.workers).tokens if exact else ()
+    return Submission(
+        {
+            "spark.executor.cores": str(asked.cores),
+            "spark.executor.memory": f"{asked.memory_mb}m",
+            "spark.cores.max": str(asked.cores * asked.count),
+            **{f"spark.executor.resource.{token}.amount": "1" for token in tokens},
+        }
+    )
+
+
+def check_offered(conf: Mapping[str, str], workers: Iterable[Worker]) -> None:
+    """Raise ``DoesNotFit`` where no worker offers all custom resources that ``conf`` asks of an executor.
+
+    The Master would let the application wait for ever, without an error. Whatever asked for it, counts:
+    plan, author, or connection.
+    """
+    wanted = {match[1]: int(amount) for key, amount in conf.items() if (match := _ASKED.fullmatch(key))}
+    offers = [worker.resources or dict.fromkeys(worker.tokens, 1) for worker in workers]
+    if any(all(offer.get(name, 0) >= amount for name, amount in wanted.items()) for offer in offers):
+        return
+    for name, amount in sorted(wanted.items()):
+        most = max((offer.get(name, 0) for offer in offers), default=0)
+        if most < amount:
+            raise DoesNotFit("an executor", f"custom resource {name!r} of a worker", amount, most)
+    if wanted:
+        raise DoesNotFit("an executor", f"workers that offer all of {', '.join(sorted(wanted))}", 1, 0)

@@ -1,0 +1,58 @@
+"""The best grouping so far, what it has been compared with, and how much may still be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.plan.cost import Cost, Priced, price
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.stages import Stages
+
+CLOSE = 0.002
+"""A plan this close to the bound, as a share of it, is as good as any."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """The best grouping so far, and what it has been compared with."""
+
+    given: Given
+    budget: int
+    stages: Stages
+    """Of the coarsest groups."""
+    best: Priced | None = None
+    chosen: str = ""
+    compared: dict[str, Cost] = field(default_factory=dict)
+    """The best of each kind, without the chosen one where it is the same grouping."""
+    refused: DoesNotFit | None = None
+    seen: set[tuple[int, ...]] = field(default_factory=set)
+
+    @property
+    def open(self) -> bool:
+        """Whether there may be a better one, and it may be looked for."""
+        return self.budget > 0 and not self.proved
+
+    @property
+    def proved(self) -> bool:
+        """Whether none can end much sooner."""
+        return self.best is not None and self.best.cost.makespan_s <= self.given.bound * (1 + CLOSE)
+
+    def offer(self, what: str, home: Sequence[int]) -> Priced | None:
+        """Price a grouping and keep it if it is the best; None if it does not fit or is known."""
+        key = tuple(home)
+        if key in self.seen:
+            return None
+        self.seen.add(key)
+        self.budget -= len(home) + len(self.given.graph.datasets)
+        try:
+            priced = price(home, self.given)
+        except DoesNotFit as refusal:
+            self.refused = refusal
+            return None
+        if what not in self.compared or priced.cost < self.compared[what]:
+            self.compared[what] = priced.cost
+        if self.best is None or priced.cost < self.best.cost:
+            self.best, self.chosen = priced, what
+        return priced

@@ -1,0 +1,105 @@
+"""The choice among groupings: from cutting nothing to one application per step, whichever ends first.
+
+Always compared: the coarsest completable groups, as few groups as the rules allow, and one application per
+step. Besides, others in between, while the budget lasts: it counts steps and edges simulated, not seconds, so the
+choice is the same on every machine. The search ends early at a plan that the lower bound proves as good as any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_dagsched.plan.choice import Choice
+from airflow_dagsched.plan.contract import contractions
+from airflow_dagsched.plan.cost import Priced
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.groups import coarsest, fewest
+from airflow_dagsched.plan.moves import improve
+from airflow_dagsched.plan.refine import components, refinements
+
+BUDGET = 8_000
+"""Steps and edges that may be simulated besides the first groupings."""
+RESIDENT_BUDGET = 24_000
+"""The same where steps stay resident: there grouping decides what fits at all."""
+COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
+
+
+def choose(given: Given) -> Choice:
+    """The best grouping found; raises ``DoesNotFit`` where not even single steps fit."""
+    graph = given.graph
+    stages, home = coarsest(graph, given.rules)
+    choice = Choice(given, RESIDENT_BUDGET if any(given.work.streaming) else BUDGET, stages)
+    choice.offer(COARSEST, home)
+    if choice.best is None or len(choice.best.members) > 1:
+        choice.offer(FEWEST, fewest(graph, given.rules)[1])
+    _look(choice, _finer(choice, home))
+    if choice.best is None or not _beats_per_step(choice.best, given):
+        choice.offer(PER_STEP, graph.loop)
+    _look(choice, _coarser(choice))
+    if choice.open and not _nothing_to_gain(choice):
+        improve(choice)
+    if choice.best is None:
+        assert choice.refused is not None
+        raise choice.refused
+    return choice
+
+
+def _look(choice: Choice, others: Iterator[tuple[str, Sequence[int]]]) -> None:
+    """Price these while that may help."""
+    while choice.open and not _nothing_to_gain(choice):
+        what, home = next(others, ("", None))
+        if home is None:
+            return
+        choice.offer(what, home)
+
+
+def _finer(choice: Choice, home: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """From the coarse groupings on."""
+    given = choice.given
+    few = fewest(given.graph, given.rules)[1]
+    for base in (few, home):
+        yield "parts that no edge joins apart", components(given.graph, base)
+    for base in (few, home):
+        for what, finer in refinements(given, base):
+            yield what, finer
+            yield what, components(given.graph, finer)
+
+
+def _coarser(choice: Choice) -> Iterator[tuple[str, Sequence[int]]]:
+    """From single steps on."""
+    given = choice.given
+    for merged in contractions(given.graph.loop, given):
+        yield "steps merged along the longest paths", merged
+        yield "steps merged along the longest paths", components(given.graph, merged)
+
+
+def _nothing_to_gain(choice: Choice) -> bool:
+    """One batch group that lacks nothing, or has all cores: no other grouping has more, and all start more."""
+    best, given = choice.best, choice.given
+    if best is None or len(best.members) != 1 or len(best.home) > len(given.graph.steps):
+        return False
+    shape = next(iter(best.shapes.values()))
+    if shape.demand.residency == "all":
+        return False
+    whole = shape.held_cores >= sum(worker.free_cores for worker in given.work.workers)
+    return whole or (not shape.short_of and shape.inside.steps < given.settings.slots)
+
+
+def _beats_per_step(best: Priced, given: Given) -> bool:
+    """Whether one application per step cannot end sooner: by its core-seconds, or by its longest path."""
+    graph, work, start = given.graph, given.work, given.cluster.application_start_s
+    held = sum(
+        need.cores * (start + seconds * step.parallelism)
+        for need, seconds, step in zip(work.needs, work.runtime, graph.steps, strict=False)
+    )
+    cores = sum(worker.free_cores for worker in work.workers)
+    if best.cost.makespan_s * cores <= held:
+        return True
+    ready = [0.0] * len(graph.ids)
+    longest = 0.0
+    for node in graph.order:
+        end = ready[node] + work.least[node] + (start if graph.is_step(node) and graph.loop[node] == node else 0.0)
+        longest = max(longest, end)
+        for after in graph.successors[node]:
+            ready[after] = max(ready[after], end)
+    return best.cost.makespan_s <= longest

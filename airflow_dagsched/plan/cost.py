@@ -1,0 +1,142 @@
+"""The cost model: what a grouping of the steps would take, by simulating it.
+
+A group takes, one after another: start of the application, reading each dataset it takes from earlier
+groups (once, however many of its steps read it), computing under its residency, writing each dataset that
+later groups read (once, however many they are). A plan takes what the time line says: see ``queue``.
+Groupings are compared by makespan, then core-seconds held, then bytes spilled, then number of groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.queue import Job, Span, run
+from airflow_dagsched.plan.room import UNLIMITED, Cut, Room, SpillRoom
+from airflow_dagsched.plan.shape import Shape, shape_of
+from airflow_dagsched.plan.values import Times
+from airflow_dagsched.plan.work import MIB
+
+DIGITS = 6
+"""Predicted seconds are told to the microsecond: enough, and the same on every machine."""
+HOUR_S = 3600.0
+
+Home = Sequence[int]
+"""For each node the first node of its group; an ordinary task is its own."""
+
+
+class Cost(NamedTuple):
+    """What is compared, in this order."""
+
+    makespan_s: float
+    core_seconds: float
+    spilled: int
+    """Bytes."""
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A grouping with all that follows from it; groups by their first node."""
+
+    home: Home
+    members: dict[int, list[int]]
+    """The steps of each group, in the order in which they start."""
+    edges: dict[int, list[int]]
+    """From each group and ordinary task to those that wait for it."""
+    shapes: dict[int, Shape]
+    times: dict[int, Times]
+    spans: dict[int, Span]
+    cost: Cost
+
+
+def price(home: Home, given: Given, *, failures: bool = True) -> Priced:
+    """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
+
+    ``failures``: each group takes what it takes on average with the failures that the settings expect.
+    """
+    members = members_of(home, given)
+    shapes = {first: shape_of(name_of(first, members, given), steps, given) for first, steps in members.items()}
+    read, written, cuts = _traffic(home, given)
+    times = {first: _times(shapes[first], read.get(first, 0), written.get(first, 0), given) for first in members}
+    rate = given.settings.failures_per_hour / HOUR_S if failures else 0.0
+    jobs = {first: Job(expected_s(times[first].total_s, rate), shapes[first]) for first in members}
+    for node in range(len(given.graph.steps), len(home)):
+        jobs[node] = Job(given.work.runtime[node], None)
+    edges = _edges(home, given, jobs)
+    limit = given.cluster.spill_mb
+    spans = run(jobs, edges, Room(given.work.workers), SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB))
+    cost = Cost(
+        round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
+        round(sum(shapes[first].held_cores * jobs[first].seconds for first in members), DIGITS),
+        sum(cut.bytes for cut in cuts),
+        len(members),
+    )
+    return Priced(home, members, edges, shapes, times, spans, cost)
+
+
+def expected_s(seconds: float, rate: float) -> float:
+    """Mean time to get through ``seconds`` of work that starts anew at each failure, ``rate`` failures a second.
+
+    Failures as a Poisson process (Young 1974; Daly 2006), the restart itself included in the work.
+    """
+    return math.expm1(min(rate * seconds, 700.0)) / rate if rate else seconds
+
+
+def members_of(home: Home, given: Given) -> dict[int, list[int]]:
+    """The steps of each group, in the order in which they start."""
+    count = len(given.graph.steps)
+    members: dict[int, list[int]] = {}
+    for node in given.work.order:
+        if node < count:
+            members.setdefault(home[node], []).append(node)
+    return members
+
+
+def name_of(first: int, members: dict[int, list[int]], given: Given) -> str:
+    """The id of the group whose first step is ``first``."""
+    return "launch" if len(members) == 1 else f"launch_{given.graph.ids[first]}"
+
+
+def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], list[Cut]]:
+    """Bytes each group reads from earlier ones and writes for later ones; and the pipelined datasets that are cut."""
+    read: dict[int, int] = {}
+    written: dict[int, int] = {}
+    cuts = []
+    for dataset in given.graph.datasets:
+        here = home[dataset.src]
+        others = {home[reader] for reader in dataset.readers}
+        others.discard(here)
+        if not others:
+            continue
+        written[here] = written.get(here, 0) + dataset.bytes
+        for other in others:
+            read[other] = read.get(other, 0) + dataset.bytes
+        spilled = {home[reader] for reader in dataset.pipelined} - {here}
+        if spilled:
+            cuts.append(Cut(here, tuple(spilled), dataset.bytes))
+    return read, written, cuts
+
+
+def _times(shape: Shape, read: int, written: int, given: Given) -> Times:
+    rate = given.cluster.spill_mb_s * MIB
+    return Times(
+        start=given.cluster.application_start_s,
+        compute=shape.inside.compute_s,
+        read=read / rate,
+        write=written / rate,
+    )
+
+
+def _edges(home: Home, given: Given, jobs: dict[int, Job]) -> dict[int, list[int]]:
+    found: dict[int, set[int]] = {first: set() for first in jobs}
+    for node, nexts in enumerate(given.graph.successors):
+        here = home[node]
+        for after in nexts:
+            there = home[after]
+            if there != here:
+                found[here].add(there)
+    return {first: sorted(nexts) for first, nexts in found.items()}

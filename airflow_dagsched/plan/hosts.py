@@ -1,0 +1,102 @@
+"""How a group's executors come to the workers that the plan names, or who chooses the workers instead.
+
+Spark's standalone Master takes no list of hosts. It does honour custom resources, and a request for several
+is a conjunction, so *exclusion tokens* give any set of workers: the worker in slot 2 offers every token but
+``not_2``, and an application that must stay off slots 1 and 3 asks each executor for ``not_1`` and ``not_3``::
+
+    worker   slot   offers                  asked not_1, not_3
+    w1       1             not_2 not_3      -
+    w2       2      not_1        not_3      executors
+    w3       3      not_1 not_2             -
+
+YARN takes a list of nodes to leave out, Kubernetes a node affinity: there any set can be had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.values import Group, Plan
+from airflow_dagsched.plan.words import count
+
+TOKEN_PREFIX = "not_"
+
+
+def is_token(resource: str) -> bool:
+    """Whether a custom resource of this name is there to choose workers by."""
+    return resource.startswith(TOKEN_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Which tokens to ask for, and what they leave open."""
+
+    tokens: tuple[str, ...] = ()
+    kept_out: tuple[str, ...] = ()
+    """Workers outside the plan that the tokens keep out."""
+    open: tuple[str, ...] = ()
+    """Workers outside the plan that may get executors all the same."""
+
+
+def containers_on(group: Group) -> Counter[str]:
+    """Containers of the group on each of its workers."""
+    return Counter(container.worker for container in group.containers)
+
+
+def exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclusion:
+    """Tokens that keep executors on the workers in ``containers`` (worker -> how many it is to hold).
+
+    A token counts only if every chosen worker has one left for each of its containers: an application that
+    asks for what nobody can give waits for ever, without an error.
+    """
+    chosen = [worker for worker in workers if worker.id in containers]
+    others = sorted((w for w in workers if w.id not in containers), key=lambda worker: natural_key(worker.id))
+    usable = set.intersection(*(_usable(worker, containers[worker.id]) for worker in chosen)) if chosen else set()
+    asked: set[str] = set()
+    for worker in others:
+        lacking = usable - set(worker.tokens)
+        if lacking and not lacking & asked:
+            asked.add(min(lacking, key=natural_key))
+    out = [worker.id for worker in others if asked - set(worker.tokens)]
+    return Exclusion(
+        tuple(natural_sort(asked)), tuple(out), tuple(worker.id for worker in others if worker.id not in out)
+    )
+
+
+def _usable(worker: Worker, containers: int) -> set[str]:
+    """Tokens of which the worker has one left for each of its containers; all, if nobody counts them."""
+    free = worker.free.resources
+    return {token for token in worker.tokens if free is None or free.get(token, 0) >= containers}
+
+
+def hosted(made: Plan, given: Given) -> Plan:
+    """The plan, each group with how its executors come to the workers it names."""
+    return replace(made, groups=tuple(replace(group, hosts=_how(group, given.cluster)) for group in made.groups))
+
+
+def _how(group: Group, cluster: Cluster) -> str:
+    containers = containers_on(group)
+    others = len(cluster.workers) - len(containers)
+    if cluster.manager == "local" or not containers:
+        return ""
+    if not others:
+        return "all workers there are"
+    if cluster.manager == "yarn":
+        return f"exactly these: {count(others, 'node')} excluded from the application"
+    if cluster.manager == "kubernetes":
+        return f"exactly these: node affinity leaves out {count(others, 'node')}"
+    return _by_tokens(exclusion(containers, cluster.workers))
+
+
+def _by_tokens(found: Exclusion) -> str:
+    if not found.open:
+        return f"exactly these: {count(len(found.kept_out), 'worker')} kept out by {count(len(found.tokens), 'token')}"
+    asked = "by count and shape of the containers alone"
+    return f"the Master chooses, {asked}: {count(len(found.open), 'more worker')} cannot be kept out"

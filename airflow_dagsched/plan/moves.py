@@ -1,0 +1,148 @@
+"""Small changes to a grouping that has been found, kept where they help.
+
+    {a b} {c}  ──merge──>  {a b c}        {a b} {c}  ──move b──>  {a} {b c}        {a b}  ──part b──>  {a} {b}
+
+First on what decides the makespan: the groups on the chain of who waited for whom, back from the last end. Then
+anywhere, now and then to a worse one, less and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed
+seed. Only small dataflows: each change is simulated whole.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from airflow_dagsched.model.order import topological
+from airflow_dagsched.plan.choice import Choice
+from airflow_dagsched.plan.cost import Priced
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.parts import least_named, quotient
+
+MOST_STEPS = 200
+"""Larger dataflows are left as they are."""
+FARTHEST = 0.05
+"""How much worse, as a share of the best makespan, a step on the way may be at first."""
+KIND = "small changes to the best"
+SEED = 0
+
+
+def improve(choice: Choice) -> None:
+    """Change the best grouping while that helps and the budget lasts."""
+    if choice.best is None or len(choice.given.graph.ids) > MOST_STEPS:
+        return
+    _climb(choice)
+    if choice.open:
+        _wander(choice)
+
+
+def _climb(choice: Choice) -> None:
+    """From better to better, along the chain that decides."""
+    improved = True
+    while improved and choice.open:
+        improved = False
+        best = choice.best
+        assert best is not None
+        for home in _changes(choice.given, best, _chain(best)):
+            if not choice.open:
+                return
+            choice.offer(KIND, home)
+            if choice.best is not best:
+                improved = True
+                break
+
+
+def _wander(choice: Choice) -> None:
+    """Random changes from where we are, as long as they are not too much worse than the best."""
+    rng = random.Random(SEED)
+    here = choice.best
+    assert here is not None
+    whole = choice.budget
+    while choice.open:
+        assert choice.best is not None
+        home = _random_change(choice.given, here, rng)
+        choice.budget -= 1
+        if home is None:
+            continue
+        found = choice.offer(KIND, home)
+        limit = choice.best.cost.makespan_s * (1 + FARTHEST * choice.budget / whole)
+        if found is not None and found.cost.makespan_s <= limit:
+            here = found
+
+
+def _chain(best: Priced) -> list[int]:
+    """Groups back from the last end: each started when the next ended, because it waited for it, or for its room."""
+    above: dict[int, list[int]] = {node: [] for node in best.edges}
+    for node, nexts in best.edges.items():
+        for after in nexts:
+            above[after].append(node)
+    by_end: dict[float, list[int]] = {}
+    for node, span in best.spans.items():
+        by_end.setdefault(span.end_s, []).append(node)
+    node = max(best.spans, key=lambda node: (best.spans[node].end_s, -node))
+    chain = [node]
+    while best.spans[node].start_s > 0:
+        ended = by_end[best.spans[node].start_s]
+        node = min([one for one in above[node] if one in ended] or ended)
+        chain.append(node)
+    return [node for node in chain if node in best.members]
+
+
+def _changes(given: Given, best: Priced, groups: Sequence[int]) -> Iterator[list[int]]:
+    """All valid merges, moves and partings of these groups."""
+    neighbours = _neighbours(best)
+    for group in groups:
+        units = _units(given, best, group)
+        for other in neighbours[group]:
+            yield from _valid(given, best.home, best.members[group], other)
+        for steps in units if len(units) > 1 else ():
+            for other in (len(best.home), *neighbours[group]):
+                yield from _valid(given, best.home, steps, other)
+
+
+def _random_change(given: Given, here: Priced, rng: random.Random) -> list[int] | None:
+    """One change anywhere; None if it would break a rule or close a cycle."""
+    group = rng.choice(sorted(here.members))
+    units, others = _units(given, here, group), _neighbours(here)[group]
+    steps = here.members[group] if rng.random() < 0.3 else rng.choice(units)
+    to = rng.choice([*others, len(here.home)])
+    return next(_valid(given, here.home, steps, to), None)
+
+
+def _neighbours(best: Priced) -> dict[int, list[int]]:
+    """Groups before and behind each group."""
+    found: dict[int, set[int]] = {node: set() for node in best.members}
+    for node, nexts in best.edges.items():
+        for after in nexts:
+            if node in found and after in found:
+                found[node].add(after)
+                found[after].add(node)
+    return {node: sorted(others) for node, others in found.items()}
+
+
+def _units(given: Given, best: Priced, group: int) -> list[list[int]]:
+    """The steps of a group, those that are never split together."""
+    units: dict[int, list[int]] = {}
+    for node in best.members[group]:
+        units.setdefault(given.graph.loop[node], []).append(node)
+    return [units[first] for first in sorted(units)]
+
+
+def _valid(given: Given, home: Sequence[int], steps: Sequence[int], to: int) -> Iterator[list[int]]:
+    """The homes with ``steps`` moved to group ``to`` (the number of nodes: a new one), if that may be."""
+    moved = list(home)
+    for node in steps:
+        moved[node] = to
+    members = [node for node, of in enumerate(moved) if of == to]
+    if _obey(given, members):
+        named = least_named(moved)
+        if len(topological(quotient(given.graph, named))) == len(named):
+            yield named
+
+
+def _obey(given: Given, members: Sequence[int]) -> bool:
+    """Whether these may be one group."""
+    rules, loop = given.rules, given.graph.loop
+    if len({rules.color[node] for node in members}) > 1 or len(members) > rules.most_steps:
+        return False
+    units = {loop[node] for node in members}
+    return all(units.isdisjoint(rules.apart.get(unit, ())) for unit in units)

@@ -1,0 +1,104 @@
+"""What the author keeps apart, and keeps together.
+
+together=[[a, c]]: a ══> b ══> c       b lies between them, so a, b and c become one node,
+                   └────────> d        as the steps of a loop do: nothing splits it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.model.order import strong_components, topological
+from airflow_dagsched.plan.colors import colors_of
+from airflow_dagsched.plan.parts import find, join, quotient
+from airflow_dagsched.plan.settings import Settings
+
+WHERE = "settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What may share a group: nodes of one color that are not apart, and so many."""
+
+    color: Sequence[int]
+    """By node; see ``colors``."""
+    apart: dict[int, frozenset[int]]
+    """First node of a loop -> those of the loops it must not share a group with."""
+    most_steps: int
+    size: Sequence[int]
+    """Steps of each loop, by its first node; elsewhere zero."""
+
+
+def ruled(graph: Graph, settings: Settings) -> tuple[Graph, Rules]:
+    """The graph with steps that stay together drawn together, and its rules.
+
+    Raises ``InvalidInput`` where the lists name no step or contradict each other or the dataflow.
+    """
+    color = colors_of(graph)
+    if settings.together:
+        graph = _joined(graph, color, _lists(graph, "together", settings.together))
+    size = [0] * len(graph.ids)
+    for first in graph.loop:
+        size[first] += 1
+    if max(size, default=0) > settings.max_steps_per_group:
+        first = max(range(len(size)), key=size.__getitem__)
+        rule = f"{size[first]} steps repeat, or stay, together with {graph.ids[first]!r}"
+        raise InvalidInput(WHERE, "max_steps_per_group", rule)
+    return graph, Rules(color, _apart(graph, settings), settings.max_steps_per_group, size)
+
+
+def _lists(graph: Graph, field: str, lists: Sequence[Sequence[str]]) -> list[list[int]]:
+    """The lists as nodes."""
+    for at, names in enumerate(lists):
+        for name in names:
+            if name not in graph.index or not graph.is_step(graph.index[name]):
+                raise InvalidInput(WHERE, f"{field}[{at}]", f"no step is called {name!r}")
+    return [[graph.index[name] for name in names] for names in lists]
+
+
+def _joined(graph: Graph, color: Sequence[int], lists: list[list[int]]) -> Graph:
+    """With what lies between steps that stay together, too."""
+    parent = list(graph.loop)
+    for nodes in lists:
+        for node in nodes[1:]:
+            join(parent, nodes[0], node)
+    home = [find(parent, node) for node in range(len(parent))]
+    owner = strong_components(quotient(graph, home))
+    loop = [owner[of] for of in home]
+    for node, first in enumerate(loop):
+        if color[node] != color[first]:
+            raise InvalidInput(WHERE, "together", _contradiction(graph, node, first))
+    condensed = quotient(graph, loop)
+    members: dict[int, list[int]] = {}
+    for node in graph.order:
+        members.setdefault(loop[node], []).append(node)
+    order = tuple(node for first in topological(condensed) for node in members.get(first, ()))
+    return replace(graph, loop=tuple(loop), condensed=condensed, order=order)
+
+
+def _contradiction(graph: Graph, node: int, first: int) -> str:
+    one, other = graph.ids[first], graph.ids[node]
+    if not graph.is_step(node):
+        return f"ordinary task {other!r} stands between {one!r} and a step that stays together with it"
+    return f"steps {one!r} and {other!r} cannot share an application: one is isolated, or their settings differ"
+
+
+def _apart(graph: Graph, settings: Settings) -> dict[int, frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for one, other in _pairs(_lists(graph, "apart", settings.apart)):
+        first, second = graph.loop[one], graph.loop[other]
+        if first == second:
+            rule = f"steps {graph.ids[one]!r} and {graph.ids[other]!r} repeat, or stay, together"
+            raise InvalidInput(WHERE, "apart", rule)
+        found.setdefault(first, set()).add(second)
+        found.setdefault(second, set()).add(first)
+    return {node: frozenset(others) for node, others in found.items()}
+
+
+def _pairs(lists: list[list[int]]) -> Iterator[tuple[int, int]]:
+    for nodes in lists:
+        distinct = list(dict.fromkeys(nodes))
+        yield from ((one, other) for at, one in enumerate(distinct) for other in distinct[:at])

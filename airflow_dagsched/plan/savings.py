@@ -1,0 +1,132 @@
+"""Why groups that could be one are not: together they would not fit, or end later. And what was compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.plan.choice import Choice
+from airflow_dagsched.plan.choose import COARSEST, FEWEST
+from airflow_dagsched.plan.cost import Cost, Priced, price
+from airflow_dagsched.plan.reasons import Reasons
+from airflow_dagsched.plan.shape import shape_of
+from airflow_dagsched.plan.values import Compared
+
+SIMULATED = 6_000
+"""Steps and edges that may be simulated to tell what single cuts save; beyond, the whole grouping is compared."""
+TOLD = 8
+"""Kinds of groupings that are told, the best first."""
+
+
+@dataclass(slots=True)
+class Savings:
+    """Reasons of the chosen grouping."""
+
+    choice: Choice
+    best: Priced
+    forced: Reasons
+    neighbour: dict[int, tuple[int, int]]
+    """For each group two groups, itself and one it hands rows to or takes them from, that nothing forces apart."""
+    budget: int = SIMULATED
+    told: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, choice: Choice, best: Priced, forced: Reasons) -> Savings:
+        """Look at every cut once."""
+        neighbour: dict[int, tuple[int, int]] = {}
+        for dataset in choice.given.graph.datasets:
+            here = best.home[dataset.src]
+            for reader in dataset.readers:
+                there = best.home[reader]
+                if there != here and not forced.forced(dataset.src, reader):
+                    neighbour.setdefault(here, (here, there))
+                    neighbour.setdefault(there, (here, there))
+        return cls(choice, best, forced, neighbour)
+
+    def of_cut(self, src: int, dst: int) -> str:
+        """Why the channel between two steps is cut."""
+        return self.forced.forced(src, dst) or self._of_pair(self.best.home[src], self.best.home[dst])
+
+    def of_group(self, first: int) -> str:
+        """Why the steps of a group are one, or no more than these."""
+        if first not in self.neighbour:
+            return self.forced.of_group(self.best.members[first], alone=len(self.best.members) == 1)
+        pair = self.neighbour[first]
+        other = pair[0] if pair[1] == first else pair[1]
+        return f"apart from 'launch_{self.choice.given.graph.ids[other]}': {self._of_pair(*pair)}"
+
+    def _of_pair(self, writer: int, reader: int) -> str:
+        if (writer, reader) not in self.told:
+            self.told[writer, reader] = self._limit(writer, reader) or self._profit(writer, reader)
+        return self.told[writer, reader]
+
+    def _limit(self, writer: int, reader: int) -> str:
+        """What keeps the two from being one group."""
+        given, members = self.choice.given, self.best.members
+        limits = self.forced.limits(members[writer], members[reader])
+        if limits or self.budget <= 0:
+            return limits
+        both = {*members[writer], *members[reader]}
+        try:
+            self.budget -= len(both)
+            shape_of("of both", [node for node in given.work.order if node in both], given)
+        except DoesNotFit as refusal:
+            return f"together they do not fit: {refusal.dimension} {refusal.amounts}"
+        return ""
+
+    def _profit(self, writer: int, reader: int) -> str:
+        single = self._saved(writer, reader)
+        if single is not None:
+            return _text(single, self.best.cost, "one group of both")
+        rivals = [(cost, what) for what, cost in self.choice.compared.items() if what in (COARSEST, FEWEST)]
+        if not rivals or min(rivals)[0] == self.best.cost:
+            return "larger groups do not fit the cluster, or end later"
+        return "this grouping " + _text(*min(rivals)[:1], self.best.cost, min(rivals)[1])
+
+    def _saved(self, writer: int, reader: int) -> Cost | None:
+        """The cost of the plan with the two groups made one; None where that is not known."""
+        given, home = self.choice.given, self.best.home
+        self.budget -= len(home) + len(given.graph.datasets)
+        if self.budget <= 0 or self._detour(writer, reader):
+            return None
+        kept = min(writer, reader)
+        try:
+            return price([kept if of in (writer, reader) else of for of in home], given).cost
+        except DoesNotFit:
+            return None
+
+    def _detour(self, writer: int, reader: int) -> bool:
+        """Whether the reader also waits for a group in between."""
+        edges = self.best.edges
+        queue = [node for node in edges[writer] if node != reader]
+        reached = set(queue)
+        for node in queue:
+            fresh = [after for after in edges[node] if after not in reached]
+            reached.update(fresh)
+            queue += fresh
+        return reader in reached
+
+
+def compared(choice: Choice, best: Priced) -> tuple[Compared, ...]:
+    """The chosen grouping, then the runner-up and others by their costs."""
+    others = sorted((cost, what) for what, cost in choice.compared.items() if what != choice.chosen)
+    return tuple(_compared(what, cost) for cost, what in [(best.cost, choice.chosen), *others][:TOLD])
+
+
+def _compared(what: str, cost: Cost) -> Compared:
+    return Compared(
+        what=what,
+        makespan_s=cost.makespan_s,
+        core_seconds=cost.core_seconds,
+        spilled_bytes=cost.spilled,
+        groups=cost.groups,
+    )
+
+
+def _text(rival: Cost, best: Cost, what: str) -> str:
+    """What ``best`` saves against ``rival``."""
+    if rival.makespan_s > best.makespan_s:
+        return f"ends {rival.makespan_s - best.makespan_s:.1f} s sooner than {what}"
+    if rival.core_seconds > best.core_seconds:
+        return f"ends with {what}, and holds {rival.core_seconds - best.core_seconds:.0f} core-seconds less"
+    return f"ends no later than {what}"

@@ -1,0 +1,176 @@
+"""The shape of a group: its residency, how many containers of which size it asks for, and how long it computes.
+
+    slots residency (batch)                     all residency (streaming)
+    w1 [c c c c][c c c c]  w2 [c c c c]         w1 [c c c c c c]  w2 [c c c c c c]
+    instances run in waves: a container has     instances stay: a container has the sum of what it
+    the memory of its largest so many           holds; the fewest workers that have room
+
+All containers of a group are equal in cores and memory, since a Spark application has one executor shape.
+A batch group asks for the cores that its list schedule uses at its widest moment, no more. Where memory is
+short its containers shrink to fewer cores: fewer instances at once are slower, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Worker
+from airflow_dagsched.plan.demand import Demand, deal, demand_of
+from airflow_dagsched.plan.fit import places, refusal, some_fit
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.inside import Inside, Pool, in_slots, resident
+from airflow_dagsched.plan.needs import padding
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a group asks of the cluster."""
+
+    demand: Demand
+    slots: int
+    cores: int
+    """Of each container."""
+    memory_mb: int
+    """Of each container, padding included."""
+    disk_mb: tuple[int, ...]
+    """Of each container; empty where no worker's disk has a limit."""
+    places: tuple[str, ...]
+    """A worker for each container: where it has to be if a step is pinned, else where it fits on an idle cluster."""
+    inside: Inside
+    short_of: str
+    """``"cores"`` or ``"memory"`` where the cluster has less than the steps could use; else empty."""
+
+    pinned: bool
+
+    @property
+    def held_cores(self) -> int:
+        return self.cores * len(self.places)
+
+
+def shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
+    """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
+    key = tuple(members)
+    known = given.work.shapes.get(key)
+    if known is None:
+        known = given.work.shapes[key] = _shape_of(name, members, given)
+    return known
+
+
+def _shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
+    demand = demand_of(name, members, given)
+    _refuse_pins(demand, given.work.workers)
+    shape = _resident(demand, members, given) if demand.residency == "all" else _slotted(demand, members, given)
+    if any(worker.free_disk_mb is not None for worker in given.work.workers):
+        return _with_disk(shape, given.work.workers)
+    return shape
+
+
+def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
+    """First as if cores were a pool with room for all; then what that used, in containers."""
+    workers = given.work.workers
+    free = sum(worker.free_cores for worker in workers)
+    least = demand.most_cores()
+    widest = max(least, min(free, demand.wanted_cores()))
+    inside = in_slots(members, given, demand.slots, Pool(widest, [step.parallelism for step in demand.steps]))
+    peak = inside.cores
+    cores, chosen = _containers(demand, peak, given)
+    if not _holds(demand, cores, len(chosen), inside):
+        inside = in_slots(members, given, demand.slots, _pool(demand, cores, chosen))
+    memory = demand.memory_at_once(cores)
+    short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.wanted_cores() else ""
+    return Shape(
+        demand,
+        max(1, inside.steps),
+        cores,
+        memory + padding(memory, demand.settings),
+        (),
+        tuple(worker.id for worker in chosen),
+        inside,
+        short,
+        any(step.pinned for step in demand.steps),
+    )
+
+
+def _containers(demand: Demand, wanted: int, given: Given) -> tuple[int, tuple[Worker, ...]]:
+    """Cores of a container and a worker for each: the most of the ``wanted`` cores, in few containers."""
+    best: tuple[int, tuple[Worker, ...]] = 0, ()
+    for cores in _cores(demand, wanted, given):
+        memory = demand.memory_at_once(cores)
+        count = 1 if given.cluster.manager == "local" else -(-wanted // cores)
+        chosen = places(demand, given.work.workers, (cores, memory + padding(memory, demand.settings)), count)
+        if min(wanted, cores * len(chosen)) > min(wanted, best[0] * len(best[1])):
+            best = cores, chosen
+        if cores * len(chosen) >= wanted:
+            break
+    if not best[1]:
+        raise refusal(demand, given.work.workers)
+    return best
+
+
+def _cores(demand: Demand, wanted: int, given: Given) -> Iterator[int]:
+    """Cores of a container, most first. A local application has all the cores there are."""
+    least = demand.most_cores()
+    most = max((worker.free_cores for worker in given.work.workers), default=0)
+    if given.cluster.manager != "local":
+        most = min(most, max(least, min(demand.settings.container_cores, wanted)))
+    return iter(range(most, least - 1, -1))
+
+
+def _holds(demand: Demand, cores: int, count: int, inside: Inside) -> bool:
+    """Whether the schedule in a pool is that in the containers, too: nothing is split over two of them."""
+    simple = all(need.cores == 1 for need in demand.needs) and not any(step.pinned for step in demand.steps)
+    return simple and cores * count >= inside.cores
+
+
+def _pool(demand: Demand, cores: int, chosen: Sequence[Worker]) -> Pool:
+    lanes = []
+    for step, need in zip(demand.steps, demand.needs, strict=True):
+        allowed = sum(1 for worker in chosen if not step.pinned or worker.id in step.pinned)
+        lanes.append(allowed * (cores // need.cores))
+    return Pool(cores * len(chosen), lanes)
+
+
+def _resident(demand: Demand, members: Sequence[int], given: Given) -> Shape:
+    """One container on each of the fewest workers, in order, that hold everything at once."""
+    workers = given.work.workers
+    inside = resident(members, given)
+    pinned = any(step.pinned for step in demand.steps)
+    for count in range(_fewest(inside.cores, workers), len(workers) + 1):
+        roomy = some_fit(demand, workers, count)
+        chosen = places(demand, roomy, None, count) if len(roomy) >= count else ()
+        if not chosen:
+            continue
+        shares = deal(demand, [worker.id for worker in chosen])
+        required = [share.required(demand, 0) for share in shares]
+        cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
+        if all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
+            used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
+            return Shape(demand, demand.slots, cores, memory, (), used, inside, "", pinned)
+    raise refusal(demand, workers)
+
+
+def _fewest(cores: int, workers: Sequence[Worker]) -> int:
+    """No fewer workers have so many cores."""
+    most = max((worker.free_cores for worker in workers), default=0)
+    return max(1, -(-cores // most)) if most else len(workers) + 1
+
+
+def _with_disk(shape: Shape, workers: Sequence[Worker]) -> Shape:
+    """What each container is dealt decides its disk; raises ``DoesNotFit``."""
+    shares = deal(shape.demand, shape.places)
+    disk = tuple(share.required(shape.demand, shape.cores).disk_mb for share in shares)
+    for worker in workers:
+        needed = sum(size for size, place in zip(disk, shape.places, strict=True) if place == worker.id)
+        if worker.free_disk_mb is not None and needed > worker.free_disk_mb:
+            what = f"group {shape.demand.group!r}"
+            raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb, "MiB")
+    return replace(shape, disk_mb=disk)
+
+
+def _refuse_pins(demand: Demand, workers: Sequence[Worker]) -> None:
+    known = {worker.id for worker in workers}
+    for step in demand.steps:
+        if step.pinned and known.isdisjoint(step.pinned):
+            raise DoesNotFit(f"step {step.id!r}", "workers it is pinned to", 1, 0)

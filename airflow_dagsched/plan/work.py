@@ -1,0 +1,97 @@
+"""What the steps take, as arrays by node: made once, looked up by every evaluation of a grouping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.model.order import natural_key
+from airflow_dagsched.plan.needs import Need, need_of, runtime_of, task_runtime_of
+from airflow_dagsched.plan.settings import Settings
+
+if TYPE_CHECKING:
+    from airflow_dagsched.plan.shape import Shape
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """By node: steps, then ordinary tasks."""
+
+    needs: Sequence[Need]
+    """Of one instance of each step."""
+    runtime: Sequence[float]
+    """Seconds of one instance, or of a task."""
+    streaming: Sequence[bool]
+    least: Sequence[float]
+    """Seconds that all instances of a step take on the whole cluster, at least; of a task, its runtime."""
+    tail: Sequence[float]
+    """Seconds from the start of a node to the end of the last behind it, at least."""
+    order: Sequence[int]
+    """All nodes, the longest tail first: topological, and the order in which steps start."""
+    workers: Sequence[Worker]
+    """In natural order."""
+    shapes: dict[tuple[int, ...], Shape]
+    """Filled while groupings are priced: many share groups."""
+
+
+def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
+    """The arrays for ``graph``; linear but for sorting."""
+    workers = tuple(sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
+    known: dict[tuple[int, int, int], Need] = {}
+    needs = [_need(step, settings, known) for step in graph.steps]
+    runtime = [runtime_of(step, settings) for step in graph.steps]
+    lanes: dict[tuple[int, tuple[str, ...]], int] = {}
+    least = [
+        seconds if step.parallelism == 1 else seconds * math.ceil(step.parallelism / _lanes(step, workers, lanes))
+        for step, seconds in zip(graph.steps, runtime, strict=True)
+    ]
+    tasks = {task.id: task_runtime_of(task, settings) for task in graph.dataflow.tasks}
+    ordinary = [tasks[name] for name in graph.ids[len(graph.steps) :]]
+    tail = _tails(graph, least + ordinary)
+    return Work(
+        needs,
+        runtime + ordinary,
+        [step.mode == "streaming" for step in graph.steps],
+        least + ordinary,
+        tail,
+        # A stable sort of a topological order by what never rises along an edge is topological.
+        sorted(graph.order, key=lambda node: -tail[node]),
+        workers,
+        {},
+    )
+
+
+def _need(step: Step, settings: Settings, known: dict[tuple[int, int, int], Need]) -> Need:
+    """Many steps need the same."""
+    key = step.cores, step.memory_mb, step.disk_mb
+    if key not in known:
+        known[key] = need_of(step, settings)
+    return known[key]
+
+
+def _lanes(step: Step, workers: Sequence[Worker], known: dict[tuple[int, tuple[str, ...]], int]) -> int:
+    """Instances of ``step`` that run at once if it has the cluster for itself."""
+    key = step.cores, step.pinned
+    if key not in known:
+        allowed = (worker for worker in workers if not step.pinned or worker.id in step.pinned)
+        known[key] = max(1, sum(worker.free_cores // step.cores for worker in allowed))
+    return known[key]
+
+
+def _tails(graph: Graph, least: Sequence[float]) -> list[float]:
+    """Steps of a loop share one tail, in which the longest of them counts."""
+    weight = [0.0] * len(least)
+    for node, first in enumerate(graph.loop):
+        weight[first] = max(weight[first], least[node])
+    tail = [0.0] * len(least)
+    for node in reversed(graph.order):
+        if graph.loop[node] == node:
+            tail[node] = weight[node] + max([tail[after] for after in graph.condensed[node]], default=0.0)
+    return [tail[first] for first in graph.loop]

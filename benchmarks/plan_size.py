@@ -1,0 +1,127 @@
+"""``python -m benchmarks.plan_size [--most STEPS] [--json OUT]``: what planning costs as dataflows grow.
+
+Random dataflows of 60, 1,000, 10,000 and 100,000 steps with three channels a step, on 8 workers of 16 cores. Each
+size runs in a process of its own: seconds of the processor (the least of some runs) to plan and to check in memory,
+to find the groups as a parse does, to read the dataflow and to write the plan; the most memory of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.codec import decode, encode
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.groups import find_groups
+from airflow_dagsched.plan.planner import plan
+
+SIZES = {60: 20, 1_000: 10, 10_000: 3, 100_000: 2}
+"""Steps: runs."""
+CHANNELS, REACH = 3, 50
+"""A step reads from so many of so many steps before it."""
+
+
+def main(argv: list[str]) -> int:
+    """Measure all sizes, print, write the JSON file; 1 where a plan has violations."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.plan_size", description=__doc__)
+    parser.add_argument("--most", type=int, default=max(SIZES), help="steps of the largest (default: %(default)s)")
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args(argv)
+    if asked.one:
+        print(json.dumps(measure(asked.one, SIZES[asked.one])))
+        return 0
+    found = [_apart(steps) for steps in SIZES if steps <= asked.most]
+    told = {"sizes": found, "exponent": _exponent([one for one in found if one["steps"] >= min(1_000, asked.most)])}
+    print(json.dumps(told, indent=1))
+    if asked.json:
+        asked.json.write_text(json.dumps(told, indent=1))
+    return int(any(one["violations"] for one in found))
+
+
+def _apart(steps: int) -> dict[str, float]:
+    """The figures of one size, from a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.plan_size", "--one", str(steps)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def measure(steps: int, runs: int) -> dict[str, float]:
+    """Seconds of the processor and MiB."""
+    flow = dataflow(steps)
+    cluster = Cluster(
+        manager="standalone",
+        workers=tuple(Worker(id=f"w{at}", host=f"h{at}", cores=16, memory_mb=64_000) for at in range(8)),
+    )
+    made = plan(flow, cluster)
+    raw = encode(flow)
+    return {
+        "steps": steps,
+        "channels": len(flow.channels),
+        "plan_s": _seconds(lambda: plan(flow, cluster), runs),
+        "check_s": _seconds(lambda: check(made, flow, cluster), runs),
+        "groups_at_parse_s": _seconds(lambda: find_groups(flow), runs),
+        "read_s": _seconds(lambda: decode(Dataflow, raw, "dataflow"), runs),
+        "write_s": _seconds(lambda: encode(made), runs),
+        "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "groups": len(made.groups),
+        "gap": made.gap,
+        "violations": len(check(made, flow, cluster)),
+    }
+
+
+def dataflow(steps: int) -> Dataflow:
+    """The same for the same number of steps."""
+    rng = random.Random(steps)
+    channels = {
+        (before, at): Channel(src=f"s{before}", dst=f"s{at}", bytes=rng.choice([0, 10**6, 10**8]))
+        for at in range(1, steps)
+        for before in rng.choices(range(max(0, at - REACH), at), k=CHANNELS)
+    }
+    return Dataflow(
+        name=f"random-{steps}",
+        steps=tuple(
+            Step(
+                id=f"s{at}",
+                order=at,
+                parallelism=rng.choice([1, 1, 2, 4]),
+                memory_mb=rng.choice([0, 500, 1000]),
+                runtime_s=rng.choice([1.0, 5.0, 20.0, 60.0]),
+            )
+            for at in range(steps)
+        ),
+        channels=tuple(channels.values()),
+    )
+
+
+def _seconds(work: Callable[[], object], runs: int) -> float:
+    spent = []
+    for _ in range(runs):
+        begun = time.process_time()
+        work()
+        spent.append(time.process_time() - begun)
+    return min(spent)
+
+
+def _exponent(found: list[dict[str, float]]) -> float:
+    """Of the growth of planning and checking between the smallest and the largest of ``found``."""
+    if len(found) < 2:
+        return 1.0
+    first, last = found[0], found[-1]
+    growth = (last["plan_s"] + last["check_s"]) / (first["plan_s"] + first["check_s"])
+    return math.log(growth) / math.log(last["steps"] / first["steps"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

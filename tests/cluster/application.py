@@ -1,0 +1,52 @@
+"""A Spark application for tests: holds its executors while it counts, then prints what it was given, as JSON.
+
+``spark-submit application.py EXECUTORS [FILE]``: counts once so many executors have registered, and ends once
+FILE is there. ``application.py idle FILE``: counts nothing. ``application.py conf``: only prints what spark-submit
+has made of the settings.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+PATIENCE_S = 60.0
+
+
+def main(what: str, file: str = "") -> dict[str, Any]:
+    """Run as the command line says."""
+    if what == "conf":
+        SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
+        return dict(SparkConf().getAll())
+    spark = SparkSession.builder.getOrCreate()
+    count = None if what == "idle" else _count(spark, int(what))
+    _wait(lambda: not file or Path(file).exists())
+    found = {"application": spark.sparkContext.applicationId, "executors": _executors(spark), "count": count}
+    spark.stop()
+    return found
+
+
+def _count(spark: SparkSession, executors: int) -> int:
+    _wait(lambda: _executors(spark) >= executors)
+    return spark.range(1000).repartition(8).count()
+
+
+def _executors(spark: SparkSession) -> int:
+    """Without the driver, which is in this list."""
+    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def _wait(done: Any) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not done() and time.monotonic() < until:
+        time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(main(*sys.argv[1:])))

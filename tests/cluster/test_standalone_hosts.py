@@ -1,0 +1,120 @@
+"""A plan on a real standalone cluster of four workers: executors come up where, and as large as, it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.choose import Chosen, choose
+from airflow_dagsched.launch.escalation import LEVELS
+from airflow_dagsched.launch.executors import Submission, executors
+from airflow_dagsched.launch.reserve import Reservation, reservation
+from airflow_dagsched.launch.settings import submission
+from airflow_dagsched.launch.standalone import check_offered
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.provider.hook import PlannerHook
+from demo.rest import until
+from tests.cluster.submitting import result, start
+from tests.plan.drawn import drawn
+from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.spark]
+
+TRY = LEVELS[0]
+SECOND, FOURTH = "127.0.0.3", "127.0.0.5"
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[StandaloneCluster]:
+    with standalone_cluster(workers=4, cores=2, memory_mb=2048, tokens=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def hook(started: StandaloneCluster, monkeypatch: pytest.MonkeyPatch) -> PlannerHook:
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", started.connection())
+    return PlannerHook("cluster")
+
+
+def pinned(*hosts: str) -> Dataflow:
+    """A resident step of one core and 400 MiB on each of the hosts, joined to the one before."""
+    steps = {f"s{at}": {"pinned": (host,), "mode": "streaming", "memory_mb": 400} for at, host in enumerate(hosts)}
+    return drawn(" == ".join(steps), **steps)
+
+
+def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation) -> Chosen:
+    found = choose(flow, hook.cluster(), held)
+    assert found is not None
+    return found
+
+
+def settings_of(chosen: Chosen) -> Submission:
+    return submission(chosen.group, chosen.cluster, TRY)
+
+
+def used(started: StandaloneCluster) -> dict[str, tuple[int, int]]:
+    """Host -> cores and MiB taken there now, as the workers' own pages tell."""
+    pages = started.workers()
+    return {host: (page["coresused"], page["memoryused"]) for host, page in pages.items() if page["coresused"]}
+
+
+def _two(found: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]] | None:
+    return found if len(found) > 1 else None
+
+
+def test_a_plan_that_names_workers_2_and_4_gets_exactly_these(
+    started: StandaloneCluster, hook: PlannerHook, tmp_path: Path
+) -> None:
+    """400 + 384 MiB and one core on each: granted as planned."""
+    chosen = chosen_for(pinned(SECOND, FOURTH), hook)
+    assert chosen.group.hosts == "exactly these: 2 workers kept out by 2 tokens"
+    gate = tmp_path / "looked"
+    running = start(started.master, settings_of(chosen).conf, "2", str(gate))
+    seen = until("two executors", lambda: _two(used(started)), timeout_s=120.0)
+    gate.touch()
+    done = result(running)
+    assert seen == {SECOND: (1, 784), FOURTH: (1, 784)}
+    assert (set(started.executors(done["application"])), done["executors"]) == ({SECOND, FOURTH}, 2)
+
+
+def test_a_token_nobody_offers_is_found_before_it_is_waited_for(hook: PlannerHook) -> None:
+    """The slots of the eight that no worker has are offered by all: they may be asked for."""
+    workers = hook.cluster().workers
+    check_offered({"spark.executor.resource.not_8.amount": "1"}, workers)
+    with pytest.raises(DoesNotFit, match="not_9"):
+        check_offered({"spark.executor.resource.not_9.amount": "1"}, workers)
+
+
+def test_two_launches_at_one_moment_both_finish(started: StandaloneCluster, hook: PlannerHook, tmp_path: Path) -> None:
+    """
+    first     w1 w2 w3   6 cores   holds them until the second has ended
+    second    w4         2 cores   asks for what is left
+    """
+    first = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook)
+    held = reservation("first", executors(first.group, first.cluster, TRY), expires=1e12)
+    second = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook, held)
+    gate = tmp_path / "second has ended"
+    running = start(started.master, settings_of(first).conf, "3", str(gate))
+    done = result(start(started.master, settings_of(second).conf, "1"))
+    gate.touch()
+    other = result(running)
+    assert (other["executors"], done["executors"]) == (3, 1)
+    assert started.executors(done["application"]).keys().isdisjoint(started.executors(other["application"]))
+
+
+def test_a_worker_killed_between_plan_and_launch(started: StandaloneCluster, hook: PlannerHook) -> None:
+    """The plan is made anew from what is alive, and whoever must be on the dead worker may be anywhere. (Last: it
+    stays dead.)
+    """
+    flow = pinned(SECOND, FOURTH)
+    assert {box.worker for box in chosen_for(flow, hook).group.containers} == {SECOND, FOURTH}
+    started.kill(FOURTH)
+    chosen = chosen_for(flow, hook)
+    assert chosen.note == "the workers that s1 must be on are gone: any will do"
+    done = result(start(started.master, settings_of(chosen).conf, "1"))
+    there = set(started.executors(done["application"]))
+    assert there
+    assert there <= {box.worker for box in chosen.group.containers} - {FOURTH}

@@ -1,0 +1,121 @@
+"""Room for a group on a cluster that others launch on, too; the Master is played by recordings."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, task
+
+from airflow_dagsched import SparkDataflow
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.escalation import LEVELS
+from airflow_dagsched.launch.live.kubernetes_objects import Toleration
+from airflow_dagsched.provider import sizing
+from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.launch import LaunchOperator
+from airflow_dagsched.provider.sizing import executor_pod, room_for, settings_for
+from tests.testbed.answers import Said, answering
+
+RECORDED = Path(__file__).parents[1] / "launch" / "recorded" / "master.json"
+TRY = LEVELS[0]
+
+
+@task.spark_step(cores=4)
+def orders(spark: Any) -> Any:
+    return spark.range(3)
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PlannerHook]:
+    """Of a Master with three workers: 4, 1 and 4 cores free; the one in slot 4 is leaving."""
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    with answering({"/json/": Said(RECORDED.read_bytes())}) as (url, _):
+        raw = {"conn_type": "spark", "host": "spark://m:7077", "extra": {"master_ui": url}}
+        monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(raw))
+        yield PlannerHook("cluster")
+
+
+@pytest.fixture
+def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
+    """``launch(name, conf)``: of a dataflow with one step of four cores."""
+
+    def made(name: str, conf: dict[str, str] | None = None) -> LaunchOperator:
+        with SparkDataflow(name, conn_id="cluster", work_dir=str(tmp_path), conf=conf or {}) as flow:
+            orders()
+        return flow.launches()[0]
+
+    return made
+
+
+def workers(room: sizing.Room) -> list[str]:
+    return [box.worker for box in room.chosen.group.containers]
+
+
+def test_settings_keep_executors_on_the_planned_worker(
+    launch: Callable[..., LaunchOperator], hook: PlannerHook, tmp_path: Path
+) -> None:
+    """The author's own settings win."""
+    mine = launch("f", {"spark.executor.memory": "3g"})
+    with room_for(mine, hook, TRY) as room:
+        conf = settings_for(mine, hook, room.chosen, TRY, tmp_path)
+    assert workers(room) == ["10.0.0.11"]
+    asked = {name for name in conf if "resource" in name}
+    assert asked == {f"spark.executor.resource.not_{slot}.amount" for slot in (2, 3)}
+    assert (conf["spark.cores.max"], conf["spark.executor.memory"]) == ("4", "3g")
+
+
+def test_launches_at_one_moment_get_different_workers_and_the_third_waits(
+    launch: Callable[..., LaunchOperator], hook: PlannerHook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """first ── w11; second ── w13; w12 has one core only; the third takes w13 when the second has ended"""
+    with room_for(launch("a"), hook, TRY) as first, ExitStack() as second:
+        assert workers(first) == ["10.0.0.11"]
+        assert workers(second.enter_context(room_for(launch("b"), hook, TRY))) == ["10.0.0.13"]
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            second.close()
+
+        monkeypatch.setattr(sizing, "time", SimpleNamespace(time=time.time, sleep=wait))
+        with room_for(launch("c"), hook, TRY) as third:
+            assert (workers(third), waits) == (["10.0.0.13"], [sizing.ASK_AGAIN_S])
+
+
+def test_what_was_reserved_is_free_a_moment_after_the_start(
+    launch: Callable[..., LaunchOperator], hook: PlannerHook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From then on the Master counts it (here it doesn't: it is a recording)."""
+    now = 1000.0
+    monkeypatch.setattr(sizing, "time", SimpleNamespace(time=lambda: now))
+    with room_for(launch("a"), hook, TRY) as room:
+        room.started()
+        now = 1000.0 + sizing.SETTLE_S - 0.1
+        with room_for(launch("b"), hook, TRY) as early:
+            assert workers(early) == ["10.0.0.13"]
+        now = 1000.0 + sizing.SETTLE_S
+        with room_for(launch("c"), hook, TRY) as late:
+            assert workers(late) == ["10.0.0.11"]
+
+
+def test_a_resource_that_nobody_offers(
+    launch: Callable[..., LaunchOperator], hook: PlannerHook, tmp_path: Path
+) -> None:
+    mine = launch("f", {"spark.executor.resource.fpga.amount": "1"})
+    with room_for(mine, hook, TRY) as room, pytest.raises(DoesNotFit, match="custom resource 'fpga'"):
+        settings_for(mine, hook, room.chosen, TRY, tmp_path)
+
+
+def test_an_author_s_pod_template_and_the_connection_s_tolerations(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("spec:\n  tolerations: [{key: spot, operator: Exists}]\n  priority: 1\n")
+    pod = executor_pod(str(tmp_path / "pod.yaml"), [Toleration("team", "Equal", "spark")])
+    assert [one["key"] for one in pod["spec"]["tolerations"]] == ["spot", "team"]
+    assert pod["spec"]["priority"] == 1
+    assert executor_pod(None, [])["kind"] == "Pod"
