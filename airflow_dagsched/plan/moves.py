@@ -60,7 +60,7 @@ def _wander(choice: Choice) -> None:
     while choice.open:
         assert choice.best is not None
         home = _random_change(choice.given, here, rng)
-        choice.budget -= 1
+        choice.budget -= len(here.home)
         if home is None:
             continue
         found = choice.offer(KIND, home)
