@@ -20,7 +20,7 @@ from airflow_dagsched.plan.segments import segmentations
 
 BUDGET = 8_000
 """Steps and edges that may be simulated besides the first groupings."""
-RESIDENT_BUDGET = 40_000
+RESIDENT_BUDGET = 150_000
 """The same where steps stay resident: there grouping decides what fits at all."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
 
