@@ -5,6 +5,7 @@
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
 # make bench   planned against one submit per step; BENCH="..." passes arguments
+# make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
 #
 # Each makes what it needs: .venv from constraints.txt, Java, and for the tests PostgreSQL.
@@ -15,7 +16,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: demo test test-system test-cluster test-cases lint bench clean
+.PHONY: demo test test-system test-cluster test-cases lint bench bench-plan clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -43,6 +44,10 @@ lint: .venv/installed
 
 bench: .venv/installed
 	@$(WITH_JAVA) $(PY) -m benchmarks $(BENCH)
+
+bench-plan: .venv/installed
+	$(PY) -m benchmarks.plan_size --json benchmarks/results/plan_size.json
+	$(PY) -m benchmarks.grouping --json benchmarks/results/grouping.json
 
 clean:
 	rm -rf .venv .home .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log

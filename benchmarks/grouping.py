@@ -80,6 +80,7 @@ def main(argv: list[str]) -> int:
     summary = {mode: _summary([one for one in found if one.mode == mode]) for mode in ("slots", "all")}
     print(json.dumps(summary, indent=1))
     if asked.json:
+        asked.json.parent.mkdir(parents=True, exist_ok=True)
         asked.json.write_text(json.dumps({"summary": summary, "each": [asdict(one) for one in found]}, indent=1))
     return int(any(one.violations or _worse(one) for one in found))
 

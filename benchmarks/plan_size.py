@@ -45,6 +45,7 @@ def main(argv: list[str]) -> int:
     told = {"sizes": found, "exponent": _exponent([one for one in found if one["steps"] >= min(1_000, asked.most)])}
     print(json.dumps(told, indent=1))
     if asked.json:
+        asked.json.parent.mkdir(parents=True, exist_ok=True)
         asked.json.write_text(json.dumps(told, indent=1))
     return int(any(one["violations"] for one in found))
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -172,3 +173,29 @@ def test_worker_resources_without_a_slot_are_bad_input(
 ) -> None:
     code, out, err = run(capsys, "worker-resources", str(tmp_path), *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
+@pytest.mark.usefixtures("files")
+def test_svg_is_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
+    root = ET.fromstring(run(capsys, *PLANNING, "--format", "svg")[1])
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.usefixtures("files")
+def test_a_plan_is_checked_against_the_settings_it_was_made_with(capsys: pytest.CaptureFixture[str]) -> None:
+    write(settings={"apart": [["a", "b"]]}, plan=run(capsys, *PLANNING)[1])
+    checking = ("check", "plan.json", "flow.json", "cluster.json", "--settings", "settings.json")
+    code, out, _ = run(capsys, *checking)
+    assert (code, out.partition(":")[0]) == (1, "apart")
+    write(plan=run(capsys, *PLANNING, "--settings", "settings.json")[1])
+    assert run(capsys, *checking) == (0, "", "")
+
+
+@pytest.mark.usefixtures("files")
+def test_without_the_extra_the_exact_mode_says_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven steps of 7 s on three cores take three rounds; by their core-seconds alone it might be 2.33."""
+    flow = {"name": "x", "steps": [{"id": name, "runtime_s": 7} for name in "abcdefg"], "channels": []}
+    write(flow=flow, cluster={**CLUSTER, "workers": [{"id": "w", "host": "h", "cores": 3, "memory_mb": 64000}]})
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    code, _, err = run(capsys, *PLANNING, "--exact")
+    assert (code, err) == (2, "flow.json: --exact: needs the extra: airflow-dagsched[exact]\n")

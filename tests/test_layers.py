@@ -71,6 +71,7 @@ def test_there_are_no_import_cycles() -> None:
 
 @pytest.mark.parametrize("file", [file for file in FILES if folder_of(file) in PURE], ids=module_of)
 def test_pure_files_import_at_the_top_only(file: Path) -> None:
+    """But for the solver, which is an extra, and slow to load."""
     tree = ast.parse(file.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     assert {name.partition(".")[0] for function in functions for name in imports(function)} <= WHEN_NEEDED

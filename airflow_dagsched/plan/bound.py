@@ -5,7 +5,7 @@ application must start; another one must start behind each ordinary task on the 
 neighbours may not share a group, with the rows between them written and read.
 
 *Area.* All core-seconds must find room: what starts no earlier than ``h`` and is followed by at least ``t``
-ends no earlier than ``h + core-seconds / cores + t``, for every ``h`` and ``t``. Memory likewise. A streaming
+ends no earlier than ``h + core-seconds / cores + t``, for every ``h`` and ``t``. Memory likewise, padded. A streaming
 step holds what it needs from the start of its application on.
 
 Steps that stream run side by side with those they read from: along a path they count for nothing but the cuts
@@ -118,7 +118,8 @@ def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, f
     count = given.declared.steps[node].parallelism
     start = given.cluster.application_start_s if given.work.streaming[node] else 0.0
     seconds = count * (given.work.runtime[node] + start)
-    return times.head[first] - start, times.tail[first], need.cores * seconds, need.memory_mb * seconds
+    memory = need.memory_mb * (1 + given.settings.padding_fraction)
+    return times.head[first] - start, times.tail[first], need.cores * seconds, memory * seconds
 
 
 def _looks(tails: list[float]) -> list[float]:

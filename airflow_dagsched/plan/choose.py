@@ -16,10 +16,11 @@ from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import coarsest, fewest
 from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.refine import components, refinements
+from airflow_dagsched.plan.segments import segmentations
 
 BUDGET = 8_000
 """Steps and edges that may be simulated besides the first groupings."""
-RESIDENT_BUDGET = 24_000
+RESIDENT_BUDGET = 150_000
 """The same where steps stay resident: there grouping decides what fits at all."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
 
@@ -68,6 +69,10 @@ def _finer(choice: Choice, home: Sequence[int]) -> Iterator[tuple[str, Sequence[
 def _coarser(choice: Choice) -> Iterator[tuple[str, Sequence[int]]]:
     """From single steps on."""
     given = choice.given
+    if any(given.work.streaming):
+        for runs in segmentations(given, fewest(given.graph, given.rules)[1]):
+            yield "runs of an order", runs
+            yield "runs of an order", components(given.graph, runs)
     for merged in contractions(given.graph.loop, given):
         yield "steps merged along the longest paths", merged
         yield "steps merged along the longest paths", components(given.graph, merged)

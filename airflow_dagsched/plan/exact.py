@@ -11,8 +11,8 @@ nothing symmetric to break, and no cycle to forbid: time runs one way.
 cores, behind an application's start, with the gaps that forced cuts need. The order of the solver's schedule
 is tried for the lists inside groups.
 
-Both are relaxations: what the model adds (containers on single workers, padding, the datasets of a group one
-after another) only makes plans longer. So the solver's bound holds for every plan; what it finds is priced by
+Both are relaxations: what the model adds (containers on single workers, the least padding, the datasets of a
+group one after another) only makes plans longer. So the solver's bound holds for every plan; what it finds is priced by
 the one cost model and kept where it is better. One worker, a deterministic budget: equal facts, equal plans.
 Needs the extra ``[exact]``; only imported when called, which is never at a parse.
 """
@@ -35,7 +35,7 @@ from airflow_dagsched.plan.work import MIB
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-BUDGET = 8.0
+BUDGET = 2.0
 """Deterministic seconds of the solver: about as many of one core."""
 TICKS = 200_000
 """The time of the heuristic plan in units of the solver."""
@@ -75,7 +75,7 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> tuple[Given, Choice]
 
 def _reordered(given: Given, choice: Choice, order: tuple[int, ...]) -> tuple[Given, Choice]:
     """The choice anew with the solver's order inside groups, where that is better."""
-    work = dataclasses.replace(given.work, order=order, shapes={})
+    work = dataclasses.replace(given.work, order=order, shapes={}, chosen={})
     other = choose(dataclasses.replace(given, work=work))
     assert choice.best is not None
     assert other.best is not None
@@ -137,6 +137,10 @@ class _Model:
     def bytes_time(self, size: int) -> int:
         """Ticks to write or read so much."""
         return self.time(size / (self.given.cluster.spill_mb_s * MIB))
+
+    def padded(self, memory_mb: int) -> int:
+        """With the padding, at least."""
+        return int(memory_mb * (1 + self.given.settings.padding_fraction))
 
     def solve(self, budget: float) -> cp_model.CpSolver | None:
         """Solve; None where nothing was found, not even a bound."""
@@ -211,7 +215,7 @@ def _instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], list[
             cp.add(one <= other)
         intervals += [cp.new_fixed_size_interval_var(start, length, "") for start in starts]
         cores += [need.cores] * len(starts)
-        memory += [need.memory_mb] * len(starts)
+        memory += [model.padded(need.memory_mb)] * len(starts)
         cp.add(starts[-1] + length <= model.makespan)
         spans[node] = _Span(starts[0], starts[-1] + length)
     return intervals, cores, memory
@@ -239,7 +243,7 @@ def _resident(model: _Model, budget: float) -> Found | None:
         cp.add(spans[unit].end <= model.makespan)
         intervals.append(cp.new_interval_var(spans[unit].start, size, spans[unit].end, ""))
         cores.append(sum(need.cores * count for need, count in needs))
-        memory.append(sum(need.memory_mb * count for need, count in needs))
+        memory.append(model.padded(sum(need.memory_mb * count for need, count in needs)))
     model.hold(intervals, cores, memory)
     cuts.hint()
     solver = model.solve(budget)

@@ -2,6 +2,8 @@
 
     {a b} {c}  ──merge──>  {a b c}        {a b} {c}  ──move b──>  {a} {b c}        {a b}  ──part b──>  {a} {b}
 
+    {a} {b} {c} {z}  ──gather──>  {a} {b c z}: z waits for a, b and c; only together do b and c save it a start
+
 First on what decides the makespan: the groups on the chain of who waited for whom, back from the last end. Then
 anywhere, now and then to a worse one, less and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed
 seed. Only small dataflows: each change is simulated whole.
@@ -11,38 +13,51 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from airflow_dagsched.model.order import topological
+from airflow_dagsched.model.order import predecessors
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.cost import Priced
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.parts import least_named, quotient
+from airflow_dagsched.plan.parts import acyclic, least_named
 
 MOST_STEPS = 200
 """Larger dataflows are left as they are."""
 FARTHEST = 0.05
 """How much worse, as a share of the best makespan, a step on the way may be at first."""
+GATHERED = (2, 3, 5, 8, 13)
+"""Neighbours that are moved into a group at once."""
 KIND = "small changes to the best"
 SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What every change needs to know."""
+
+    given: Given
+    above: Sequence[Sequence[int]]
+    """The edges backwards, with what is never split drawn together."""
 
 
 def improve(choice: Choice) -> None:
     """Change the best grouping while that helps and the budget lasts."""
     if choice.best is None or len(choice.given.graph.ids) > MOST_STEPS:
         return
-    _climb(choice)
+    ground = _Ground(choice.given, predecessors(choice.given.graph.condensed))
+    _climb(choice, ground)
     if choice.open:
-        _wander(choice)
+        _wander(choice, ground)
 
 
-def _climb(choice: Choice) -> None:
+def _climb(choice: Choice, ground: _Ground) -> None:
     """From better to better, along the chain that decides."""
     improved = True
     while improved and choice.open:
         improved = False
         best = choice.best
         assert best is not None
-        for home in _changes(choice.given, best, _chain(best)):
+        for home in _changes(ground, best, _chain(best)):
             if not choice.open:
                 return
             choice.offer(KIND, home)
@@ -51,7 +66,7 @@ def _climb(choice: Choice) -> None:
                 break
 
 
-def _wander(choice: Choice) -> None:
+def _wander(choice: Choice, ground: _Ground) -> None:
     """Random changes from where we are, as long as they are not too much worse than the best."""
     rng = random.Random(SEED)
     here = choice.best
@@ -59,8 +74,8 @@ def _wander(choice: Choice) -> None:
     whole = choice.budget
     while choice.open:
         assert choice.best is not None
-        home = _random_change(choice.given, here, rng)
-        choice.budget -= 1
+        home = _random_change(ground, here, rng)
+        choice.budget -= len(here.home)
         if home is None:
             continue
         found = choice.offer(KIND, home)
@@ -87,25 +102,59 @@ def _chain(best: Priced) -> list[int]:
     return [node for node in chain if node in best.members]
 
 
-def _changes(given: Given, best: Priced, groups: Sequence[int]) -> Iterator[list[int]]:
+def _changes(ground: _Ground, best: Priced, groups: Sequence[int]) -> Iterator[list[int]]:
     """All valid merges, moves and partings of these groups."""
-    neighbours = _neighbours(best)
+    given, neighbours = ground.given, _neighbours(best)
     for group in groups:
         units = _units(given, best, group)
         for other in neighbours[group]:
             yield from _valid(given, best.home, best.members[group], other)
+        for count in GATHERED:
+            for backwards in (True, False):
+                yield from _gathered(ground, best, group, count, backwards=backwards)
         for steps in units if len(units) > 1 else ():
             for other in (len(best.home), *neighbours[group]):
                 yield from _valid(given, best.home, steps, other)
 
 
-def _random_change(given: Given, here: Priced, rng: random.Random) -> list[int] | None:
-    """One change anywhere; None if it would break a rule or close a cycle."""
-    group = rng.choice(sorted(here.members))
-    units, others = _units(given, here, group), _neighbours(here)[group]
-    steps = here.members[group] if rng.random() < 0.3 else rng.choice(units)
-    to = rng.choice([*others, len(here.home)])
+def _random_change(ground: _Ground, here: Priced, rng: random.Random) -> list[int] | None:
+    """One change, every other time on the deciding chain; None if it would break a rule or close a cycle."""
+    given = ground.given
+    group = rng.choice(_chain(here) if rng.random() < 0.5 else sorted(here.members))
+    if rng.random() < 0.3:
+        count = rng.randint(1, max(GATHERED))
+        return next(_gathered(ground, here, group, count, backwards=rng.random() < 0.5), None)
+    to = rng.choice([*_neighbours(here)[group], len(here.home)])
+    steps = here.members[group]
+    if rng.random() < 0.7:
+        steps = rng.choice(_units(given, here, group))
+        if rng.random() < 0.5:
+            steps = _with_followers(ground, here.home, steps, backwards=rng.random() < 0.3)
     return next(_valid(given, here.home, steps, to), None)
+
+
+def _with_followers(ground: _Ground, home: Sequence[int], steps: Sequence[int], *, backwards: bool) -> list[int]:
+    """The steps with all behind them (before them) in their group: what can leave it without a cycle."""
+    graph = ground.given.graph
+    edges = ground.above if backwards else graph.condensed
+    found = [graph.loop[steps[0]]]
+    for unit in found:
+        found += [other for other in edges[unit] if home[other] == home[unit] and other not in found]
+    units = set(found)
+    return [node for node, of in enumerate(graph.loop) if of in units]
+
+
+def _gathered(ground: _Ground, here: Priced, group: int, count: int, *, backwards: bool) -> Iterator[list[int]]:
+    """``count`` units right before the group (behind it), those that end last (start first), moved into it."""
+    given = ground.given
+    graph, home, spans = given.graph, here.home, here.spans
+    edges = ground.above if backwards else graph.condensed
+    found = {other for node in here.members[group] for other in edges[graph.loop[node]] if graph.is_step(other)}
+    near = sorted(other for other in found if home[other] != group)
+    near.sort(key=lambda other: -spans[home[other]].end_s if backwards else spans[home[other]].start_s)
+    units = set(near[:count])
+    if len(units) == count:
+        yield from _valid(given, home, [node for node, of in enumerate(graph.loop) if of in units], group)
 
 
 def _neighbours(best: Priced) -> dict[int, list[int]]:
@@ -135,7 +184,7 @@ def _valid(given: Given, home: Sequence[int], steps: Sequence[int], to: int) -> 
     members = [node for node, of in enumerate(moved) if of == to]
     if _obey(given, members):
         named = least_named(moved)
-        if len(topological(quotient(given.graph, named))) == len(named):
+        if acyclic(given.graph, named):
             yield named
 
 

@@ -41,6 +41,25 @@ def quotient(graph: Graph, part: Sequence[int]) -> list[list[int]]:
     return [sorted(found[node]) if node in found else [] for node in range(len(part))]
 
 
+def acyclic(graph: Graph, home: Sequence[int]) -> bool:
+    """Whether the groups ``home`` makes wait for each other without a cycle."""
+    edges: dict[int, set[int]] = {of: set() for of in home}
+    for node, nexts in enumerate(graph.successors):
+        edges[home[node]].update([home[after] for after in nexts])
+    waiting = dict.fromkeys(edges, 0)
+    for of, nexts in edges.items():
+        nexts.discard(of)
+        for after in nexts:
+            waiting[after] += 1
+    done = [of for of, count in waiting.items() if not count]
+    for of in done:
+        for after in edges[of]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                done.append(after)
+    return len(done) == len(edges)
+
+
 def alike(home: Sequence[int], kind: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
     """For each node its home, homes of one kind drawn together where they wait for exactly the same.
 

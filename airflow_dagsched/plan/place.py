@@ -27,7 +27,8 @@ def placed(made: Plan, given: Given) -> Plan:
     for group in made.groups:
         for step in group.steps:
             home[graph.index[step]] = first[group.id]
-    priced = price(home, given, failures=False)
+    priced = None if given.settings.failures_per_hour else given.work.chosen.get(tuple(home))
+    priced = priced or price(home, given, failures=False)
     makespan = priced.cost.makespan_s
     bound = min(makespan, round(given.bound, DIGITS))
     groups = (

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import checked, digest
+from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
 from airflow_dagsched.plan.bound import lower_bound
@@ -34,6 +35,7 @@ from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.work import work_of
 
 
+@uncollected
 def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
@@ -68,6 +70,7 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     return dataclasses.replace(given, bound=lower_bound(given))
 
 
+@uncollected
 def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
     """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
 
@@ -91,6 +94,7 @@ def grouped(made: Plan, given: Given) -> Plan:
 def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
     """The plan with the groups of ``best``, the reason of each, and what ``choice`` compared."""
     graph = given.graph
+    given.work.chosen[tuple(best.home)] = best
     names = {first: name_of(first, best.members, given) for first in best.members}
     refuse_clash(graph, names.values())
     why = Savings.of(choice, best, Reasons.of(graph, given.rules, _stages(choice, best)))

@@ -15,6 +15,7 @@ from airflow_dagsched.plan.needs import Need, need_of, runtime_of, task_runtime_
 from airflow_dagsched.plan.settings import Settings
 
 if TYPE_CHECKING:
+    from airflow_dagsched.plan.cost import Priced
     from airflow_dagsched.plan.shape import Shape
 
 MIB = 1024 * 1024
@@ -39,6 +40,8 @@ class Work:
     """In natural order."""
     shapes: dict[tuple[int, ...], Shape]
     """Filled while groupings are priced: many share groups."""
+    chosen: dict[tuple[int, ...], Priced]
+    """The price of the grouping that was chosen, by its homes."""
 
 
 def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
@@ -64,6 +67,7 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
         # A stable sort of a topological order by what never rises along an edge is topological.
         sorted(graph.order, key=lambda node: -tail[node]),
         workers,
+        {},
         {},
     )
 

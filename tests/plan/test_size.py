@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +98,11 @@ def test_what_does_not_fit_is_refused_with_its_numbers(
 def test_a_cluster_without_workers_fits_nothing() -> None:
     with pytest.raises(DoesNotFit, match="needed 1 cores, available 0"):
         sized("a", Cluster(manager="standalone"))
+
+
+def test_the_page_on_planning_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text()
+    assert page.endswith(settings_table())
 
 
 def test_the_settings_table_has_a_row_for_each() -> None:

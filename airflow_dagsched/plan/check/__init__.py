@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import chain
 
 from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check.capacity import check_capacity
 from airflow_dagsched.plan.check.channels import check_channels
@@ -37,6 +38,7 @@ RULES = (
 )
 
 
+@uncollected
 def check(plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> tuple[Violation, ...]:
     """All violations of ``plan``, none if it is fine; the others are valid. Linear but for sorting."""
     facts = Facts.of(plan, dataflow, cluster, settings)

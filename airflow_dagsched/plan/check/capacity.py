@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 
 from airflow_dagsched.model.cluster import Worker
@@ -56,7 +57,7 @@ def _in_slots(steps: list[Step], cores: int) -> Amounts:
     if not steps:
         return 0, 0, 0
     waves = max(1, cores // min(step.cores for step in steps))
-    memory = sum(sorted((step.memory_mb for step in steps), reverse=True)[:waves])
+    memory = sum(heapq.nlargest(waves, [step.memory_mb for step in steps]))
     return max(step.cores for step in steps), memory, sum(step.disk_mb for step in steps)
 
 

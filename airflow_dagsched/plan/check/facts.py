@@ -38,23 +38,19 @@ class Edges:
     @classmethod
     def of(cls, dataflow: Dataflow, home: dict[str, str]) -> Edges:
         """Look at every channel and every other edge once; ``home``: step -> group."""
-        edges = cls({}, [], [], set())
-        for channel in dataflow.channels:
-            if edges.add(channel.src, channel.dst, home):
-                edges.crossing.append(channel)
-        for src, dst in dataflow.dependencies:
-            edges.add(src, dst, home)
-        return edges
-
-    def add(self, src: str, dst: str, home: dict[str, str]) -> bool:
-        """Note one; whether it leaves its group."""
-        self.nexts.setdefault(src, []).append(dst)
-        before, after = home.get(src, src), home.get(dst, dst)
-        if before == after:
-            self.inner.append((src, dst))
-            return False
-        self.units.add((before, after))
-        return True
+        ends = [(channel.src, channel.dst) for channel in dataflow.channels]
+        nexts: dict[str, list[str]] = {}
+        inner: list[tuple[str, str]] = []
+        units: set[tuple[str, str]] = set()
+        for src, dst in (*ends, *dataflow.dependencies):
+            nexts.setdefault(src, []).append(dst)
+            before, after = home.get(src, src), home.get(dst, dst)
+            if before == after:
+                inner.append((src, dst))
+            else:
+                units.add((before, after))
+        crossing = [one for one in dataflow.channels if home.get(one.src) != home.get(one.dst)] if units else []
+        return cls(nexts, inner, crossing, units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ start to end. Edges that lead back in the group's order (a loop's) hold nothing 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.model.dataflow import Step
@@ -30,7 +30,8 @@ class _Playing:
     """Instances that the containers it may be in hold at the same time."""
     running: int = 0
     inputs: int = 0
-    readers: tuple[int, ...] = ()
+    readers: Sequence[int] = ()
+    """One as often as it waits."""
 
 
 def check_lasting(facts: Facts) -> Iterator[Violation]:
@@ -88,8 +89,8 @@ def _steps(facts: Facts, group: Group) -> list[_Playing]:
         lanes = _lanes(step, group.containers)
         made.append(_Playing(step.runtime_s or default, step.cores, max(0, count), lanes))
     for at, name in enumerate(group.steps):
-        after = {place[other] for other in facts.edges.nexts.get(name, ()) if place.get(other, -1) > at}
-        made[at].readers = tuple(after)
+        after = [place[other] for other in facts.edges.nexts.get(name, ()) if place.get(other, -1) > at]
+        made[at].readers = after
         for other in after:
             made[other].inputs += 1
     return made

@@ -1,0 +1,163 @@
+"""Resident groups as runs of an order: where to cut it is found by dynamic programming.
+
+    order   a b c d e f g h         every run fits the cluster all at once; a run takes a start, its longest step,
+    runs   {a b c}{d e}{f g h}      what it reads from before and writes for behind: the sum over all runs is least
+
+A run's cost is its time, plus the share of the cluster it holds times that time: ``weight`` says how much the time
+itself counts. Much: few full runs one after another. Little: small ones that need not hold what is done. An order
+decides what can be together, so several are tried. Linear in steps, times the steps of a run.
+
+Optimal segmentation of a topological order (Kernighan 1971), with datasets counted once as in hypergraph partitioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from airflow_dagsched.model.order import levels
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.orders import depth_first
+from airflow_dagsched.plan.parts import cut_by
+from airflow_dagsched.plan.work import MIB
+
+WEIGHTS = (2.0, 0.5, 0.1)
+FILLED = (1.0, 0.75)
+"""Shares of the cluster that a run may hold: containers on several workers leave gaps."""
+LEVELS = range(4)
+"""So many levels come first whole, before the longest tails of all that is left."""
+
+
+def segmentations(given: Given, home: Sequence[int]) -> Iterator[list[int]]:
+    """The groups of ``home``, each cut into runs, in several ways."""
+    lines = _Lines(given)
+    filled = FILLED[: len(given.work.workers)]
+    for weight in WEIGHTS:
+        for order in _orders(given):
+            for share in filled:
+                number = [0] * len(home)
+                for nodes in _by_home(given, home, order):
+                    for at, run in enumerate(lines.cut(nodes, weight, share)):
+                        for node in run:
+                            number[node] = at
+                yield cut_by(given.graph, home, number)
+
+
+def _orders(given: Given) -> Iterator[list[int]]:
+    """Topological orders of the first nodes of loops."""
+    graph, work = given.graph, given.work
+    firsts = [node for node in graph.order if graph.loop[node] == node]
+    depth = levels(graph.condensed, graph.order)
+    for fixed in LEVELS:
+        yield sorted(firsts, key=lambda node, fixed=fixed: (min(depth[node], fixed), -work.tail[node]))  # type: ignore[misc]
+    yield sorted(firsts, key=lambda node: (depth[node], -work.runtime[node]))
+    yield [node for node in depth_first(graph.condensed) if graph.loop[node] == node]
+    head = [0.0] * len(graph.ids)
+    for node in firsts:
+        for after in graph.condensed[node]:
+            head[after] = max(head[after], head[node] + work.runtime[node])
+    yield sorted(firsts, key=lambda node: head[node] + work.runtime[node])
+
+
+def _by_home(given: Given, home: Sequence[int], order: Sequence[int]) -> list[list[int]]:
+    found: dict[int, list[int]] = {}
+    for node in order:
+        if given.graph.is_step(node):
+            found.setdefault(home[node], []).append(node)
+    return list(found.values())
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run that grows to the front."""
+
+    longest: float = 0.0
+    cores: int = 0
+    memory: int = 0
+    moved: int = 0
+    """Bytes read and written."""
+    reading: set[int] = field(default_factory=set)
+    """Datasets from before it."""
+
+
+class _Lines:
+    """What every cut of a line of units needs to know of them."""
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        graph, work = given.graph, given.work
+        count = len(graph.ids)
+        self._longest, self._cores, self._memory = [0.0] * count, [0] * count, [0] * count
+        for node, step in enumerate(graph.steps):
+            first = graph.loop[node]
+            self._longest[first] = max(self._longest[first], work.runtime[node])
+            self._cores[first] += work.needs[node].cores * step.parallelism
+            self._memory[first] += work.needs[node].memory_mb * step.parallelism
+        self._reads: list[list[int]] = [[] for _ in range(count)]
+        self._writes: list[list[int]] = [[] for _ in range(count)]
+        for at, dataset in enumerate(graph.datasets):
+            self._writes[graph.loop[dataset.src]].append(at)
+            for reader in {graph.loop[reader] for reader in dataset.readers} - {graph.loop[dataset.src]}:
+                self._reads[reader].append(at)
+
+    def cut(self, nodes: Sequence[int], weight: float, share: float) -> list[list[int]]:
+        """The runs of ``nodes``; one unit is a run even if it does not fit."""
+        best, first = [0.0], [0]
+        place = {node: at for at, node in enumerate(nodes)}
+        last = [self._last_reader(node, place) for node in nodes]
+        cores = share * sum(worker.free_cores for worker in self._given.work.workers)
+        memory = share * sum(worker.free_memory_mb for worker in self._given.work.workers)
+        for end in range(len(nodes)):
+            run = _Run()
+            found, where = float("inf"), end
+            for at in range(end, -1, -1):
+                self._grow(run, nodes[at], last[at], end)
+                held = run.memory + padding(run.memory, self._given.settings)
+                if at < end and (run.cores > cores or held > memory):
+                    break
+                cost = best[at] + self._seconds(run) * (weight + run.cores / max(1.0, cores))
+                if cost < found:
+                    found, where = cost, at
+            best.append(found)
+            first.append(where)
+        return _runs(nodes, first)
+
+    def _last_reader(self, node: int, place: dict[int, int]) -> dict[int, int]:
+        """Dataset -> place of the last unit that reads it; those of other groups come behind all."""
+        graph = self._given.graph
+        return {
+            at: max(place.get(graph.loop[reader], len(place)) for reader in graph.datasets[at].readers)
+            for at in self._writes[node]
+        }
+
+    def _grow(self, run: _Run, node: int, last: dict[int, int], end: int) -> None:
+        """Put ``node`` in front; what it writes is no longer read from before, and written if read behind ``end``."""
+        datasets = self._given.graph.datasets
+        run.longest = max(run.longest, self._longest[node])
+        run.cores += self._cores[node]
+        run.memory += self._memory[node]
+        for at in self._reads[node]:
+            if at not in run.reading:
+                run.reading.add(at)
+                run.moved += datasets[at].bytes
+        for at, behind in last.items():
+            if at in run.reading:
+                run.reading.discard(at)
+                run.moved -= datasets[at].bytes
+            if behind > end:
+                run.moved += datasets[at].bytes
+
+    def _seconds(self, run: _Run) -> float:
+        cluster = self._given.cluster
+        return cluster.application_start_s + run.longest + run.moved / (cluster.spill_mb_s * MIB)
+
+
+def _runs(nodes: Sequence[int], first: Sequence[int]) -> list[list[int]]:
+    """From where the last run of each prefix begins."""
+    runs: list[list[int]] = []
+    end = len(nodes)
+    while end:
+        runs.append(list(nodes[first[end] : end]))
+        end = first[end]
+    return runs[::-1]

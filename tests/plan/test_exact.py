@@ -1,0 +1,64 @@
+"""The exact mode: its bound against all plans there are, what it finds, and that it is the same every time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+pytest.importorskip("ortools", reason="needs the extra [exact]")
+
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.planner import exact_plan, given_of, plan
+from airflow_dagsched.plan.settings import DEFAULTS
+from tests.plan.drawn import drawn, standalone
+from tests.plan.test_choose import MIB, optimum, small, streaming
+
+
+def batch(rng: random.Random) -> Dataflow:
+    """Nine steps in three layers, more than four cores take at once."""
+    names = "abcdefghi"
+    edges = "; ".join(f"{rng.choice(names[at - 3 - at % 3 : at - at % 3])} == {names[at]}" for at in range(3, 9))
+    return drawn(edges, **{name: {"runtime_s": rng.randint(1, 60)} for name in names})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_its_bound_holds_for_all_groupings(seed: int) -> None:
+    flow, cluster = small(random.Random(seed)), standalone(4)
+    made = exact_plan(flow, cluster)
+    assert check(made, flow, cluster) == ()
+    assert made.lower_bound_s <= optimum(given_of(flow, cluster, DEFAULTS)) + 1e-6
+    assert plan(flow, cluster).lower_bound_s <= made.lower_bound_s
+    assert made.makespan_s <= plan(flow, cluster).makespan_s
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_batch_dataflow_gets_a_better_order_or_a_proof(seed: int) -> None:
+    flow, cluster = batch(random.Random(seed)), standalone(4)
+    first, made = plan(flow, cluster), exact_plan(flow, cluster)
+    assert check(made, flow, cluster) == ()
+    assert made.gap <= min(first.gap, 0.02)
+
+
+def test_equal_facts_give_equal_plans() -> None:
+    flow = batch(random.Random(7))
+    shuffled = replace(flow, steps=flow.steps[::-1], channels=flow.channels[::-1])
+    assert exact_plan(flow, standalone(4)) == exact_plan(shuffled, standalone(4))
+
+
+def test_mixed_dataflows_keep_their_plan() -> None:
+    """a streams, b does not: the solver has no model of both."""
+    flow = drawn("a == b; a ~~ c", a={"mode": "streaming", "runtime_s": 30}, size={"a": 10 * MIB})
+    assert exact_plan(flow, standalone(2)).groups == plan(flow, standalone(2)).groups
+
+
+def test_an_empty_dataflow() -> None:
+    assert exact_plan(Dataflow(name="empty"), standalone(1)).groups == ()
+
+
+def test_streaming_twins_are_put_apart() -> None:
+    """Two chains that do not touch: what is one group in the coarsest grouping need not be."""
+    flow = streaming(drawn("a == b; c == d", a={"runtime_s": 9}, c={"runtime_s": 90}))
+    assert exact_plan(flow, standalone(4)).gap == 0
