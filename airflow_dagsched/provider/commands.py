@@ -14,6 +14,7 @@ from airflow_dagsched.model.codec import encode
 from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.picture import as_dot
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
+from airflow_dagsched.provider.sizing import declared_by
 from airflow_dagsched.provider.work_dir import default_work_dir
 
 DAY_S = 86_400.0
@@ -29,7 +30,7 @@ def plan(args: Namespace) -> None:
     for flow in flows:
         try:
             hook = PlannerHook(args.conn_id or flow.conn_id)
-            planned = hook.plan(flow)
+            planned = hook.plan(flow, hook.cluster(declared_by(flow.cluster)))
         except DagschedError as error:
             sys.exit(str(error))
         print(PRINTERS[args.format](planned))

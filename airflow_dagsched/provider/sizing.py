@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.choose import Chosen, choose
 from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.kubernetes import POD, TEMPLATE
+from airflow_dagsched.launch.live.local import is_local
 from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, reservation
 from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
@@ -48,7 +50,7 @@ class Room:
 
     chosen: Chosen
     reservations: Reservations
-    held: Reservation | None
+    held: Reservation | None = None
 
     @property
     def predicted_s(self) -> float:
@@ -78,9 +80,9 @@ def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Iterato
     declared = declared_by(launch.flow.cluster)
     reservations = Reservations(default_work_dir(), hook.master())
     name = f"{launch.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
-    while (room := _find(dataflow, lambda: hook.cluster(declared), level, reservations, name)) is None:
-        log.info("too little is free, or launches that are just starting have reserved it: waiting")
-        time.sleep(ASK_AGAIN_S)
+    here = is_local(hook.master())
+    ask = partial(hook.cluster, declared)
+    room = _here(dataflow, ask, reservations) if here else _wait(dataflow, ask, level, reservations, name)
     try:
         _check(launch, room.chosen)
         yield room
@@ -109,6 +111,20 @@ def declared_by(author: str | Cluster | None) -> Cluster | None:
     return author if author is None or isinstance(author, Cluster) else read(Cluster, author)
 
 
+def _here(dataflow: Dataflow, ask: Callable[[], Cluster], reservations: Reservations) -> Room:
+    """On this machine, which nobody shares out."""
+    chosen = choose(dataflow, ask())
+    assert chosen is not None  # nothing is reserved here
+    return Room(chosen, reservations)
+
+
+def _wait(dataflow: Dataflow, ask: Callable[[], Cluster], level: Level, reservations: Reservations, name: str) -> Room:
+    while (room := _find(dataflow, ask, level, reservations, name)) is None:
+        log.info("too little is free, or launches that are just starting have reserved it: waiting")
+        time.sleep(ASK_AGAIN_S)
+    return room
+
+
 def _find(
     dataflow: Dataflow, ask: Callable[[], Cluster], level: Level, reservations: Reservations, name: str
 ) -> Room | None:
@@ -120,8 +136,8 @@ def _find(
         chosen = choose(dataflow, ask(), reservations.valid(now))
         if chosen is None:
             return None
-        if not chosen.exact or chosen.cluster.manager == "local":
-            return Room(chosen, reservations, None)
+        if not chosen.exact:
+            return Room(chosen, reservations)
         held = reservation(name, executors(chosen.group, chosen.cluster, level), now + FOR_START_S)
         reservations.add(held)
         return Room(chosen, reservations, held)
