@@ -1,1 +1,1 @@
-"""Tests of the planner and its checker."""
+"""Tests of placement."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from airflow_dagsched.plan.simulate.jobs import Need, Place
 from airflow_dagsched.plan.simulate.luck import NEVER
+from airflow_dagsched.plan.simulate.room import slots
 
 Ending = tuple[float, Sequence[Place]]
 """When a group is planned to end, and what it gives back."""
@@ -24,12 +25,7 @@ def room_at(missing: int, need: Need, free: Callable[[int], Need], ending: Itera
         for worker, back in given:
             before = later.get(worker) or free(worker)
             later[worker] = before[0] + back[0], before[1] + back[1], before[2] + back[2]
-            missing -= _slots(later[worker], need) - _slots(before, need)
+            missing -= slots(later[worker], need) - slots(before, need)
         if missing <= 0:
             return end
     return NEVER
-
-
-def _slots(free: Need, need: Need) -> int:
-    """How many containers have room on a worker; a lost one has less than nothing."""
-    return max(0, min(has // want for has, want in zip(free, need, strict=True) if want))

@@ -34,8 +34,8 @@ class Room:
         for node in range(self._leaves - 1, 0, -1):
             self._most[node] = _larger(self._most[2 * node], self._most[2 * node + 1])
         self._lost: set[int] = set()
-        self._refused: dict[Need, int] = {}
-        """So many containers of this need have not had room since room was last given back."""
+        self._watched: tuple[Need, int] | None = None
+        """The need that last had no room, and for how many containers of it there is room now."""
 
     def free(self, worker: int) -> Need:
         """What a worker has just now."""
@@ -48,36 +48,32 @@ class Room:
         """
         need = places[0][1]
         alike = moves == "any" and all(other == need for _, other in places)
-        if alike and len(places) >= self._refused.get(need, NO_LIMIT):
+        if alike and self._watched and self._watched[0] == need and self._watched[1] < len(places):
             return None
         taken = self._taken(places, moves=moves)
         if len(taken) == len(places):
             return tuple(taken)
-        self._back(taken)
+        self.give(taken)
         if alike:
-            self._refused[need] = len(taken) + 1
+            self._watched = need, len(taken)
         return None
 
     def missing(self, places: Sequence[Place]) -> int:
         """How many of the containers have room nowhere while the others have."""
         taken = self._taken(places, moves="any")
-        self._back(taken)
+        self.give(taken)
         return len(places) - len(taken)
 
     def give(self, places: Sequence[Place]) -> None:
         """Give back what was taken; a lost worker stays lost."""
-        self._refused.clear()
-        self._back(places)
+        for worker, need in places:
+            if worker not in self._lost:
+                self._change(worker, need, 1)
 
     def lose(self, worker: int) -> None:
         """The worker offers nothing any more."""
         self._lost.add(worker)
-        self._set(self._leaves + worker, GONE)
-
-    def _back(self, places: Sequence[Place]) -> None:
-        for worker, need in places:
-            if worker not in self._lost:
-                self._change(worker, need, 1)
+        self._set(worker, GONE)
 
     def _taken(self, places: Sequence[Place], *, moves: Moves) -> list[Place]:
         """Room for as many as there is, up to the first that has none."""
@@ -108,10 +104,13 @@ class Room:
 
     def _change(self, worker: int, need: Need, sign: int) -> None:
         cores, memory, disk = self._most[self._leaves + worker]
-        self._set(self._leaves + worker, (cores + sign * need[0], memory + sign * need[1], disk + sign * need[2]))
+        self._set(worker, (cores + sign * need[0], memory + sign * need[1], disk + sign * need[2]))
 
-    def _set(self, node: int, free: Need) -> None:
-        most = self._most
+    def _set(self, worker: int, free: Need) -> None:
+        most, node = self._most, self._leaves + worker
+        if self._watched:
+            need, count = self._watched
+            self._watched = need, count + slots(free, need) - slots(most[node], need)
         most[node] = free
         while node > 1:
             node //= 2
@@ -119,6 +118,11 @@ class Room:
             if larger == most[node]:
                 break
             most[node] = larger
+
+
+def slots(free: Need, need: Need) -> int:
+    """How many containers have room on a worker; a lost one has less than nothing."""
+    return max(0, min(has // want for has, want in zip(free, need, strict=True) if want))
 
 
 def _offered(worker: Worker) -> Need:

@@ -51,10 +51,13 @@ def test_b_levels_are_the_seconds_to_the_end() -> None:
 
 
 needs = st.tuples(st.integers(1, 4), st.integers(1, 4), st.just(0))
+groups = st.lists(needs, min_size=1, max_size=4) | st.builds(
+    lambda need, count: [need] * count, needs, st.integers(1, 4)
+)
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.lists(needs, min_size=1, max_size=4), max_size=20), st.integers(0, 20), st.integers(0, 4))
+@given(st.lists(groups, max_size=20), st.integers(0, 20), st.integers(0, 4))
 def test_room_is_first_fit_and_comes_back(wanted: list[list[tuple[int, int, int]]], back: int, lost: int) -> None:
     """Against free cores and memory kept in a plain list, of which a lost worker is never used."""
     cluster = standalone(4, 6, 2, 8, 3, memory_mb=6)
