@@ -14,7 +14,7 @@ import pytest
 import airflow_dagsched
 
 ROOT = Path(airflow_dagsched.__file__).parent
-PURE = ("model", "plan", "launch")
+PURE = ("model", "plan", "placement", "launch")
 KEPT_OUT = {"airflow", "pyspark", "ortools", "networkx"}
 FILES = sorted(ROOT.rglob("*.py"))
 

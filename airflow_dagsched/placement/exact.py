@@ -1,0 +1,81 @@
+"""A placement by search, for when a policy's own order leaves an instance without room.
+
+Depth first over the instances, the largest first; equal instances go to offers in rising order, and of offers in
+equal state only the first is tried. Complete on small requests; on large ones it ends with its budget, so a refusal
+then says that no placement was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_dagsched.placement.request import Request, Work
+from airflow_dagsched.placement.room import Room, Rooms
+from airflow_dagsched.placement.shares import by_share
+
+BUDGET = 300_000
+"""Offers looked at, in all: about half a second."""
+
+Places = list[list[int]]
+"""For each step, by its number, the offer of each of its instances."""
+
+State = tuple[object, ...]
+
+
+def search(request: Request, limits: Sequence[Rooms], budget: int = BUDGET) -> Places | None:
+    """An offer for each instance, so that all fit; None if there is none, or none was found within ``budget``."""
+    items = [(work, index) for work in by_share(request, limits) for index in range(work.parallelism)]
+    room, chosen, seen = Room(request, limits), [-1] * len(items), [set[State]() for _ in items]
+    named = _named(request)
+    at = 0
+    while 0 <= at < len(items):
+        work = items[at][0]
+        if chosen[at] >= 0:
+            room.give(work, chosen[at])
+        found, looked = _next(room, named, items[at], chosen[at] + 1, seen[at])
+        budget -= looked
+        if budget < 0:
+            return None
+        chosen[at] = found
+        if found < 0:
+            at -= 1
+            continue
+        room.take(work, found)
+        at += 1
+        if at < len(items):
+            seen[at].clear()
+            chosen[at] = found - 1 if items[at][0] is work and not request.beside else -1
+    return _places(request, items, chosen) if at == len(items) else None
+
+
+def _next(room: Room, named: frozenset[str], item: tuple[Work, int], start: int, seen: set[State]) -> tuple[int, int]:
+    """The first offer from ``start`` on with room, in a state not seen here; -1: none. And how many were looked at."""
+    for at in range(start, len(room.limits)):
+        if room.may_hold(*item, at):
+            state = _state(room, named, at)
+            if state not in seen:
+                seen.add(state)
+                return at, at - start + 1
+    return -1, len(room.limits) - start + 1
+
+
+def _state(room: Room, named: frozenset[str], at: int) -> State:
+    """Equal for offers that are interchangeable: same room, same content, and nobody asks for one by its name."""
+    worker = room.request.offers[at].worker
+    who = worker if worker in named else ""
+    held = () if room.request.residency == "all" else tuple(sorted(room.held[at].items()))
+    return room.memory[at], room.cores[at], room.disk(at), room.count[at], held, who
+
+
+def _named(request: Request) -> frozenset[str]:
+    """Workers that are not interchangeable: pinned to, or with several offers, which share a disk."""
+    found = {worker for work in request.works for worker in work.pinned} | set(request.beside.values())
+    workers = [offer.worker for offer in request.offers]
+    return frozenset(found | {worker for worker in workers if workers.count(worker) > 1})
+
+
+def _places(request: Request, items: Sequence[tuple[Work, int]], chosen: Sequence[int]) -> Places:
+    places = [[0] * work.parallelism for work in request.works]
+    for (work, index), at in zip(items, chosen, strict=True):
+        places[work.number][index] = at
+    return places

@@ -1,0 +1,83 @@
+"""What a container needs: the amounts its instances hold at once, and its padding, once.
+
+streaming   the sum over its instances
+batch       of the steps of one level as many as run side by side, the largest; of the levels the worst;
+            disk is the sum where an ended instance keeps its disk (Spark's shuffle files)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from airflow_dagsched.placement.request import Request, Work
+from airflow_dagsched.placement.settings import PlacementSettings
+from airflow_dagsched.placement.values import Amounts, Offer
+
+
+def padded(held: Amounts, settings: PlacementSettings) -> Amounts:
+    """``held`` with the padding of a container: an amount, or a share of it where that is more."""
+    share = (settings.padding_percent or 0.0) / 100
+    return Amounts(
+        held.memory_mb + max(settings.ram_padding_mb, held.memory_mb * share),
+        held.disk_mb + max(settings.disk_padding_mb, held.disk_mb * share),
+        held.cores + max(settings.cpu_padding, held.cores * share),
+    )
+
+
+def room_for(offered: float | None, amount: float, settings: PlacementSettings) -> float | None:
+    """What instances may hold of ``offered`` beside a padding of at least ``amount``; None: no limit known."""
+    if offered is None:
+        return None
+    share = (settings.padding_percent or 0.0) / 100
+    return max(0.0, min(offered - amount, offered / (1 + share)))
+
+
+def rooms(offer: Offer, settings: PlacementSettings) -> tuple[float | None, float | None, float | None]:
+    """Memory, disk and cores that instances may hold. Cores have no padding here: threads share them."""
+    return (
+        room_for(offer.memory_mb, settings.ram_padding_mb, settings),
+        room_for(offer.disk_mb, settings.disk_padding_mb, settings),
+        offer.cores,
+    )
+
+
+def held_at_once(request: Request, counts: Sequence[tuple[Work, int]], cores: float | None = None) -> Amounts:
+    """Without padding: what so many instances of each step hold; ``cores``: of the container, None: unknown."""
+    if request.residency == "all":
+        return _sum((work.needs, count) for work, count in counts)
+    by_level: dict[int, list[tuple[Work, int]]] = {}
+    for work, count in counts:
+        by_level.setdefault(work.level, []).append((work, count))
+    peaks = [_level_peak(request.settings, found, cores) for found in by_level.values()]
+    disk = max((peak.disk_mb for peak in peaks), default=0.0)
+    if request.settings.disk_kept:
+        disk = sum(work.needs.disk_mb * count for work, count in counts)
+    memory = max((peak.memory_mb for peak in peaks), default=0.0)
+    return Amounts(memory, disk, max((peak.cores for peak in peaks), default=0.0))
+
+
+def _sum(needs: Iterable[tuple[Amounts, int]]) -> Amounts:
+    memory = disk = cores = 0.0
+    for one, count in needs:
+        memory += one.memory_mb * count
+        disk += one.disk_mb * count
+        cores += one.cores * count
+    return Amounts(memory, disk, cores)
+
+
+def _level_peak(settings: PlacementSettings, counts: Sequence[tuple[Work, int]], cores: float | None) -> Amounts:
+    """The most of each dimension that can run at once: by steps side by side, and by cores."""
+    most = sum(sorted((count for _, count in counts), reverse=True)[: settings.steps_at_once])
+    if cores is not None:
+        most = min(most, max(1, int(cores // min(work.needs.cores for work, _ in counts))))
+    peak = [_largest([(work.needs.values()[at], count) for work, count in counts], most) for at in range(3)]
+    return Amounts(peak[0], peak[1], peak[2] if cores is None else min(cores, peak[2]))
+
+
+def _largest(amounts: Sequence[tuple[float, int]], most: int) -> float:
+    """Sum of the ``most`` largest."""
+    held, left = 0.0, most
+    for amount, count in sorted(amounts, reverse=True):
+        held += amount * min(left, count)
+        left -= min(left, count)
+    return held
