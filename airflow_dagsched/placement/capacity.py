@@ -85,7 +85,7 @@ def _kept(request: Request) -> tuple[int, ...]:
     """Dimensions that stay taken to the end."""
     if request.residency == "all":
         return (0, 1, 2)
-    return (1,) if request.settings.disk_kept else ()
+    return () if request.settings.barriers else (1,)
 
 
 def _available(request: Request, limits: Sequence[Rooms]) -> Rooms:

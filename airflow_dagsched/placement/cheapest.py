@@ -51,10 +51,7 @@ def fits_at_once(request: Request) -> bool:
 def price_of(request: Request, places: Places) -> float:
     """Cost of a whole placement."""
     price = Price(request)
-    for work in request.works:
-        for index, at in enumerate(places[work.number]):
-            price.move(work, index, at)
-    return price.whole()
+    return sum(price.take(work, index, at) for work in request.works for index, at in enumerate(places[work.number]))
 
 
 def _cheap_workers_first(request: Request) -> Places:

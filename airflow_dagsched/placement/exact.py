@@ -25,27 +25,31 @@ State = tuple[object, ...]
 def search(request: Request, limits: Sequence[Rooms], budget: int = BUDGET) -> Places | None:
     """An offer for each instance, so that all fit; None if there is none, or none was found within ``budget``."""
     items = [(work, index) for work in by_share(request, limits) for index in range(work.parallelism)]
-    room, chosen, seen = Room(request, limits), [-1] * len(items), [set[State]() for _ in items]
-    named = _named(request)
-    at = 0
-    while 0 <= at < len(items):
-        work = items[at][0]
-        if chosen[at] >= 0:
-            room.give(work, chosen[at])
-        found, looked = _next(room, named, items[at], chosen[at] + 1, seen[at])
+    room, named = Room(request, limits), _named(request)
+    chosen: list[int] = []
+    start, seen = [0], [set[State]()]
+    while len(chosen) < len(items):
+        at = len(chosen)
+        found, looked = _next(room, named, items[at], start[at], seen[at])
         budget -= looked
-        if budget < 0:
+        if budget < 0 or (found < 0 and not at):
             return None
-        chosen[at] = found
         if found < 0:
-            at -= 1
+            start.pop()
+            seen.pop()
+            room.give(items[at - 1][0], chosen.pop())
             continue
-        room.take(work, found)
-        at += 1
-        if at < len(items):
-            seen[at].clear()
-            chosen[at] = found - 1 if items[at][0] is work and not request.beside else -1
-    return _places(request, items, chosen) if at == len(items) else None
+        room.take(items[at][0], found)
+        chosen.append(found)
+        start[at] = found + 1
+        start.append(found if at + 1 < len(items) and _alike(request, items[at][0], items[at + 1][0]) else 0)
+        seen.append(set())
+    return _places(request, items, chosen)
+
+
+def _alike(request: Request, work: Work, after: Work) -> bool:
+    """Whether two instances in a row are equal, so that the second need not go before the first."""
+    return work is after and not request.beside
 
 
 def _next(room: Room, named: frozenset[str], item: tuple[Work, int], start: int, seen: set[State]) -> tuple[int, int]:

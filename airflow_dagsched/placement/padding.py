@@ -45,15 +45,17 @@ def held_at_once(request: Request, counts: Sequence[tuple[Work, int]], cores: fl
     """Without padding: what so many instances of each step hold; ``cores``: of the container, None: unknown."""
     if request.residency == "all":
         return _sum((work.needs, count) for work, count in counts)
+    if not request.settings.barriers:
+        peak = _peak(request.settings, counts, cores)
+        return Amounts(peak.memory_mb, sum(work.needs.disk_mb * count for work, count in counts), peak.cores)
     by_level: dict[int, list[tuple[Work, int]]] = {}
     for work, count in counts:
         by_level.setdefault(work.level, []).append((work, count))
-    peaks = [_level_peak(request.settings, found, cores) for found in by_level.values()]
-    disk = max((peak.disk_mb for peak in peaks), default=0.0)
-    if request.settings.disk_kept:
-        disk = sum(work.needs.disk_mb * count for work, count in counts)
-    memory = max((peak.memory_mb for peak in peaks), default=0.0)
-    return Amounts(memory, disk, max((peak.cores for peak in peaks), default=0.0))
+    return _most(_peak(request.settings, found, cores) for found in by_level.values())
+
+
+def _most(peaks: Iterable[Amounts]) -> Amounts:
+    return Amounts(*(max(values) for values in zip(*(peak.values() for peak in peaks), strict=True)))
 
 
 def _sum(needs: Iterable[tuple[Amounts, int]]) -> Amounts:
@@ -65,13 +67,16 @@ def _sum(needs: Iterable[tuple[Amounts, int]]) -> Amounts:
     return Amounts(memory, disk, cores)
 
 
-def _level_peak(settings: PlacementSettings, counts: Sequence[tuple[Work, int]], cores: float | None) -> Amounts:
-    """The most of each dimension that can run at once: by steps side by side, and by cores."""
-    most = sum(sorted((count for _, count in counts), reverse=True)[: settings.steps_at_once])
-    if cores is not None:
-        most = min(most, max(1, int(cores // min(work.needs.cores for work, _ in counts))))
-    peak = [_largest([(work.needs.values()[at], count) for work, count in counts], most) for at in range(3)]
-    return Amounts(peak[0], peak[1], peak[2] if cores is None else min(cores, peak[2]))
+def _peak(settings: PlacementSettings, counts: Sequence[tuple[Work, int]], cores: float | None) -> Amounts:
+    """The most of each dimension that runs at once: as many instances as the cores allow, else as many steps."""
+    if cores is None:
+        most = sum(sorted((count for _, count in counts), reverse=True)[: settings.steps_at_once])
+    else:
+        most = max(1, int(cores // min(work.needs.cores for work, _ in counts)))
+    memory, disk, used = (
+        _largest([(work.needs.values()[at], count) for work, count in counts], most) for at in range(3)
+    )
+    return Amounts(memory, disk, used if cores is None else min(cores, used))
 
 
 def _largest(amounts: Sequence[tuple[float, int]], most: int) -> float:

@@ -5,7 +5,8 @@
     broadcast   everything to each worker that has a reader
     single      everything to instance 0
 
-Of a part of a placement it is the part of the cost that is certain: placing one more never lowers it.
+Of a part of a placement it is the part of the cost that is certain: placing one more never lowers it. What one
+instance adds is found from counts, in a time that depends on its step's channels alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NOWHERE = -1
 
 
 class Price:
-    """The cost of a placement that grows and changes, one instance at a time; mutable."""
+    """Counts of a placement that grows and shrinks, one instance at a time; mutable."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -26,64 +27,78 @@ class Price:
         self._worker = [workers[offer.worker] for offer in request.offers]
         self.places: Places = [[NOWHERE] * work.parallelism for work in request.works]
         self._count = [[0] * len(workers) for _ in request.works]
-        self._touching = _touching(request)
+        self._placed = [0] * len(request.works)
+        self._spread = [0] * len(request.works)
+        """Of each step, how many workers have an instance."""
+        self._outputs = _outputs(request)
 
     def own(self, work: Work, at: int) -> float:
         """Cost of running one instance of ``work`` in offer ``at``."""
         return self._request.offers[at].cost * work.needs.cores * work.seconds
 
-    def whole(self) -> float:
-        """Cost of what is placed."""
-        placed = ((work, at) for work in self._request.works for at in self.places[work.number] if at != NOWHERE)
-        own = sum(self.own(work, at) for work, at in placed)
-        return own + sum(self._moved(one, work) for work in self._request.works for one in work.inputs)
+    def added(self, work: Work, index: int, at: int) -> float:
+        """What placing the instance, which is nowhere yet, in offer ``at`` adds to the cost."""
+        worker = self._worker[at]
+        into = sum(self._cost(one) * self._read(one, work, index, worker) for one in work.inputs)
+        out = sum(self._cost(one) * self._made(one, dst, index, worker) for one, dst in self._outputs[work.number])
+        return self.own(work, at) + into + out
 
-    def around(self, work: Work, index: int) -> float:
-        """Of the whole, what depends on where the instance is."""
+    def take(self, work: Work, index: int, at: int) -> float:
+        """Place the instance; what that adds."""
+        added = self.added(work, index, at)
+        self._change(work, index, at, 1)
+        return added
+
+    def give(self, work: Work, index: int) -> int:
+        """Take the instance out; the offer where it was."""
         at = self.places[work.number][index]
-        own = 0.0 if at == NOWHERE else self.own(work, at)
-        return own + sum(self._moved(one, dst) for one, dst in self._touching[work.number])
+        self._change(work, index, at, -1)
+        return at
 
-    def move(self, work: Work, index: int, to: int) -> float:
-        """Put the instance in offer ``to``, or ``NOWHERE``; what that adds to the cost."""
-        before = self.around(work, index)
-        count, at = self._count[work.number], self.places[work.number][index]
-        if at != NOWHERE:
-            count[self._worker[at]] -= 1
-        if to != NOWHERE:
-            count[self._worker[to]] += 1
-        self.places[work.number][index] = to
-        return self.around(work, index) - before
+    def _change(self, work: Work, index: int, at: int, sign: int) -> None:
+        number, worker = work.number, self._worker[at]
+        before = self._count[number][worker]
+        self._count[number][worker] = before + sign
+        self._placed[number] += sign
+        self._spread[number] += (before + sign > 0) - (before > 0)
+        self.places[number][index] = at if sign > 0 else NOWHERE
 
-    def _moved(self, one: Input, dst: Work) -> float:
-        if not one.bytes:
-            return 0.0
-        return one.bytes / MIB * self._request.settings.moved_mb_cost * self._share_moved(one, dst)
+    def _cost(self, one: Input) -> float:
+        """Of all bytes of the channel, moved once."""
+        return one.bytes / MIB * self._request.settings.moved_mb_cost
 
-    def _share_moved(self, one: Input, dst: Work) -> float:
-        """Of the channel's bytes; above one if several workers get all of them."""
-        made, read = self._count[one.src], self._count[dst.number]
-        sources, there = len(self.places[one.src]), sum(made)
+    def _read(self, one: Input, dst: Work, index: int, worker: int) -> float:
+        """Share of the channel's bytes that one more reader on ``worker`` has moved there."""
+        sources = self._request.works[one.src].parallelism
+        away = self._placed[one.src] - self._count[one.src][worker]
         if one.routing == "forward" and sources == dst.parallelism:
-            return self._pairs_apart(one.src, dst.number) / sources
+            return self._apart(self.places[one.src][index], worker) / sources
         if one.routing == "broadcast":
-            return sum(there - here for here, readers in zip(made, read, strict=True) if readers) / sources
+            return 0.0 if self._count[dst.number][worker] else away / sources
         if one.routing == "single":
-            at = self.places[dst.number][0]
-            return 0.0 if at == NOWHERE else (there - made[self._worker[at]]) / sources
-        together = sum(a * b for a, b in zip(made, read, strict=True))
-        return (there * sum(read) - together) / sources / dst.parallelism
+            return 0.0 if index else away / sources
+        return away / sources / dst.parallelism
 
-    def _pairs_apart(self, src: int, dst: int) -> int:
-        ends = zip(self.places[src], self.places[dst], strict=True)
-        return sum(NOWHERE not in {a, b} and self._worker[a] != self._worker[b] for a, b in ends)
+    def _made(self, one: Input, dst: Work, index: int, worker: int) -> float:
+        """Share of the channel's bytes that one more source on ``worker`` has moved from there."""
+        sources = self._request.works[one.src].parallelism
+        if one.routing == "forward" and sources == dst.parallelism:
+            return self._apart(self.places[dst.number][index], worker) / sources
+        if one.routing == "broadcast":
+            return (self._spread[dst.number] - (self._count[dst.number][worker] > 0)) / sources
+        if one.routing == "single":
+            return self._apart(self.places[dst.number][0], worker) / sources
+        return (self._placed[dst.number] - self._count[dst.number][worker]) / sources / dst.parallelism
+
+    def _apart(self, at: int, worker: int) -> bool:
+        """Whether the other end is placed, and on another worker."""
+        return at != NOWHERE and self._worker[at] != worker
 
 
-def _touching(request: Request) -> list[list[tuple[Input, Work]]]:
-    """For each step its channels, in and out, each with the step that reads it."""
+def _outputs(request: Request) -> list[list[tuple[Input, Work]]]:
+    """For each step the channels out of it, each with the step that reads it."""
     found: list[list[tuple[Input, Work]]] = [[] for _ in request.works]
     for work in request.works:
         for one in work.inputs:
             found[one.src].append((one, work))
-            found[work.number].append((one, work))
     return found

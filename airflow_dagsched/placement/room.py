@@ -69,6 +69,8 @@ class Room:
             return False
         if self._resident:
             return work.needs.memory_mb <= self.memory[at] + SLACK and work.needs.cores <= self.cores[at] + SLACK
+        if work.needs.cores > self.limits[at][2] + SLACK:
+            return False
         counts = {**self.held[at], work.number: self.held[at].get(work.number, 0) + 1}
         return fits_in_waves(self.request, counts, self.limits[at])
 
@@ -86,7 +88,7 @@ class Room:
             return
         self.memory = [limit[0] for limit in self.limits]
         self.cores = [limit[2] for limit in self.limits]
-        if not self.request.settings.disk_kept:
+        if self.request.settings.barriers:
             self._disk = _disks(self.request, self.limits)
 
     def free(self) -> list[Rooms]:

@@ -57,7 +57,7 @@ class PlacementSettings(Declared, frozen=True, kw_only=True):
         Literal["offered", "required"], _says("A container gets what is offered, or its needs.", "choice")
     ] = "required"
     steps_at_once: Annotated[Steps, _says("Steps side by side in a batch container.", "steps")] = 4
-    disk_kept: Annotated[bool, _says("A batch instance's disk stays taken when it has ended.", "flag")] = True
+    barriers: Annotated[bool, _says("A batch level waits for the one before, which gives all back.", "flag")] = False
     worker_bandwidth_mb_s: Annotated[Some, _says("Of a worker that declares none.", "MiB/s")] = 100.0
     worker_latency_s: Annotated[Amount, _says("Of a worker that declares none.", "s")] = 0.02
     datanode_bandwidth_mb_s: Annotated[Some, _says("Of the hosts that store blocks.", "MiB/s")] = 200.0
@@ -79,9 +79,9 @@ TWISTER2_VALUES: dict[str, Any] = {
     "instances_per_container": 2,
     "container_size": "offered",
     "steps_at_once": 1,
-    "disk_kept": False,
+    "barriers": True,
 }
-"""Where Twister2's defaults differ from Spark's; its levels are barriers, and what ends gives all back."""
+"""Where Twister2's defaults differ from Spark's; a level ends before the next begins."""
 
 ALIASES: dict[str, str] = {
     "ram.padding.container": "ram_padding_mb",
