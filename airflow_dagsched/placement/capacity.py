@@ -21,8 +21,11 @@ def _refusals(request: Request, limits: Sequence[Rooms]) -> Iterator[DoesNotFit]
     if not request.offers and request.works:
         yield DoesNotFit(f"dataflow {request.name!r}", "workers", 1, 0, "workers")
     yield from _over_cap(request)
+    open_to = _open_to(request, limits)
+    most = {allowed: [max(values) for values in zip(*found, strict=True)] for allowed, found in open_to.items()}
     for work in request.works:
-        yield from _alone(request, work, limits)
+        for allowed in sorted({request.allowed(work, index) for index in _indices(request, work)}, key=sorted):
+            yield from _alone(work, open_to[allowed], most[allowed])
     yield from _together(request, limits)
 
 
@@ -40,18 +43,25 @@ def _over_cap(request: Request) -> Iterator[DoesNotFit]:
             yield DoesNotFit(what, f"cap of {request.cap} per container", count, room, "instances")
 
 
-def _alone(request: Request, work: Work, limits: Sequence[Rooms]) -> Iterator[DoesNotFit]:
-    """An instance that is larger than any container it may be in."""
-    allowed = request.allowed(work)
-    open_to = [
-        limit for offer, limit in zip(request.offers, limits, strict=True) if not allowed or offer.worker in allowed
-    ]
+def _indices(request: Request, work: Work) -> Sequence[int]:
+    """Of the instances that may differ in where they may be."""
+    return range(work.parallelism) if request.beside else range(1)
+
+
+def _open_to(request: Request, limits: Sequence[Rooms]) -> dict[frozenset[str], list[Rooms]]:
+    """For each set of workers that some instance is confined to, the room in their offers."""
+    sets = {request.allowed(work, index) for work in request.works for index in _indices(request, work)}
+    pairs = list(zip(request.offers, limits, strict=True))
+    return {allowed: [limit for offer, limit in pairs if not allowed or offer.worker in allowed] for allowed in sets}
+
+
+def _alone(work: Work, open_to: Sequence[Rooms], most: Sequence[float]) -> Iterator[DoesNotFit]:
+    """An instance that is larger than any container it may be in; ``most``: of each dimension in one of them."""
     if not open_to:
         yield DoesNotFit(f"step {work.step!r}", "workers it may be on", 1, 0, "workers")
-    for at, need in enumerate(work.needs.values()):
-        most = max(limit[at] for limit in open_to)
-        if need > most + SLACK:
-            yield DoesNotFit(f"step {work.step!r}", f"{DIMENSIONS[at]} of an instance", need, most, UNITS[at])
+    for at, (need, has) in enumerate(zip(work.needs.values(), most, strict=True)):
+        if need > has + SLACK:
+            yield DoesNotFit(f"step {work.step!r}", f"{DIMENSIONS[at]} of an instance", need, has, UNITS[at])
     if not any(_holds(work, limit) for limit in open_to):
         yield _no_single_offer(work, open_to)
 

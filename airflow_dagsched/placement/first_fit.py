@@ -57,12 +57,16 @@ def _decreasing(request: Request, limits: Sequence[Rooms]) -> list[Work]:
 
 def _first() -> Choose:
     found: FirstRoom | None = None
+    before: tuple[Work, object, int] | None = None
 
     def choose(room: Room, work: Work, index: int) -> int | None:
-        nonlocal found
-        if found is None:
-            found = FirstRoom(room)
-        return found.first(work, index)
+        """Within a wave room only shrinks: an equal instance need not look before the last one's offer."""
+        nonlocal found, before
+        found = found or FirstRoom(room)
+        same = before is not None and before[0] is work and before[1] is room.memory and not room.request.beside
+        at = found.first(work, index, before[2] if before and same else 0)
+        before = None if at is None else (work, room.memory, at)
+        return at
 
     return choose
 

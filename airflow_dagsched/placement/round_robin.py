@@ -12,6 +12,7 @@ so that they do not all meet on the first worker. A worker without room is passe
 from __future__ import annotations
 
 from airflow_dagsched.placement.exact import Places
+from airflow_dagsched.placement.first_room import FirstRoom
 from airflow_dagsched.placement.greedy import Choose, greedy, in_order
 from airflow_dagsched.placement.request import Request, Work
 from airflow_dagsched.placement.room import Room, rooms_of
@@ -34,9 +35,13 @@ def _starts(order: list[Work], workers: int) -> dict[int, int]:
 
 
 def _in_turn(starts: dict[int, int]) -> Choose:
+    found: FirstRoom | None = None
+
     def choose(room: Room, work: Work, index: int) -> int | None:
-        count = len(room.limits)
-        turns = ((starts[work.number] + index + late) % count for late in range(count))
-        return next((at for at in turns if room.fits(work, index, at)), None)
+        nonlocal found
+        found = found or FirstRoom(room)
+        turn = (starts[work.number] + index) % len(room.limits)
+        at = found.first(work, index, turn)
+        return found.first(work, index) if at is None else at
 
     return choose

@@ -48,7 +48,7 @@ def test_the_order_of_the_input_changes_nothing(policy: str, problem: tuple[Data
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problem=problems(workers=3, instances=6))
 def test_refused_only_if_nothing_fits(policy: str, problem: tuple[Dataflow, list[Offer]]) -> None:
     made = placed(policy, *problem)
@@ -56,7 +56,7 @@ def test_refused_only_if_nothing_fits(policy: str, problem: tuple[Dataflow, list
         assert not any(fits(*problem, where) for where in everywhere(*problem))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problem=problems(workers=3, instances=6, mode="streaming"))
 def test_cheapest_is_the_least_there_is(problem: tuple[Dataflow, list[Offer]]) -> None:
     made = placed("cheapest", *problem)
