@@ -17,15 +17,18 @@ from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State, with_measured
 from airflow_dagsched.model.validate import validate, validate_cluster
+from airflow_dagsched.placement.policy import POLICIES, policy_of
+from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import as_dot, explain
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.policies import Policy, placed_by
+from airflow_dagsched.plan.settings import DEFAULTS
+from airflow_dagsched.plan.settings_file import placement_settings, read_settings
 from airflow_dagsched.plan.values import Plan
 
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
-PLACEMENTS = ("first_fit",)
 FORMATS = {"json": pretty, "text": explain, "dot": as_dot}
 
 
@@ -62,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--cluster", metavar="CLUSTER.json", help="default: this machine as one local worker")
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
-    planning.add_argument("--placement", metavar="POLICY", help=f"one of: {', '.join(PLACEMENTS)}")
+    planning.add_argument("--placement", metavar="POLICY", help=f"{', '.join(POLICIES)}, or a class; default: as sized")
     planning.add_argument("--format", choices=tuple(FORMATS), default="json")
     planning.set_defaults(run=_plan)
     checking = commands.add_parser("check", help="list every violation of a plan")
@@ -74,20 +77,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    if options.placement and options.placement not in PLACEMENTS:
-        known = ", ".join(PLACEMENTS)
-        raise InvalidInput("dagsched plan", "--placement", f"no policy is called {options.placement!r}, only: {known}")
     dataflow = _dataflow(options.dataflow)
     cluster = _cluster(options.cluster) if options.cluster else _this_machine()
-    settings = read(Settings, options.settings) if options.settings else DEFAULTS
-    if options.state:
-        dataflow = with_measured(dataflow, read(State, options.state))
+    settings, placement = read_settings(options.settings) if options.settings else (DEFAULTS, placement_settings())
+    state = read(State, options.state) if options.state else State()
+    dataflow = with_measured(dataflow, state)
+    policy = _policy(options.placement, placement, state) if options.placement else None
     try:
         made = plan(dataflow, cluster, settings)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
+    if policy:
+        made = placed_by(made, dataflow, cluster, policy)
     sys.stdout.write(FORMATS[options.format](made))
     return FINE
+
+
+def _policy(name: str, settings: PlacementSettings, state: State) -> Policy:
+    try:
+        policy_of(name, settings)
+    except InvalidInput as error:
+        raise InvalidInput("dagsched plan", "--placement", error.rule) from error
+    return Policy(name, settings, state)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ the first fit and the cheapest workers first; each is improved by moves and swap
 bound looks for better ones: on small requests to the end, which proves the minimum, on large ones for a while.
 Of equally cheap placements the first fit wins, which has the fewest containers.
 
-What does not fit all at once runs in waves on the fewest workers: then first fit decides.
+Where instances have to wait for room, those of a batch level in waves, first fit decides.
 """
 
 from __future__ import annotations
@@ -29,23 +29,37 @@ GAIN = 1e-9
 
 def cheapest(request: Request) -> Places:
     """An offer for each instance. Raises ``DoesNotFit``."""
-    at_once = replace(request, residency="all")
-    if request.residency == "slots" and not fits_at_once(at_once):
+    at_once = without_waves(request)
+    if not fits_at_once(request):
         return first_fit(request)
-    best = improved(at_once, first_fit(at_once))
+    first = first_fit(at_once)
+    if price_of(at_once, first) <= _least(at_once) + GAIN:
+        return first
+    best = improved(at_once, first)
     second = improved(at_once, _cheap_workers_first(at_once))
     if price_of(at_once, second) < price_of(at_once, best) - GAIN:
         best = second
     return branch_and_bound(at_once, best, price_of(at_once, best))
 
 
+def without_waves(request: Request) -> Request:
+    """The same request, if nothing may wait for room: batch instances run with all others of their level."""
+    return replace(request, residency="all" if request.residency == "all" else "levels")
+
+
 def fits_at_once(request: Request) -> bool:
-    """Whether all instances have room at the same time."""
+    """Whether no instance has to wait for room."""
     try:
-        first_fit(replace(request, residency="all"))
+        first_fit(without_waves(request))
     except DoesNotFit:
         return False
     return True
+
+
+def _least(request: Request) -> float:
+    """No placement costs less: each instance on the cheapest worker, nothing moved."""
+    cost = min((offer.cost for offer in request.offers), default=0.0)
+    return sum(cost * work.needs.cores * work.seconds * work.parallelism for work in request.works)
 
 
 def price_of(request: Request, places: Places) -> float:

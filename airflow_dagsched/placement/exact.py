@@ -68,7 +68,7 @@ def _state(room: Room, named: frozenset[str], at: int) -> State:
     worker = room.request.offers[at].worker
     who = worker if worker in named else ""
     held = () if room.request.residency == "all" else tuple(sorted(room.held[at].items()))
-    return room.memory[at], room.cores[at], room.disk(at), room.count[at], held, who
+    return *room.left(at), room.disk(at), room.count[at], held, who
 
 
 def _named(request: Request) -> frozenset[str]:

@@ -47,7 +47,7 @@ class FirstRoom:
         """Set a node from those below; whether that changed it."""
         left, right, changed = 2 * node, 2 * node + 1, False
         for values in (self._memory, self._disk, self._cores):
-            most = values[left] if values[left] > values[right] else values[right]
+            most = max(values[left], values[right])
             changed = changed or values[node] != most
             values[node] = most
         return changed

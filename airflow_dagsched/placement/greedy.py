@@ -43,7 +43,7 @@ def in_waves(room: Room, order: Iterable[Work]) -> Iterable[Work]:
     level, beside = None, 0
     for work in order:
         if work.level != level or beside == room.request.settings.steps_at_once:
-            room.next_wave()
+            room.next_wave(work.level)
             level, beside = work.level, 0
         beside += 1
         yield work
@@ -52,7 +52,7 @@ def in_waves(room: Room, order: Iterable[Work]) -> Iterable[Work]:
 def _chosen(room: Room, work: Work, index: int, choose: Choose) -> int | None:
     at = choose(room, work, index)
     if at is None and room.request.residency == "slots":
-        room.next_wave()
+        room.next_wave(work.level)
         at = choose(room, work, index)
     return at
 

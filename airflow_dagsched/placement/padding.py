@@ -15,30 +15,26 @@ from airflow_dagsched.placement.values import Amounts, Offer
 
 
 def padded(held: Amounts, settings: PlacementSettings) -> Amounts:
-    """``held`` with the padding of a container: an amount, or a share of it where that is more."""
+    """``held`` with the padding of a container: amounts; of memory a share where that is more (Spark's overhead)."""
     share = (settings.padding_percent or 0.0) / 100
     return Amounts(
         held.memory_mb + max(settings.ram_padding_mb, held.memory_mb * share),
-        held.disk_mb + max(settings.disk_padding_mb, held.disk_mb * share),
-        held.cores + max(settings.cpu_padding, held.cores * share),
+        held.disk_mb + settings.disk_padding_mb,
+        held.cores + settings.cpu_padding,
     )
 
 
-def room_for(offered: float | None, amount: float, settings: PlacementSettings) -> float | None:
-    """What instances may hold of ``offered`` beside a padding of at least ``amount``; None: no limit known."""
-    if offered is None:
-        return None
+def memory_room(offered: float, settings: PlacementSettings) -> float:
+    """MiB that instances may hold of ``offered`` beside the padding."""
     share = (settings.padding_percent or 0.0) / 100
-    return max(0.0, min(offered - amount, offered / (1 + share)))
+    return max(0.0, min(offered - settings.ram_padding_mb, offered / (1 + share)))
 
 
 def rooms(offer: Offer, settings: PlacementSettings) -> tuple[float | None, float | None, float | None]:
     """Memory, disk and cores that instances may hold. Cores have no padding here: threads share them."""
-    return (
-        room_for(offer.memory_mb, settings.ram_padding_mb, settings),
-        room_for(offer.disk_mb, settings.disk_padding_mb, settings),
-        offer.cores,
-    )
+    memory = None if offer.memory_mb is None else memory_room(offer.memory_mb, settings)
+    disk = None if offer.disk_mb is None else max(0.0, offer.disk_mb - settings.disk_padding_mb)
+    return memory, disk, offer.cores
 
 
 def held_at_once(request: Request, counts: Sequence[tuple[Work, int]], cores: float | None = None) -> Amounts:

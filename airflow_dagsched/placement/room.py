@@ -43,8 +43,9 @@ class Room:
         self.held: list[dict[int, int]] = [{} for _ in request.offers]
         """For each offer how many instances of each step, by its number, it holds."""
         self.count = [0] * len(request.offers)
-        self.memory = [limit[0] for limit in limits]
-        self.cores = [limit[2] for limit in limits]
+        self.memory, self.cores = self._empty()
+        """MiB and cores left of each offer in this wave."""
+        self._levels: dict[int, tuple[list[float], list[float]]] = {}
         self._disk = _disks(request, limits)
         self._resident = request.residency == "all"
 
@@ -67,8 +68,11 @@ class Room:
             return False
         if work.needs.disk_mb > self.disk(at) + SLACK or not self._below_cap(work, at):
             return False
-        if self._resident:
-            return work.needs.memory_mb <= self.memory[at] + SLACK and work.needs.cores <= self.cores[at] + SLACK
+        memory, cores = self._wave_of(work)
+        if self.request.residency != "slots":
+            now = work.needs.memory_mb <= memory[at] + SLACK and work.needs.cores <= cores[at] + SLACK
+            if not now or self._resident:
+                return now
         if work.needs.cores > self.limits[at][2] + SLACK:
             return False
         counts = {**self.held[at], work.number: self.held[at].get(work.number, 0) + 1}
@@ -82,12 +86,13 @@ class Room:
         """Undo a ``take`` of the same wave."""
         self._change(work, at, -1)
 
-    def next_wave(self) -> None:
-        """All that was placed has ended. Streaming instances never do."""
-        if self._resident:
+    def next_wave(self, level: int) -> None:
+        """All that was placed has ended, and instances of ``level`` follow. Streaming instances never end."""
+        if self.request.residency == "levels":
+            self.memory, self.cores = self._level(level)
+        if self.request.residency != "slots":
             return
-        self.memory = [limit[0] for limit in self.limits]
-        self.cores = [limit[2] for limit in self.limits]
+        self.memory, self.cores = self._empty()
         if self.request.settings.barriers:
             self._disk = _disks(self.request, self.limits)
 
@@ -95,14 +100,33 @@ class Room:
         """Memory, disk and cores left of each offer."""
         return [(self.memory[at], self.disk(at), self.cores[at]) for at in range(len(self.limits))]
 
+    def left(self, at: int) -> tuple[float, ...]:
+        """MiB and cores left of offer ``at``, in every level that has been begun."""
+        waves = [(self.memory, self.cores), *(self._levels[level] for level in sorted(self._levels))]
+        return tuple(values[at] for wave in waves for values in wave)
+
     def _below_cap(self, work: Work, at: int) -> bool:
         """The cap counts all instances if they are resident, else those of one step."""
         cap = self.request.cap
         return cap is None or (self.count[at] if self._resident else self.held[at].get(work.number, 0)) < cap
 
+    def _empty(self) -> tuple[list[float], list[float]]:
+        return [limit[0] for limit in self.limits], [limit[2] for limit in self.limits]
+
+    def _level(self, level: int) -> tuple[list[float], list[float]]:
+        if level not in self._levels:
+            self._levels[level] = self._empty()
+        return self._levels[level]
+
+    def _wave_of(self, work: Work) -> tuple[list[float], list[float]]:
+        if self.request.residency == "levels":
+            return self._level(work.level)
+        return self.memory, self.cores
+
     def _change(self, work: Work, at: int, sign: int) -> None:
-        self.memory[at] -= sign * work.needs.memory_mb
-        self.cores[at] -= sign * work.needs.cores
+        memory, cores = self._wave_of(work)
+        memory[at] -= sign * work.needs.memory_mb
+        cores[at] -= sign * work.needs.cores
         self._disk[self.request.offers[at].worker] -= sign * work.needs.disk_mb
         self.count[at] += sign
         self.held[at][work.number] = self.held[at].get(work.number, 0) + sign
@@ -137,5 +161,5 @@ def container_cores(request: Request, counts: Sequence[tuple[Work, int]], offer:
 def held_by(request: Request, held: dict[int, int], offer: Offer) -> Amounts:
     """What the instances of a container hold at once, without padding."""
     counts = [(request.works[number], count) for number, count in sorted(held.items())]
-    cores = container_cores(request, counts, offer) if request.residency == "slots" else None
+    cores = container_cores(request, counts, offer) if request.residency != "all" else None
     return held_at_once(request, counts, cores)

@@ -36,7 +36,7 @@ class PlacementSettings(Declared, frozen=True, kw_only=True):
     disk_padding_mb: Annotated[Amount, _says("Disk on top of a container's instances.", "MiB")] = 0.0
     cpu_padding: Annotated[Amount, _says("Cores reported on top; never held against a worker.", "cores")] = 0.0
     padding_percent: Annotated[
-        Percent | None, _says("The same as a share of what they need, where that is more.", "%")
+        Percent | None, _says("The same as a share of their memory, where that is more.", "%")
     ] = 10.0
     instance_memory_mb: Annotated[Some, _says("Memory of an instance that declares none.", "MiB")] = 512.0
     instance_disk_mb: Annotated[Amount, _says("Disk of an instance that declares none.", "MiB")] = 1.0
@@ -118,12 +118,13 @@ def settings_from(
     named = without_aliases(raw, where)
     if defaults is None:
         defaults = TWISTER2_VALUES if named.get("twister2_compatible") is True else {}
-    if defaults and "padding_percent" in named:
+    twister2 = defaults is TWISTER2_VALUES
+    if twister2 and "padding_percent" in named:
         defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
     if not named.get("twister2_compatible"):
         named.setdefault("max_instances_per_worker", named.get("instances_per_container"))
     made = decode(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
-    return _with_logical_container(made) if defaults else made
+    return _with_logical_container(made) if twister2 else made
 
 
 def _with_logical_container(settings: PlacementSettings) -> PlacementSettings:

@@ -115,8 +115,8 @@ class TaskSchedulePlan:
     """Why instances are where they are, in one sentence."""
 
 
-Residency = Literal["all", "slots"]
-"""Whether instances hold their resources from start to end, or run in waves."""
+Residency = Literal["all", "slots", "levels"]
+"""Instances hold their resources from start to end, or run in waves, or in one wave for each level."""
 
 
 def instance_id(step: str, index: int) -> str:
