@@ -107,7 +107,7 @@ def _works(graph: Graph, settings: PlacementSettings) -> tuple[Work, ...]:
             number=number,
             parallelism=_parallelism(step, settings),
             needs=_needs(step, settings),
-            seconds=step.runtime_s,
+            seconds=step.runtime_s or settings.instance_runtime_s,
             level=level[graph.loop[number]],
             pinned=frozenset(step.pinned),
             inputs=inputs[number],

@@ -40,6 +40,7 @@ class PlacementSettings(Declared, frozen=True, kw_only=True):
     ] = 10.0
     instance_memory_mb: Annotated[Some, _says("Memory of an instance that declares none.", "MiB")] = 512.0
     instance_disk_mb: Annotated[Amount, _says("Disk of an instance that declares none.", "MiB")] = 1.0
+    instance_runtime_s: Annotated[Amount, _says("Runtime of an instance that declares none.", "s")] = 1.0
     instance_cores: Annotated[Some, _says("Cores of an instance in a logical container.", "cores")] = 1.0
     instances_per_container: Annotated[
         Cap | None, _says("Cap of a container; sizes the logical one too.", "instances")

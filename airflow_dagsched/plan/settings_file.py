@@ -43,6 +43,7 @@ def placement_settings(
         "padding_percent": settings.padding_fraction * 100,
         "instance_memory_mb": settings.step_memory_mb,
         "instance_disk_mb": settings.step_disk_mb,
+        "instance_runtime_s": settings.step_runtime_s,
         "steps_at_once": settings.slots,
     }
     return settings_from(named or {}, where, defaults=planned)
