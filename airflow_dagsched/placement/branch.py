@@ -10,16 +10,20 @@ from airflow_dagsched.placement.price import Price
 from airflow_dagsched.placement.request import Request, Work
 from airflow_dagsched.placement.room import Room, rooms_of
 
-NODES = 60_000
-"""Offers priced for an instance, in all: some tenths of a second."""
+NODES = 200_000
+"""Offers priced for an instance, in all: about a second."""
+SMALL = 100
+"""Instances times offers: above it the search would end long before it proves anything."""
 GAIN = 1e-9
 
 
 def branch_and_bound(request: Request, known: Places, cost: float, nodes: int = NODES) -> Places:
     """A placement of a resident request that is cheaper than ``known`` at ``cost``, or ``known``.
 
-    The cheapest there is, unless it takes more than ``nodes`` to tell.
+    The cheapest there is, unless it takes more than ``nodes`` to tell; a request that is not small is not tried.
     """
+    if not 0 < request.instances * len(request.offers) <= SMALL:
+        return known
     return _Search(request, known, cost, nodes).run()
 
 

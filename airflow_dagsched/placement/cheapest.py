@@ -1,8 +1,8 @@
 """Cheapest: everything fits, so it is placed at the least cost (the case that needs no cutting).
 
 Least sum of cost x cores x seconds and of the bytes moved between workers, at ``moved_mb_cost`` a MiB. Starts are
-the first fit and the cheapest workers first; each is improved by moves and swaps until none pays; then branch and
-bound looks for better ones: on small requests to the end, which proves the minimum, on large ones for a while.
+the first fit and the cheapest workers first; each is improved by moves and swaps until none pays, or for a while.
+On small requests branch and bound then looks for a better one to the end, which proves the minimum.
 Of equally cheap placements the first fit wins, which has the fewest containers.
 
 Where instances have to wait for room, those of a batch level in waves, first fit decides.

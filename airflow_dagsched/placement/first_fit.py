@@ -72,14 +72,13 @@ def _first() -> Choose:
 
 
 def _tightened(request: Request, limits: Sequence[Rooms], places: Places) -> Places:
-    """The last offer in use exchanged for the last, and so smallest, unused one that holds the same."""
-    used = {at for found in places for at in found}
-    last = max(used, default=0)
+    """The last offer in use exchanged for the smallest unused one that holds the same; of equals for the first."""
+    last = max((at for found in places for at in found), default=0)
     if request.residency != "all" or request.beside or any(work.pinned for work in request.works):
         return places
-    counts = [(work, places[work.number].count(last)) for work in request.works]
-    held = held_at_once(request, counts).values()
+    held = held_at_once(request, [(work, places[work.number].count(last)) for work in request.works]).values()
     for at in range(len(limits) - 1, last, -1):
         if all(need <= has + SLACK for need, has in zip(held, limits[at], strict=True)):
-            return [[at if one == last else one for one in found] for found in places]
+            first = limits.index(limits[at], last)
+            return [[first if one == last else one for one in found] for found in places]
     return places

@@ -58,7 +58,8 @@ def _chosen(room: Room, work: Work, index: int, choose: Choose) -> int | None:
 
 
 def _searched(request: Request, limits: Sequence[Rooms], work: Work, room: Room) -> Places:
-    places = search(request, limits)
+    """Where no batch instance may wait, not: then it waits, which costs less than the search."""
+    places = None if request.residency == "levels" else search(request, limits)
     if places is None:
         raise no_room(request, work, limits, room.free())
     return places

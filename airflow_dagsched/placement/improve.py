@@ -10,8 +10,8 @@ from airflow_dagsched.placement.price import Price
 from airflow_dagsched.placement.request import Request, Work
 from airflow_dagsched.placement.room import Room, rooms_of
 
-TRIES = 40_000
-"""Moves and swaps priced, in all: some tenths of a second."""
+TRIES = 10_000
+"""Moves and swaps priced, in all: about a tenth of a second."""
 GAIN = 1e-9
 
 Instance = tuple[Work, int]

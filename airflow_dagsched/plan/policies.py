@@ -137,30 +137,31 @@ def _containers(group: Group, part: Dataflow, offers: Sequence[Offer], policy: P
 
 
 def _shapes(group: Group, request: Request, policy: Policy) -> Iterator[Shape]:
-    """Sizes of a container to try: as planned, in batch with fewer cores where there is no room for that.
+    """Sizes of a container to try: the planned cores, in batch fewer where there is no room for that.
 
     A policy that uses all workers tries first what is left for each if they share the planned cores evenly.
     """
-    planned = group.containers[0]
+    planned = group.containers[0].cores
     least = math.ceil(max(work.needs.cores for work in request.works))
     if policy.name == SPREADING:
-        even = math.ceil(planned.cores * len(group.containers) / max(1, len(request.offers)))
-        yield from (_shape(group, request, cores) for cores in range(max(least, even), planned.cores))
-    yield Shape(planned.cores, planned.memory_mb)
-    if group.residency == "slots":
-        yield from (_shape(group, request, cores) for cores in range(planned.cores - 1, least - 1, -1))
+        even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
+        yield from (_shape(group, request, cores) for cores in range(max(least, even), planned))
+    yield from (_shape(group, request, cores) for cores in range(planned, least - 1, -1))
 
 
 def _shape(group: Group, request: Request, cores: int) -> Shape:
-    """A container of so many cores: of a batch group with memory for whatever could run in it at once."""
-    if group.residency == "all":
-        share = cores / group.containers[0].cores
-        most = max(work.needs.memory_mb for work in request.works)
-        whole = held_at_once(request, [(work, work.parallelism) for work in request.works])
-        held = Amounts(max(most, whole.memory_mb / len(group.containers) * share + most))
-        return Shape(cores, math.ceil(min(padded(held, request.settings).memory_mb, group.containers[0].memory_mb)))
-    held = held_at_once(request, [(work, work.parallelism) for work in request.works], cores)
-    return Shape(cores, math.ceil(padded(held, request.settings).memory_mb))
+    """A container of so many cores: of a batch group with memory for whatever could run in it at once.
+
+    Of a streaming one with fewer cores than planned it has its share of the memory, and one instance more.
+    """
+    counts = [(work, work.parallelism) for work in request.works]
+    planned = group.containers[0]
+    if group.residency == "slots":
+        return Shape(cores, math.ceil(padded(held_at_once(request, counts, cores), request.settings).memory_mb))
+    most = max(work.needs.memory_mb for work in request.works)
+    share = held_at_once(request, counts).memory_mb * cores / planned.cores / len(group.containers)
+    wanted = math.ceil(padded(Amounts(share + most), request.settings).memory_mb)
+    return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
 
 
 def _bins(request: Request, shape: Shape, policy: Policy) -> list[Offer]:

@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from airflow_dagsched.errors import DagschedError
+from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.built_in import RoundRobin
+from airflow_dagsched.placement.dependent import Part, schedule_dependent
 from airflow_dagsched.placement.twister2.data_locality import distance
-from airflow_dagsched.placement.values import TaskSchedulePlan
+from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.rows import Row, contents, outcomes, placed, rows, scheduler_of, sizes
 from tests.placement.wanted import wanted
 
@@ -133,23 +138,12 @@ def assert_first_workers(row: Row) -> None:
 
 
 def got(workers: list[int], wants: list[int]) -> list[list[int]]:
-    """The workers of each graph of one task whose instances, one a worker it asks for, are dealt in turn."""
-    from airflow_dagsched.model.dataflow import Dataflow, Step
-    from airflow_dagsched.placement.dependent import Part, schedule_dependent
-    from airflow_dagsched.placement.request import request_of
-    from airflow_dagsched.placement.round_robin import round_robin
-    from airflow_dagsched.placement.schedule import schedule_of
-    from airflow_dagsched.placement.settings import SPARK
-    from airflow_dagsched.placement.values import Offer
+    """The workers of each of several dataflows of one step, whose instances are dealt to all that it gets."""
+    step = Step(id="a", parallelism=max(workers) + 1)
+    parts = [Part(Dataflow(name=f"g{at}", steps=(step,)), workers=count) for at, count in enumerate(wants)]
 
-    parts = [
-        Part(Dataflow(name=f"g{at}", steps=(Step(id="a", parallelism=max(workers) + 1),)), workers=count)
-        for at, count in enumerate(wants)
-    ]
-
-    def place(dataflow: Any, offers: Any, beside: Any) -> TaskSchedulePlan:
-        request = request_of(dataflow, offers, SPARK, beside)
-        return schedule_of(request, round_robin(request), "")
+    def place(dataflow: Dataflow, offers: Sequence[Offer], beside: Mapping[str, str]) -> TaskSchedulePlan:
+        return RoundRobin().schedule(dataflow, offers, State(), beside=beside)
 
     plans = schedule_dependent(parts, [Offer(id=str(at), worker=str(at)) for at in workers], place)
     return [sorted({int(worker) for worker in plan.assignment.values()}) for plan in plans]
