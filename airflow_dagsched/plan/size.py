@@ -18,12 +18,17 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import levels, natural_key
+from airflow_dagsched.placement.equal import equal_containers
+from airflow_dagsched.placement.request import request_of
+from airflow_dagsched.placement.values import offer_of
 from airflow_dagsched.plan.demand import Demand, Share, containers_for, deal, demand_of
 from airflow_dagsched.plan.fit import places, refusal, some_fit
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.plan.values import Container, Driver, Group, Plan
 
 LOCAL_DRIVER_CORES = 0
@@ -102,7 +107,30 @@ def _resident(demand: Demand, workers: Sequence[Worker]) -> tuple[Container, ...
         room = {worker.id: worker for worker in chosen}
         if made and all(_has_room(container, room[container.worker]) for container in made):
             return made
-    raise refusal(demand, workers)
+    unlike = _several_a_worker(demand, workers)
+    if not unlike:
+        raise refusal(demand, workers)
+    return unlike
+
+
+def _several_a_worker(demand: Demand, workers: Sequence[Worker]) -> tuple[Container, ...]:
+    """Equal containers, several on the larger of unlike workers; none if that does not fit, either."""
+    steps = (
+        replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
+        for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
+    )
+    part = Dataflow(name=demand.group, steps=tuple(steps))
+    request = request_of(part, [offer_of(worker) for worker in workers], placement_settings(demand.settings))
+    found = equal_containers(request)
+    if found is None:
+        return ()
+    known = {worker.id: worker for worker in workers}
+    shares = [(known[offer.worker], Share([], [])) for offer in found.offers]
+    for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True)):
+        for index, box in enumerate(found.places[at]):
+            shares[box][1].instances.append((step.id, index))
+            shares[box][1].needs.append(need)
+    return _of_shares(demand, shares, 0)
 
 
 def _has_room(container: Container, worker: Worker) -> bool:
@@ -111,7 +139,11 @@ def _has_room(container: Container, worker: Worker) -> bool:
 
 def _containers(demand: Demand, chosen: Sequence[Worker], cores: int) -> tuple[Container, ...]:
     """Equal in cores and memory; cores 0: as many as the fullest holds. One that is dealt nothing is left out."""
-    dealt = zip(chosen, deal(demand, [worker.id for worker in chosen]), strict=True)
+    dealt = deal(demand, [worker.id for worker in chosen])
+    return _of_shares(demand, list(zip(chosen, dealt, strict=True)), cores)
+
+
+def _of_shares(demand: Demand, dealt: Sequence[tuple[Worker, Share]], cores: int) -> tuple[Container, ...]:
     shares = [(worker, share) for worker, share in dealt if share.instances]
     required = [share.required(demand, cores) for _, share in shares]
     cores = cores or max(needed.cores for needed in required)
