@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,3 +84,8 @@ def test_the_reason_says_what_auto_took() -> None:
         Dataflow(name="d", steps=(Step(id="a"),)), [Offer(id="w", worker="w", cores=1, memory_mb=900)], State()
     )
     assert made.reason == "cheapest, since everything fits at once: least cost of cores and of bytes moved"
+
+
+def test_the_docs_have_the_table() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "placement.md").read_text()
+    assert placement_settings_table() in text
