@@ -10,6 +10,8 @@ from __future__ import annotations
 from airflow_dagsched.placement.request import Work
 from airflow_dagsched.placement.room import SLACK, Room
 
+FULL = -1.0
+
 
 class FirstRoom:
     """Over one ``Room``, whose offers only shrink within a wave; mutable, as it is."""
@@ -18,6 +20,8 @@ class FirstRoom:
         self._room = room
         self._width = 1 << max(0, len(room.limits) - 1).bit_length()
         self._last: int | None = None
+        needs = [work.needs.values() for work in room.request.works]
+        self._least = tuple(min(values) - SLACK for values in zip(*needs, strict=True))
         self._fill()
 
     def first(self, work: Work, index: int, start: int = 0) -> int | None:
@@ -33,15 +37,20 @@ class FirstRoom:
         return at
 
     def _fill(self) -> None:
-        width, room = self._width, self._room
-        pad = [-1.0] * (width - len(room.limits))
-        self._wave = room.memory
-        self._memory = [0.0] * width + room.memory + pad
-        self._disk = [0.0] * width + [room.disk(at) for at in range(len(room.limits))] + pad
-        self._cores = [0.0] * width + room.cores + pad
-        self._last = None
-        for node in range(width - 1, 0, -1):
+        self._wave, self._last = self._room.memory, None
+        self._memory, self._disk, self._cores = ([FULL] * 2 * self._width for _ in range(3))
+        for at in range(len(self._room.limits)):
+            self._set(at)
+        for node in range(self._width - 1, 0, -1):
             self._pull(node)
+
+    def _set(self, at: int) -> None:
+        """What is left of offer ``at``: nothing, if that is too little for any instance."""
+        left = self._room.memory[at], self._room.disk(at), self._room.cores[at]
+        if any(has < least for has, least in zip(left, self._least, strict=True)):
+            left = FULL, FULL, FULL
+        node = self._width + at
+        self._memory[node], self._disk[node], self._cores[node] = left
 
     def _pull(self, node: int) -> bool:
         """Set a node from those below; whether that changed it."""
@@ -61,9 +70,7 @@ class FirstRoom:
             self._fill()
         elif self._last is not None:
             node = self._width + self._last
-            self._memory[node] = self._room.memory[self._last]
-            self._disk[node] = self._room.disk(self._last)
-            self._cores[node] = self._room.cores[self._last]
+            self._set(self._last)
             while node > 1 and self._pull(node // 2):
                 node //= 2
 
