@@ -7,6 +7,7 @@ then says that no placement was found.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from airflow_dagsched.placement.request import Request, Work
@@ -74,8 +75,8 @@ def _state(room: Room, named: frozenset[str], at: int) -> State:
 def _named(request: Request) -> frozenset[str]:
     """Workers that are not interchangeable: pinned to, or with several offers, which share a disk."""
     found = {worker for work in request.works for worker in work.pinned} | set(request.beside.values())
-    workers = [offer.worker for offer in request.offers]
-    return frozenset(found | {worker for worker in workers if workers.count(worker) > 1})
+    offers = Counter(offer.worker for offer in request.offers)
+    return frozenset(found | {worker for worker, count in offers.items() if count > 1})
 
 
 def _places(request: Request, items: Sequence[tuple[Work, int]], chosen: Sequence[int]) -> Places:

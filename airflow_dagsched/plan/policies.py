@@ -125,7 +125,7 @@ def _containers(group: Group, part: Dataflow, offers: Sequence[Offer], policy: P
     request = request_of(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
     for shape in _shapes(group, request, policy):
-        bins = _bins(request, shape, policy)
+        bins = _bins(group, request, shape, policy)
         if not bins:
             continue
         inside = policy_of(policy.name, replace(policy.settings, **NO_PADDING))
@@ -164,17 +164,26 @@ def _shape(group: Group, request: Request, cores: int) -> Shape:
     return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
 
 
-def _bins(request: Request, shape: Shape, policy: Policy) -> list[Offer]:
-    """Containers of the shape, as many as each worker has room for: one, where instances of a worker are capped."""
-    spread, made = policy.name == SPREADING, []
-    inside = memory_room(shape.memory_mb, request.settings)
+def _bins(group: Group, request: Request, shape: Shape, policy: Policy) -> list[Offer]:
+    """Containers of the shape, as many as each worker has room for.
+
+    One a worker where its instances are capped. To use all workers, as many as an even share of the planned cores
+    takes, and numbered so that a turn goes round the workers before it comes to the second container of one.
+    """
+    inside, made = memory_room(shape.memory_mb, request.settings), []
+    share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
+    most = 1 if request.cap else math.ceil(share) if policy.name == SPREADING else None
     for offer in request.offers:
         copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
-        copies = min(copies, 1) if spread or request.cap else copies
+        copies = copies if most is None else min(copies, most)
         disk = None if offer.disk_mb is None else max(0, offer.disk_mb - copies * request.settings.disk_padding_mb)
         one = dataclasses.replace(offer, memory_mb=inside, disk_mb=disk, cores=shape.cores)
-        made += [dataclasses.replace(one, id=f"{offer.worker}:{at}") for at in range(copies)]
+        made += [dataclasses.replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
     return made
+
+
+def _bin_id(offer: Offer, at: int, policy: Policy) -> str:
+    return f"{at}:{offer.worker}" if policy.name == SPREADING else f"{offer.worker}:{at}"
 
 
 def _built(group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan) -> tuple[Container, ...]:

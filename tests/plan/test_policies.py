@@ -72,6 +72,13 @@ def test_round_robin_shares_a_batch_group_among_all_workers() -> None:
     ]
 
 
+def test_round_robin_keeps_the_planned_cores() -> None:
+    """Sixteen cores wanted, four at most in a container: two containers on each of the two workers."""
+    flow = drawn("a", a={"parallelism": 16, "memory_mb": 100})
+    made = placed("round_robin", flow, standalone(16, 16)).groups[0]
+    assert sorted((box.worker, box.cores) for box in made.containers) == [("w1", 4), ("w1", 4), ("w2", 4), ("w2", 4)]
+
+
 def reading(*hosts: str) -> tuple[Source, ...]:
     return (
         Source(path="t", partitions=tuple(Partition(blocks=(Block(bytes=2**27, hosts=(host,)),)) for host in hosts)),
