@@ -19,18 +19,22 @@ from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State, with_measured
 from airflow_dagsched.model.validate import validate, validate_cluster
+from airflow_dagsched.placement.policy import POLICIES, policy_of
+from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.plan.planner import exact_plan, plan
+from airflow_dagsched.plan.policies import Policy, placed_by
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.settings_file import placement_settings, read_settings
 from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
-from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Work
+from airflow_dagsched.plan.simulate.values import POLICIES as LAUNCHES
+from airflow_dagsched.plan.simulate.values import Conditions, Work
 from airflow_dagsched.plan.values import Plan
 
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
-PLACEMENTS = ("first_fit",)
 REPORTS = {"text": as_text, "json": as_json}
 FORMATS = {"json": pretty, "text": explain, "dot": as_dot, "svg": as_svg}
 
@@ -68,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--cluster", metavar="CLUSTER.json", help="default: this machine as one local worker")
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
-    planning.add_argument("--placement", metavar="POLICY", help=f"one of: {', '.join(PLACEMENTS)}")
+    planning.add_argument("--placement", metavar="POLICY", help=f"{', '.join(POLICIES)}, or a class; default: as sized")
     planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
     planning.add_argument("--format", choices=tuple(FORMATS), default="json")
     planning.set_defaults(run=_plan)
@@ -95,7 +99,7 @@ def _add_simulation(command: argparse.ArgumentParser) -> None:
     command.add_argument("dataflow", metavar="DATAFLOW.json")
     command.add_argument("cluster", metavar="CLUSTER.json")
     command.add_argument("--settings", metavar="SETTINGS.json", help="those of the plan")
-    command.add_argument("--policy", action="append", choices=tuple(POLICIES), help="default: plan; may be repeated")
+    command.add_argument("--policy", action="append", choices=tuple(LAUNCHES), help="default: plan; may be repeated")
     command.add_argument("--runs", type=_at_least(1, int), default=1, help="default: %(default)s")
     command.add_argument("--seed", type=_at_least(0, int), default=0, help="of the first run; each other has the next")
     command.add_argument("--noise", type=_at_least(0, float), default=0.0, help="deviation of log runtimes, e.g. 0.3")
@@ -117,24 +121,32 @@ def _at_least(least: int, kind: type[int | float]) -> Callable[[str], float]:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    if options.placement and options.placement not in PLACEMENTS:
-        known = ", ".join(PLACEMENTS)
-        raise InvalidInput("dagsched plan", "--placement", f"no policy is called {options.placement!r}, only: {known}")
     dataflow = _dataflow(options.dataflow)
     cluster = _cluster(options.cluster) if options.cluster else _this_machine()
-    settings = read(Settings, options.settings) if options.settings else DEFAULTS
-    if options.state:
-        dataflow = with_measured(dataflow, read(State, options.state))
+    settings, placement = _settings(options.settings)
+    state = read(State, options.state) if options.state else State()
+    dataflow = with_measured(dataflow, state)
+    policy = _policy(options.placement, placement, state) if options.placement else None
     try:
         made = (exact_plan if options.exact else plan)(dataflow, cluster, settings)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
+    if policy:
+        made = placed_by(made, dataflow, cluster, policy)
     sys.stdout.write(FORMATS[options.format](made))
     return FINE
 
 
+def _policy(name: str, settings: PlacementSettings, state: State) -> Policy:
+    try:
+        policy_of(name, settings)
+    except InvalidInput as error:
+        raise InvalidInput("dagsched plan", "--placement", error.rule) from error
+    return Policy(name, settings, state)
+
+
 def _check(options: argparse.Namespace) -> int:
-    settings = read(Settings, options.settings) if options.settings else DEFAULTS
+    settings, _ = _settings(options.settings)
     violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster), settings)
     for violation in violations:
         print(violation)
@@ -157,8 +169,8 @@ def _worker_resources(options: argparse.Namespace) -> int:
 
 def _simulate(options: argparse.Namespace) -> int:
     made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
-    settings = read(Settings, options.settings) if options.settings else DEFAULTS
-    violations = check(made, dataflow, cluster)
+    settings, _ = _settings(options.settings)
+    violations = check(made, dataflow, cluster, settings)
     for violation in violations:
         print(violation)
     if violations:
@@ -171,6 +183,10 @@ def _simulate(options: argparse.Namespace) -> int:
 
 def _dataflow(path: str) -> Dataflow:
     return validate(read(Dataflow, path), path)
+
+
+def _settings(path: str | None) -> tuple[Settings, PlacementSettings]:
+    return read_settings(path) if path else (DEFAULTS, placement_settings())
 
 
 def _cluster(path: str) -> Cluster:

@@ -101,7 +101,7 @@ def test_state_and_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
         (
             {},
             (*PLANNING, "--placement", "magic"),
-            "dagsched plan: --placement: no policy is called 'magic', only: first_fit\n",
+            "dagsched plan: --placement: no policy is called 'magic', only: auto, round_robin, first_fit, ",
         ),
         ({}, (*PLANNING, "--format", "xml"), "dagsched plan: argument --format: invalid choice: 'xml'"),
         ({}, (), "dagsched: the following arguments are required: COMMAND"),

@@ -78,7 +78,12 @@ def _usable(worker: Worker, containers: int) -> set[str]:
 
 def hosted(made: Plan, given: Given) -> Plan:
     """The plan, each group with how its executors come to the workers it names."""
-    return replace(made, groups=tuple(replace(group, hosts=_how(group, given.cluster)) for group in made.groups))
+    return with_hosts(made, given.cluster)
+
+
+def with_hosts(made: Plan, cluster: Cluster) -> Plan:
+    """The same for a plan whose containers have moved since."""
+    return replace(made, groups=tuple(replace(group, hosts=_how(group, cluster)) for group in made.groups))
 
 
 def _how(group: Group, cluster: Cluster) -> str:

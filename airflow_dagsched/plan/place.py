@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.cost import DIGITS, price
-from airflow_dagsched.plan.demand import deal
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import longest_path
 from airflow_dagsched.plan.queue import Span
@@ -60,7 +59,7 @@ def _placed(group: Group, shape: Shape, span: Span, given: Given) -> Group:
 
 
 def _containers(group: str, shape: Shape, workers: Sequence[str]) -> tuple[Container, ...]:
-    shares = deal(shape.demand, workers)
+    shares = shape.shares(workers)
     return tuple(
         Container(
             id=f"{group}/{at}",

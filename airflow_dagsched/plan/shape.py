@@ -15,13 +15,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Worker
-from airflow_dagsched.plan.demand import Demand, deal, demand_of
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.placement.equal import equal_containers
+from airflow_dagsched.placement.request import request_of
+from airflow_dagsched.placement.values import offer_of
+from airflow_dagsched.plan.demand import Demand, Share, deal, demand_of
 from airflow_dagsched.plan.fit import places, refusal, some_fit
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import Inside, Pool, in_slots, resident
 from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.settings_file import placement_settings
+
+UNLIKE_BUDGET = 30_000
+"""Places looked at, at most, for several equal containers a worker: some hundredths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +53,16 @@ class Shape:
     """``"cores"`` or ``"memory"`` where the cluster has less than the steps could use; else empty."""
 
     pinned: bool
+    dealt: tuple[Share, ...] = ()
+    """What each container holds, if that is not as ``deal`` has it."""
 
     @property
     def held_cores(self) -> int:
         return self.cores * len(self.places)
+
+    def shares(self, workers: Sequence[str]) -> Sequence[Share]:
+        """What the containers hold if they are on ``workers``, one entry each."""
+        return self.dealt or deal(self.demand, workers)
 
 
 def shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
@@ -148,7 +164,42 @@ def _resident(demand: Demand, members: Sequence[int], given: Given) -> Shape:
         if all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
             used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
             return Shape(demand, demand.slots, cores, memory, (), used, inside, "", pinned)
-    raise refusal(demand, workers)
+    unlike = None if pinned else _several_a_worker(demand, inside, workers)
+    if unlike is None:
+        raise refusal(demand, workers)
+    return unlike
+
+
+def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker]) -> Shape | None:
+    """Equal containers, several on the larger of unlike workers; None where that does not fit, either."""
+    steps = (
+        msgspec.structs.replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
+        for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
+    )
+    part = Dataflow(name=demand.group, steps=tuple(steps))
+    request = request_of(part, [offer_of(worker) for worker in workers], placement_settings(demand.settings))
+    found = equal_containers(request, UNLIKE_BUDGET)
+    if found is None:
+        return None
+    shares = [Share([], []) for _ in found.offers]
+    for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True)):
+        for index, box in enumerate(found.places[at]):
+            shares[box].instances.append((step.id, index))
+            shares[box].needs.append(need)
+    used = [(offer.worker, share) for offer, share in zip(found.offers, shares, strict=True) if share.instances]
+    required = [share.required(demand, 0) for _, share in used]
+    return Shape(
+        demand,
+        demand.slots,
+        max(one.cores for one in required),
+        max(one.memory_mb for one in required),
+        (),
+        tuple(worker for worker, _ in used),
+        inside,
+        "",
+        pinned=False,
+        dealt=tuple(share for _, share in used),
+    )
 
 
 def _fewest(cores: int, workers: Sequence[Worker]) -> int:
@@ -159,7 +210,7 @@ def _fewest(cores: int, workers: Sequence[Worker]) -> int:
 
 def _with_disk(shape: Shape, workers: Sequence[Worker]) -> Shape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
-    shares = deal(shape.demand, shape.places)
+    shares = shape.shares(shape.places)
     disk = tuple(share.required(shape.demand, shape.cores).disk_mb for share in shares)
     for worker in workers:
         needed = sum(size for size, place in zip(disk, shape.places, strict=True) if place == worker.id)

@@ -50,6 +50,14 @@ def test_resident_instances_spread_over_the_fewest_workers() -> None:
     assert shapes(sized("a", standalone(4, 4, 4), a=step)) == [("w1", 3, 300 + 384), ("w2", 3, 300 + 384)]
 
 
+def test_unlike_workers_hold_several_equal_containers() -> None:
+    """All fourteen cores of workers of 2, 4 and 8: seven containers of two."""
+    step = {"mode": "streaming", "parallelism": 14, "memory_mb": 100}
+    group = sized("a", standalone(2, 4, 8), a=step)
+    assert [box.worker for box in group.containers] == ["w1", "w2", "w2", "w3", "w3", "w3", "w3"]
+    assert {shape[1:] for shape in shapes(group)} == {(2, 200 + 384)}
+
+
 def test_first_fit_in_natural_order() -> None:
     """Ten cores wanted in containers of four: w1 has room for one, w2 for two."""
     group = sized("a", standalone(4, 8, 8), a={"parallelism": 10, "memory_mb": 10})

@@ -1,0 +1,83 @@
+"""Containers of one shape for instances that stay: how large, how many on which worker, holding what.
+
+w1 2 cores  [aa]                 One executor shape for all. Whatever fits in equal containers also fits in ones
+w2 4 cores  [bb][bc]             so large that some worker, with as many of them as it holds, has no core left,
+w3 8 cores  [cc][cd][dd][de]     and some worker no memory: so only such shapes are looked at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.placement.exact import BUDGET, Places, search
+from airflow_dagsched.placement.padding import memory_room, padded
+from airflow_dagsched.placement.request import Request
+from airflow_dagsched.placement.room import rooms_of
+from airflow_dagsched.placement.values import Amounts, Offer
+
+SHAPES = 400
+"""Tried at most, those that need the fewest containers first."""
+COPIES = 64
+"""Containers on one worker, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Offers of one shape, several a worker, and the offer of each instance."""
+
+    offers: tuple[Offer, ...]
+    places: Places
+
+
+def equal_containers(request: Request, budget: int = BUDGET) -> Equal | None:
+    """A streaming request in containers of one shape; None if there is no way, or none was found in the time."""
+    shapes = sorted(_shapes(request), key=lambda shape: (_fewest(request, *shape), shape))[:SHAPES]
+    for cores, memory in shapes:
+        counts = [_count(request, offer, cores, memory) for offer in request.offers]
+        if sum(counts) < _fewest(request, cores, memory):
+            continue
+        inside = dataclasses.replace(request, offers=_copied(request, counts, cores, memory))
+        places = search(inside, rooms_of(inside), budget // len(shapes))
+        if places is not None:
+            return Equal(inside.offers, places)
+    return None
+
+
+def _shapes(request: Request) -> Iterator[tuple[int, int]]:
+    """Cores, and memory with its padding, that hold the largest instance and leave some worker nothing of each."""
+    least = padded(_largest(request), request.settings)
+    copies = range(1, min(request.instances, COPIES) + 1)
+    cores = {int((offer.cores or 0) // count) for offer in request.offers for count in copies}
+    memories = {int((offer.memory_mb or 0) // count) for offer in request.offers for count in copies}
+    for one in sorted(cores):
+        if one >= least.cores - request.settings.cpu_padding:
+            yield from ((one, memory) for memory in sorted(memories) if memory >= least.memory_mb)
+
+
+def _largest(request: Request) -> Amounts:
+    needs = [work.needs.values() for work in request.works]
+    return Amounts(*(max(values) for values in zip(*needs, strict=True)))
+
+
+def _total(request: Request, at: int) -> float:
+    return sum(work.needs.values()[at] * work.parallelism for work in request.works)
+
+
+def _fewest(request: Request, cores: int, memory: int) -> int:
+    """Fewer containers cannot hold everything."""
+    inside = max(1.0, memory_room(memory, request.settings))
+    return max(math.ceil(_total(request, 2) / cores), math.ceil(_total(request, 0) / inside))
+
+
+def _count(request: Request, offer: Offer, cores: int, memory: int) -> int:
+    """Containers of the shape that the worker has room for; no more than there are instances."""
+    return min(int((offer.cores or 0) // cores), int((offer.memory_mb or 0) // memory), request.instances)
+
+
+def _copied(request: Request, counts: Sequence[int], cores: int, memory: int) -> tuple[Offer, ...]:
+    shaped = (dataclasses.replace(offer, memory_mb=memory, cores=cores) for offer in request.offers)
+    pairs = zip(shaped, counts, strict=True)
+    return tuple(dataclasses.replace(one, id=f"{one.id}:{at}") for one, count in pairs for at in range(count))

@@ -1,0 +1,196 @@
+"""Settings of the placement policies, each with default, unit and range, in one table.
+
+The defaults are those for Spark; ``TWISTER2`` are those of Twister2's schedulers, whose keys are aliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, inspect
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.codec import decode
+from airflow_dagsched.model.ranges import Declared
+
+Amount = Annotated[float, Meta(ge=0, le=1e9)]
+Some = Annotated[float, Meta(gt=0, le=1e9)]
+Percent = Annotated[float, Meta(ge=0, le=1000)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Cap = Annotated[int, Meta(ge=1, le=1_000_000)]
+Steps = Annotated[int, Meta(ge=1, le=64)]
+
+
+def _says(what: str, unit: str) -> Meta:
+    return Meta(description=what, extra={"unit": unit})
+
+
+class PlacementSettings(Declared, frozen=True, kw_only=True):
+    """What a policy may be told besides dataflow, workers and state."""
+
+    twister2_compatible: Annotated[bool, _says("Place as Twister2's code does, with its defects.", "flag")] = False
+    ram_padding_mb: Annotated[Amount, _says("Memory on top of a container's instances.", "MiB")] = 384.0
+    disk_padding_mb: Annotated[Amount, _says("Disk on top of a container's instances.", "MiB")] = 0.0
+    cpu_padding: Annotated[Amount, _says("Cores reported on top; never held against a worker.", "cores")] = 0.0
+    padding_percent: Annotated[
+        Percent | None, _says("The same as a share of their memory, where that is more.", "%")
+    ] = 10.0
+    instance_memory_mb: Annotated[Some, _says("Memory of an instance that declares none.", "MiB")] = 512.0
+    instance_disk_mb: Annotated[Amount, _says("Disk of an instance that declares none.", "MiB")] = 1.0
+    instance_runtime_s: Annotated[Amount, _says("Runtime of an instance that declares none.", "s")] = 1.0
+    instance_cores: Annotated[Some, _says("Cores of an instance in a logical container.", "cores")] = 1.0
+    instances_per_container: Annotated[
+        Cap | None, _says("Cap of a container; sizes the logical one too.", "instances")
+    ] = None
+    max_instances_per_worker: Annotated[
+        Cap | None, _says("Cap of the dataflow: it goes before the other.", "instances")
+    ] = None
+    step_parallelism: Annotated[
+        dict[str, Cap | None] | None, _says("Instances of steps, in place of their own parallelism.", "instances")
+    ] = None
+    container_memory_mb: Annotated[Some | None, _says("Memory of a logical container.", "MiB")] = None
+    container_disk_mb: Annotated[Some | None, _says("Disk of a logical container.", "MiB")] = None
+    container_cpu: Annotated[Some | None, _says("Cores of a logical container.", "cores")] = None
+    container_size: Annotated[
+        Literal["offered", "required"], _says("A container gets what is offered, or its needs.", "choice")
+    ] = "required"
+    steps_at_once: Annotated[Steps, _says("Steps side by side in a batch container.", "steps")] = 4
+    barriers: Annotated[bool, _says("A batch level waits for the one before, which gives all back.", "flag")] = False
+    worker_bandwidth_mb_s: Annotated[Some, _says("Of a worker that declares none.", "MiB/s")] = 100.0
+    worker_latency_s: Annotated[Amount, _says("Of a worker that declares none.", "s")] = 0.02
+    datanode_bandwidth_mb_s: Annotated[Some, _says("Of the hosts that store blocks.", "MiB/s")] = 200.0
+    datanode_latency_s: Annotated[Amount, _says("Of the hosts that store blocks.", "s")] = 0.01
+    rack_share: Annotated[Share, _says("Of a transfer's cost within one rack.", "1")] = 0.5
+    moved_mb_cost: Annotated[Amount, _says("Of a MiB between two workers, as cost.", "cost")] = 0.01
+
+
+SPARK = PlacementSettings()
+
+TWISTER2_VALUES: dict[str, Any] = {
+    "ram_padding_mb": 2.0,
+    "disk_padding_mb": 12.0,
+    "cpu_padding": 1.0,
+    "padding_percent": None,
+    "instance_memory_mb": 512.0,
+    "instance_disk_mb": 500.0,
+    "instance_cores": 2.0,
+    "instances_per_container": 2,
+    "container_size": "offered",
+    "steps_at_once": 1,
+    "barriers": True,
+}
+"""Where Twister2's defaults differ from Spark's; a level ends before the next begins."""
+
+ALIASES: dict[str, str] = {
+    "ram.padding.container": "ram_padding_mb",
+    "disk.padding.container": "disk_padding_mb",
+    "cpu.padding.container": "cpu_padding",
+    "container.padding.percentage": "padding_percent",
+    "task.instance.ram": "instance_memory_mb",
+    "task.instance.disk": "instance_disk_mb",
+    "task.instance.cpu": "instance_cores",
+    "task.instances": "instances_per_container",
+    "task.instance.odd.parallelism": "step_parallelism",
+    "max.task.instances.per.worker": "max_instances_per_worker",
+    "container.instance.ram": "container_memory_mb",
+    "container.instance.disk": "container_disk_mb",
+    "container.instance.cpu": "container_cpu",
+    "container.instance.bandwidth": "worker_bandwidth_mb_s",
+    "container.instance.latency": "worker_latency_s",
+    "datanode.instance.bandwidth": "datanode_bandwidth_mb_s",
+    "datanode.instance.latency": "datanode_latency_s",
+}
+"""Twister2's keys after ``twister2.`` or ``twister2.taskscheduler.``."""
+
+
+def settings_from(
+    raw: Mapping[str, Any], where: str = "settings", *, defaults: Mapping[str, Any] | None = None
+) -> PlacementSettings:
+    """Settings from names or Twister2's keys; raises ``InvalidInput``.
+
+    What is not named is as in ``defaults``: where these are not given, Twister2's with ``twister2_compatible``,
+    else Spark's. Twister2's padding is an amount or, if only the percentage is named, a share: never both.
+    A cap that is named holds for every policy; one that is only a default, where the policy's documents have it.
+    Twister2's logical container, unless it is named, holds as many default instances as go into one.
+    """
+    named = without_aliases(raw, where)
+    if defaults is None:
+        defaults = TWISTER2_VALUES if named.get("twister2_compatible") is True else {}
+    twister2 = defaults is TWISTER2_VALUES
+    if twister2 and "padding_percent" in named:
+        defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
+    if not named.get("twister2_compatible"):
+        named.setdefault("max_instances_per_worker", named.get("instances_per_container"))
+    made = decode(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
+    return _with_logical_container(made) if twister2 else made
+
+
+def _with_logical_container(settings: PlacementSettings) -> PlacementSettings:
+    count = settings.instances_per_container or 1
+    return replace(
+        settings,
+        container_memory_mb=settings.container_memory_mb or count * settings.instance_memory_mb,
+        container_disk_mb=settings.container_disk_mb or count * settings.instance_disk_mb,
+        container_cpu=settings.container_cpu or count * settings.instance_cores,
+    )
+
+
+def without_aliases(raw: Mapping[str, Any], where: str = "settings") -> dict[str, Any]:
+    """``raw`` with our names for Twister2's keys; one setting named twice is refused."""
+    named: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = _name(key)
+        if name in named:
+            raise InvalidInput(where, key, f"says {name} a second time")
+        named[name] = value
+    return named
+
+
+def _name(key: str) -> str:
+    for prefix in ("twister2.taskscheduler.", "twister2."):
+        if key.startswith(prefix):
+            return ALIASES.get(key.removeprefix(prefix), key)
+    return key
+
+
+TWISTER2 = settings_from({"twister2_compatible": True})
+
+
+def placement_settings_table() -> str:
+    """The settings as a table in Markdown, one row each."""
+    head = ["| setting | Spark | Twister2 | unit | range | what |", "|---|---|---|---|---|---|"]
+    return "\n".join([*head, *_rows()]) + "\n"
+
+
+def _rows() -> Iterator[str]:
+    kind = inspect.type_info(PlacementSettings)
+    assert isinstance(kind, inspect.StructType)
+    for field in kind.fields:
+        assert isinstance(field.type, inspect.Metadata)
+        unit, text = (field.type.extra or {})["unit"], (field.type.extra_json_schema or {})["description"]
+        ours, theirs = (_shown(getattr(values, field.name)) for values in (SPARK, TWISTER2))
+        yield f"| `{field.name}` | {ours} | {theirs} | {unit} | {_range(field.type.type)} | {text} |"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else f"{value}"
+
+
+def _range(kind: inspect.Type) -> str:
+    if isinstance(kind, inspect.UnionType):
+        kind = next(part for part in kind.types if not isinstance(part, inspect.NoneType))
+    if isinstance(kind, inspect.DictType):
+        return f"by step: {_range(kind.value_type)}"
+    if isinstance(kind, inspect.Metadata):
+        return _range(kind.type)
+    if isinstance(kind, inspect.LiteralType):
+        return " or ".join(sorted(map(str, kind.values)))
+    if not isinstance(kind, inspect.IntType | inspect.FloatType):
+        return "true or false"
+    least = "above 0" if kind.ge is None else f"{kind.ge:,.0f}"
+    return f"{least} to {kind.le:,.0f}"

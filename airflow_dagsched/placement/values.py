@@ -1,0 +1,124 @@
+"""What policies are given and what they give back: amounts, offers of workers, containers, the schedule.
+
+container   one planned executor on a worker, holding step instances, with its padding
+offer       what a worker has for one container: None in a dimension means no limit is known
+required    what the container's instances need at once, and the padding, once
+size        what the container gets: as required, or all that was offered
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.order import natural_key
+
+DIMENSIONS = ("memory", "disk", "cores")
+UNITS = ("MiB", "MiB", "cores")
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Memory and disk in MiB, and cores."""
+
+    memory_mb: float = 0.0
+    disk_mb: float = 0.0
+    cores: float = 0.0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.memory_mb + other.memory_mb, self.disk_mb + other.disk_mb, self.cores + other.cores)
+
+    def values(self) -> tuple[float, float, float]:
+        """In the order of ``DIMENSIONS``."""
+        return self.memory_mb, self.disk_mb, self.cores
+
+
+def total(amounts: Iterable[Amounts]) -> Amounts:
+    """Their sum."""
+    return sum(amounts, Amounts())
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Room for one container on a worker; offers of one worker share its disk."""
+
+    id: str
+    worker: str
+    host: str = ""
+    rack: str | None = None
+    memory_mb: float | None = None
+    disk_mb: float | None = None
+    cores: float | None = None
+    cost: float = 1.0
+    """Per core-second."""
+    bandwidth_mb_s: float | None = None
+    latency_s: float | None = None
+
+    def values(self) -> tuple[float | None, float | None, float | None]:
+        """In the order of ``DIMENSIONS``; None: no limit known."""
+        return self.memory_mb, self.disk_mb, self.cores
+
+
+def offer_of(worker: Worker) -> Offer:
+    """All that is free on ``worker``, as room for one container."""
+    return Offer(
+        id=worker.id,
+        worker=worker.id,
+        host=worker.host,
+        rack=worker.rack,
+        memory_mb=worker.free_memory_mb,
+        disk_mb=worker.free_disk_mb,
+        cores=worker.free_cores,
+        cost=worker.cost,
+        bandwidth_mb_s=worker.bandwidth_mb_s,
+        latency_s=worker.latency_s,
+    )
+
+
+def offers_of(cluster: Cluster) -> tuple[Offer, ...]:
+    """One offer a worker, in natural order."""
+    return tuple(offer_of(worker) for worker in sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePlan:
+    """One step instance where it was placed, with what it needs."""
+
+    step: str
+    number: int
+    """Of the step: its place among the steps, from 0."""
+    index: int
+    needs: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPlan:
+    """A container with its instances, by (number, index)."""
+
+    id: str
+    worker: str
+    instances: tuple[InstancePlan, ...]
+    required: Amounts
+    size: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSchedulePlan:
+    """A whole placement: by container, by instance, and as worker of each ``step/index``."""
+
+    container_plan: tuple[ContainerPlan, ...]
+    instance_plan: tuple[InstancePlan, ...]
+    assignment: dict[str, str]
+    reason: str
+    """Why instances are where they are, in one sentence."""
+
+
+Residency = Literal["all", "slots", "levels"]
+"""Instances hold their resources from start to end, or run in waves, or in one wave for each level."""
+
+
+def instance_id(step: str, index: int) -> str:
+    """``step/index``, as in state and plan files."""
+    return f"{step}/{index}"

@@ -1,0 +1,99 @@
+"""What every policy keeps to, on random dataflows and workers; and what only an exhaustive search can tell."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.cheapest import price_of
+from airflow_dagsched.placement.policy import policy_of
+from airflow_dagsched.placement.request import request_of
+from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
+from tests.placement.drawn import PLAIN, assert_sound, problems, shuffled
+
+POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "auto")
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+def placed(policy: str, dataflow: Dataflow, offers: Sequence[Offer]) -> TaskSchedulePlan | DoesNotFit:
+    try:
+        return policy_of(policy, PLAIN).schedule(dataflow, offers, State())
+    except DoesNotFit as refused:
+        return refused
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
+@given(problem=problems())
+def test_everything_once_within_capacity(policy: str, problem: tuple[Dataflow, list[Offer]]) -> None:
+    made = placed(policy, *problem)
+    if isinstance(made, DoesNotFit):
+        assert made.needed > made.available
+    else:
+        assert_sound(made, *problem)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=10, deadline=None, suppress_health_check=SLOW)
+@given(problem=problems(workers=20, instances=60), seed=st.integers(0, 99))
+def test_the_order_of_the_input_changes_nothing(policy: str, problem: tuple[Dataflow, list[Offer]], seed: int) -> None:
+    assert str(placed(policy, *problem)) == str(placed(policy, *shuffled(*problem, seed)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=80, deadline=None)
+@given(problem=problems(workers=3, instances=6))
+def test_refused_only_if_nothing_fits(policy: str, problem: tuple[Dataflow, list[Offer]]) -> None:
+    made = placed(policy, *problem)
+    if isinstance(made, DoesNotFit):
+        assert not any(fits(*problem, where) for where in everywhere(*problem))
+
+
+@settings(max_examples=80, deadline=None)
+@given(problem=problems(workers=3, instances=6, mode="streaming"))
+def test_cheapest_is_the_least_there_is(problem: tuple[Dataflow, list[Offer]]) -> None:
+    made = placed("cheapest", *problem)
+    if isinstance(made, DoesNotFit):
+        return
+    request = request_of(*problem, PLAIN)
+    rank = {offer.id: at for at, offer in enumerate(request.offers)}
+    chosen = [[rank[made.assignment[f"{w.step}/{i}"]] for i in range(w.parallelism)] for w in request.works]
+    least = min(
+        price_of(request, [[rank[where[f"{w.step}/{i}"].id] for i in range(w.parallelism)] for w in request.works])
+        for where in everywhere(*problem)
+        if fits(*problem, where)
+    )
+    assert price_of(request, chosen) == pytest.approx(least)
+
+
+def everywhere(dataflow: Dataflow, offers: Sequence[Offer]) -> Iterator[dict[str, Offer]]:
+    """All ways to give each instance a worker."""
+    names = [f"{step.id}/{index}" for step in dataflow.steps for index in range(step.parallelism)]
+    return (dict(zip(names, chosen, strict=True)) for chosen in itertools.product(offers, repeat=len(names)))
+
+
+def fits(dataflow: Dataflow, offers: Sequence[Offer], where: dict[str, Offer]) -> bool:
+    """Whether each worker has a container with room: of some cores, in batch, that its memory allows."""
+    steps = {step.id: step for step in dataflow.steps}
+    streaming = any(step.mode == "streaming" for step in dataflow.steps)
+    for offer in offers:
+        held = [steps[name.partition("/")[0]] for name, on in where.items() if on is offer]
+        if any(step.pinned and offer.id not in step.pinned for step in held):
+            return False
+        if offer.disk_mb is not None and sum(step.disk_mb for step in held) > offer.disk_mb:
+            return False
+        memories = sorted((step.memory_mb for step in held), reverse=True)
+        cores = sum(step.cores for step in held)
+        if held and not streaming:
+            cores = max(step.cores for step in held)
+            memories = memories[: max(1, cores // min(step.cores for step in held))]
+        if held and (cores > offer.cores or sum(memories) + 100 > offer.memory_mb):
+            return False
+    return True

@@ -1,0 +1,154 @@
+"""Plans placed by a policy: sound for any dataflow, and with the containers that the policy is known for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.built_in import RoundRobin
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.policies import Policy, placed_by
+from airflow_dagsched.plan.settings import DEFAULTS
+from airflow_dagsched.plan.settings_file import placement_settings, read_settings
+from airflow_dagsched.plan.values import Plan
+from tests.plan.drawn import clusters, dataflows, drawn, standalone
+
+POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "auto")
+
+
+class Mine(RoundRobin):
+    """A user's own policy."""
+
+
+def placed(name: str, dataflow: Dataflow, cluster: Cluster, **said: Any) -> Plan:
+    policy = Policy(name, placement_settings(DEFAULTS, said), State())
+    return placed_by(plan(dataflow, cluster), dataflow, cluster, policy)
+
+
+def used(made: Plan) -> list[str]:
+    return [box.worker for group in made.groups for box in group.containers]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dataflow=dataflows(most=60), cluster=clusters())
+def test_the_plan_stays_sound(name: str, dataflow: Dataflow, cluster: Cluster) -> None:
+    made = placed(name, dataflow, cluster)
+    assert check(made, dataflow, cluster) == ()
+    assert made == placed(name, dataflow, cluster)
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [
+        ("round_robin", ["w1", "w2", "w3", "w4"]),
+        ("first_fit", ["w1"]),
+        (f"{__name__}.Mine", ["w1", "w2", "w3", "w4"]),
+    ],
+)
+def test_all_workers_or_the_fewest(name: str, workers: list[str]) -> None:
+    """Four cores wanted, on workers of four, each with room for one container."""
+    step = {"parallelism": 4, "memory_mb": 100, "mode": "streaming"}
+    assert used(placed(name, drawn("a", a=step), standalone(4, 4, 4, 4))) == workers
+
+
+def test_round_robin_shares_a_batch_group_among_all_workers() -> None:
+    """Eight cores wanted: two containers of four, or four of two on the four workers."""
+    flow = drawn("a", a={"parallelism": 8, "memory_mb": 100})
+    made = placed("round_robin", flow, standalone(4, 4, 4, 4)).groups[0]
+    assert [(box.worker, box.cores, len(box.instances)) for box in made.containers] == [
+        ("w1", 2, 2),
+        ("w2", 2, 2),
+        ("w3", 2, 2),
+        ("w4", 2, 2),
+    ]
+
+
+def test_round_robin_keeps_the_planned_cores() -> None:
+    """Sixteen cores wanted, four at most in a container: two containers on each of the two workers."""
+    flow = drawn("a", a={"parallelism": 16, "memory_mb": 100})
+    made = placed("round_robin", flow, standalone(16, 16)).groups[0]
+    assert sorted((box.worker, box.cores) for box in made.containers) == [("w1", 4), ("w1", 4), ("w2", 4), ("w2", 4)]
+
+
+def reading(*hosts: str) -> tuple[Source, ...]:
+    return (
+        Source(path="t", partitions=tuple(Partition(blocks=(Block(bytes=2**27, hosts=(host,)),)) for host in hosts)),
+    )
+
+
+@pytest.mark.parametrize("name", ["data_locality", "auto"])
+def test_instances_run_where_their_blocks_are(name: str) -> None:
+    """Blocks on h4 and h2, one for each instance."""
+    flow = drawn("a == b", a={"parallelism": 2, "sources": reading("h4", "h2")}, size={"a": 2**20})
+    made = placed(name, flow, standalone(4, 4, 4, 4))
+    where = {one: box.worker for group in made.groups for box in group.containers for one in box.instances}
+    assert (where["a", 0], where["a", 1]) == ("w4", "w2")
+    assert set(used(made)) == {"w2", "w4"}
+
+
+def test_the_cheapest_workers_first() -> None:
+    offers = [
+        Worker(id=f"w{at}", host=f"h{at}", cores=4, memory_mb=8000, cost=cost) for at, cost in enumerate((2, 1, 3))
+    ]
+    cluster = Cluster(manager="standalone", workers=tuple(offers))
+    assert used(placed("cheapest", drawn("a", a={"parallelism": 4, "runtime_s": 9}), cluster)) == ["w1"]
+
+
+def test_a_cap_is_refused_with_its_numbers() -> None:
+    """Two on each of three workers."""
+    flow = drawn("a", a={"parallelism": 7, "mode": "streaming"})
+    with pytest.raises(DoesNotFit, match="cap of 2 per container needed 7 instances, available 6"):
+        placed("round_robin", flow, standalone(8, 8, 8), instances_per_container=2)
+    made = placed("round_robin", flow, standalone(8, 8, 8), instances_per_container=3)
+    assert sorted(len(box.instances) for box in made.groups[0].containers) == [2, 2, 3]
+
+
+def test_padding_is_as_it_is_told() -> None:
+    flow = drawn("a", a={"parallelism": 2, "memory_mb": 100})
+    made = placed("first_fit", flow, standalone(4), ram_padding_mb=7, padding_percent=None)
+    assert made.groups[0].containers[0].required.memory_mb == 2 * 100 + 7
+
+
+def test_the_settings_file_is_one_flat_object(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text('{"slots": 2, "twister2.ram.padding.container": 5, "instances_per_container": 3, "x_mine": 1}')
+    planner, policies = read_settings(path)
+    assert (planner.slots, policies.steps_at_once) == (2, 2)
+    assert (policies.ram_padding_mb, policies.max_instances_per_worker) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('{"nonsense": 1}', "nonsense: unknown field"),
+        ('{"ram_padding_mb": -1}', "ram_padding_mb: Expected `float` >= 0"),
+        ('{"ram_padding_mb": 1, "twister2.ram.padding.container": 5}', "says ram_padding_mb a second time"),
+        ("[]", "is no JSON object"),
+        ("{", "is no JSON"),
+    ],
+)
+def test_a_bad_settings_file_is_refused(tmp_path: Path, text: str, rule: str) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInput) as refused:
+        read_settings(path)
+    assert rule in str(refused.value)
+
+
+def test_twister2s_own_placements_are_no_spark_plans() -> None:
+    with pytest.raises(InvalidInput, match="twister2_compatible"):
+        placed("round_robin", drawn("a"), standalone(4), twister2_compatible=True)
+
+
+def test_unlike_workers_all_have_a_part() -> None:
+    made = placed("round_robin", drawn("a", a={"parallelism": 6, "mode": "streaming"}), standalone(2, 4, 8))
+    assert sorted(set(used(made))) == ["w1", "w2", "w3"]
