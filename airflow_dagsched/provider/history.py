@@ -1,16 +1,15 @@
-"""The run history: what each step took the last time, as a state file the planner reads."""
+"""The run history: what steps and applications took in the last runs, as a state file the planner reads."""
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterable
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.events import StepDone
+from airflow_dagsched.launch.learning import Ran, learned
 from airflow_dagsched.model.codec import encode, read
-from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.model.state import State
 
 
 def history_file(work_dir: str, dag_id: str, dataflow: str) -> Path:
@@ -26,17 +25,14 @@ def recall(file: Path) -> State:
         return State()
 
 
-def record(file: Path, ends: Iterable[StepDone]) -> None:
-    """Put what was measured in this run into the history, in one move."""
-    fresh = {done.step: Measured(runtime_s=share(done), bytes=done.bytes) for done in ends if done.state == "success"}
-    known = recall(file)
-    merged = replace(known, measured={**known.measured, **fresh})
+def record(file: Path, connection: str, applications: Iterable[Ran]) -> None:
+    """Put what was measured in this run into the history, in one move.
+
+    Launch tasks of several groups may end at once: one after the other adds what it knows.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(".new")
-    draft.write_bytes(encode(merged))
-    draft.replace(file)
-
-
-def share(done: StepDone) -> float | None:
-    """Seconds of the step alone: a job that made several steps is shared out equally among them."""
-    return None if done.seconds is None else round(done.seconds / (1 + len(done.fused)), 3)
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        draft = file.with_suffix(".new")
+        draft.write_bytes(encode(learned(recall(file), connection, applications)))
+        draft.replace(file)

@@ -47,6 +47,8 @@ class LaunchOperator(SparkSubmitOperator):
         self.flow = flow
         self.graph = graph
         self.group = group
+        self.stopped = False
+        """Whether Airflow ended this task: then nothing is submitted any more."""
 
     @property
     def skippers(self) -> list[str]:
@@ -84,6 +86,11 @@ class LaunchOperator(SparkSubmitOperator):
         self._hook = self._get_hook()
         self._hook.on_line = on_line
         super().execute(context)
+
+    def on_kill(self) -> None:
+        """Stop the application."""
+        self.stopped = True
+        super().on_kill()
 
     def _get_hook(self) -> FollowedSubmit:
         from airflow_dagsched.provider.submit import FollowedSubmit, find_spark_submit
