@@ -68,7 +68,7 @@ def _connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connec
     starts = (*before.recent_start_s, round(max(0.0, ran.seconds - work), 3))[-RECENT:]
     rates = [rate for done in ran.ends if (rate := _rate(done)) is not None]
     fastest = max([*rates, before.spill_mb_s or 0.0])
-    return Connection(application_start_s=median(starts), spill_mb_s=fastest or None, recent_start_s=starts)
+    return Connection(application_start_s=round(median(starts), 3), spill_mb_s=fastest or None, recent_start_s=starts)
 
 
 def _rate(done: StepDone) -> float | None:

@@ -62,7 +62,10 @@ class State(Declared, frozen=True, kw_only=True):
     offsets: dict[str, Position] = {}
     previous: Assignment | None = None
     finished: tuple[Id, ...] = ()
+    """Groups, and ordinary tasks."""
     running: tuple[Id, ...] = ()
+    elapsed_s: dict[str, Seconds] = {}
+    """How long each running group has been running; 0 where it is not said."""
     measured: dict[str, Measured] = {}
     connections: dict[str, Connection] = {}
 

@@ -43,6 +43,15 @@ class Settings(Declared, frozen=True, kw_only=True):
     task_runtime_s: Annotated[
         float, Meta(ge=0, le=1e9, description="Runtime of an ordinary task that declares none.", extra=_unit("s"))
     ] = 10.0
+    replan_margin: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Share of what is left that a change of a running plan must save to be made.",
+            extra=_unit("1"),
+        ),
+    ] = 0.1
 
 
 DEFAULTS = Settings()

@@ -5,6 +5,7 @@ Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provide
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,13 @@ class LaunchOperator(SparkSubmitOperator):
         from airflow_dagsched.provider.history import history_file
 
         return history_file(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
+
+    def resolve_template_files(self) -> None:
+        """Called once a DAG file has been read, when all edges are known: the time to warn of a stale plan file."""
+        super().resolve_template_files()
+        first = next(iter(self.flow.launches()), None)
+        if self.flow.stale and first is self:
+            warnings.warn(self.flow.stale, stacklevel=1)
 
     def other_launches(self) -> list[str]:
         """Task ids of the launch tasks of the dataflow's other groups."""
