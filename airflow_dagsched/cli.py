@@ -15,10 +15,11 @@ from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.state import State, with_measured
+from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import validate, validate_cluster
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import as_dot, explain
+from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
@@ -81,7 +82,7 @@ def _plan(options: argparse.Namespace) -> int:
     cluster = _cluster(options.cluster) if options.cluster else _this_machine()
     settings = read(Settings, options.settings) if options.settings else DEFAULTS
     if options.state:
-        dataflow = with_measured(dataflow, read(State, options.state))
+        dataflow, cluster = informed(dataflow, cluster, read(State, options.state), settings=settings)
     try:
         made = plan(dataflow, cluster, settings)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's

@@ -1,6 +1,6 @@
-"""From history to a plan file: a plan by what was measured, and what it would change.
+"""What a plan file would change: which step is in whose group.
 
-    history ──tuned──> plan ──reviewed, versioned──> plan file beside the DAG file ──adopted──> groups at parse
+    history ──tune──> plan ──reviewed, versioned──> plan file beside the DAG file ──adopted──> groups at parse
 
 What a launch measures changes sizes and places by itself, but never which step is in whose group: that would
 change the tasks of a DAG behind its author's back. Only the plan file does, and only while it is of this dataflow.
@@ -11,14 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.state import State
-from airflow_dagsched.plan.informed import informed
-from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.values import Plan
-
 
 class Members(Protocol):
     """A group, planned or not."""
@@ -28,18 +20,6 @@ class Members(Protocol):
 
     @property
     def steps(self) -> tuple[str, ...]: ...
-
-
-def tuned(
-    dataflow: Dataflow,
-    cluster: Cluster,
-    state: State,
-    *,
-    connection: str | None = None,
-    settings: Settings = DEFAULTS,
-) -> Plan:
-    """The plan by what was measured; raises ``InvalidInput``, ``DoesNotFit``."""
-    return plan(*informed(dataflow, cluster, state, connection=connection, settings=settings), settings)
 
 
 def regrouped(before: Sequence[Members], after: Sequence[Members]) -> tuple[str, ...]:

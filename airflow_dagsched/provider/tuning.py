@@ -11,8 +11,10 @@ from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.cutting import idle
 from airflow_dagsched.model.codec import pretty
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.informed import informed
+from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.tune import regrouped, tuned
+from airflow_dagsched.plan.tune import regrouped
 from airflow_dagsched.provider.history import history_file, recall
 from airflow_dagsched.provider.plan_file import plan_file
 from airflow_dagsched.provider.sizing import cluster_of
@@ -43,14 +45,16 @@ def tune(flow: SparkDataflow, hook: PlannerHook) -> Tuned:
 
     Raises :class:`DoesNotFit`, and :class:`LaunchRefused` where the cluster does not answer.
     """
-    known = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
-    cluster = idle(cluster_of(flow.cluster, hook))
+    history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
     settings = Settings(slots=flow.slots)
-    made = tuned(flow.dataflow, cluster, known, connection=flow.conn_id, settings=settings)
-    violations = check(made, flow.dataflow, cluster)
+    known = informed(
+        flow.dataflow, idle(cluster_of(flow.cluster, hook)), history, connection=flow.conn_id, settings=settings
+    )
+    made = plan(*known, settings)
+    violations = check(made, *known)
     if violations:
         raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
-    return Tuned(plan_file(flow), made, tuple(_lines(flow, made, len(known.measured))))
+    return Tuned(plan_file(flow), made, tuple(_lines(flow, made, len(history.measured))))
 
 
 def _lines(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:
