@@ -75,7 +75,7 @@ def fitting(flow: Dataflow, cluster: Cluster) -> Plan:
 @examples(max_examples=100, deadline=None)
 @given(dataflows(most=30), clusters(), st.integers(0, 2**32))
 def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -> None:
-    """The checker accepts it, finished groups stay; and replanning the result changes nothing (but where what ran was stopped)."""
+    """The checker accepts it, finished groups stay; replanning it changes nothing where nothing was stopped."""
     rng = random.Random(seed)
     made = fitting(flow, cluster)
     state = part_way(made, flow, rng)
