@@ -143,7 +143,7 @@ def _begun(plan: Plan, above: Mapping[str, set[str]], state: State) -> set[str]:
     return begun & groups
 
 
-def _ended(above: Mapping[str, set[str]], dataflow: Dataflow, begun: set[str], state: State) -> frozenset[str]:
+def _ended(above: dict[str, set[str]], dataflow: Dataflow, begun: set[str], state: State) -> frozenset[str]:
     """Ordinary tasks above something that has begun; and those that said so, if all above them has ended."""
     tasks = {task.id for task in dataflow.tasks}
     reached = set(begun)
