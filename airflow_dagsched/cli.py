@@ -17,12 +17,13 @@ from airflow_dagsched.launch.tokens import EXECUTORS, SLOTS, Offer, resources_fi
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.state import State, with_measured
+from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import validate, validate_cluster
 from airflow_dagsched.placement.policy import POLICIES, policy_of
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.plan.planner import exact_plan, plan
 from airflow_dagsched.plan.policies import Policy, placed_by
@@ -125,7 +126,7 @@ def _plan(options: argparse.Namespace) -> int:
     cluster = _cluster(options.cluster) if options.cluster else _this_machine()
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
-    dataflow = with_measured(dataflow, state)
+    dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
     policy = _policy(options.placement, placement, state) if options.placement else None
     try:
         made = (exact_plan if options.exact else plan)(dataflow, cluster, settings)

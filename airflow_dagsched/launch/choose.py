@@ -14,16 +14,18 @@ output that the application before it waits for, and keep it from ever leaving.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.reserve import Reservation, idle, without_reserved
+from airflow_dagsched.launch.alone import Fit, as_one, idle, only, unpinned
+from airflow_dagsched.launch.reserve import Reservation, without_reserved
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
 
@@ -34,6 +36,7 @@ class Chosen:
     plan: Plan
     dataflow: Dataflow
     cluster: Cluster
+    settings: Settings
     exact: bool
     """Whether its executors are to be kept on the planned workers."""
     note: str = ""
@@ -45,23 +48,24 @@ class Chosen:
         return self.plan.groups[0]
 
 
-def choose(dataflow: Dataflow, cluster: Cluster, reservations: Sequence[Reservation] = ()) -> Chosen | None:
-    """Where the only group of ``dataflow`` goes; None: nowhere yet, ask again.
+def choose(known: Fit, steps: Iterable[str], reservations: Sequence[Reservation] = ()) -> Chosen | None:
+    """Where ``steps`` go as one application; None: nowhere yet, ask again.
 
     Raises ``DoesNotFit`` where it is larger than the whole cluster.
     """
-    alive, gone = with_live_pins(dataflow, cluster)
-    room = without_reserved(cluster, reservations)
+    alive, gone = with_live_pins(only(known.dataflow, steps), known.cluster)
+    room, wanted = without_reserved(known.cluster, reservations), as_one(alive, known.settings)
     for candidate, note in _candidates(alive, gone):
         try:
-            return Chosen(plan(candidate, room), candidate, room, exact=True, note=note)
+            return Chosen(plan(candidate, room, wanted), candidate, room, wanted, exact=True, note=note)
         except DoesNotFit:
             continue
-    unpinned, whole = _unpinned(alive), idle(cluster)
-    made = plan(unpinned, whole)
-    if reservations or cluster.manager == "standalone":
+    anywhere, whole = unpinned(alive), idle(known.cluster)
+    made = plan(anywhere, whole, wanted)
+    if reservations or known.cluster.manager == "standalone":
         return None
-    return Chosen(made, unpinned, whole, exact=False, note="too little is free now: it waits at the cluster manager")
+    note = "too little is free now: it waits at the cluster manager"
+    return Chosen(made, anywhere, whole, wanted, exact=False, note=note)
 
 
 def with_live_pins(dataflow: Dataflow, cluster: Cluster) -> tuple[Dataflow, tuple[str, ...]]:
@@ -75,8 +79,5 @@ def with_live_pins(dataflow: Dataflow, cluster: Cluster) -> tuple[Dataflow, tupl
 def _candidates(dataflow: Dataflow, gone: Sequence[str]) -> Iterator[tuple[Dataflow, str]]:
     yield dataflow, f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
     if any(step.pinned for step in dataflow.steps):
-        yield _unpinned(dataflow), "the workers that its steps are pinned to are full: any will do"
+        yield unpinned(dataflow), "the workers that its steps are pinned to are full: any will do"
 
-
-def _unpinned(dataflow: Dataflow) -> Dataflow:
-    return replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))

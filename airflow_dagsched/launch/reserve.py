@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.executors import Executors
-from airflow_dagsched.model.cluster import Cluster, Free, Worker
+from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.ranges import Cores, Declared, Id, MiB, Quantity
 
 FOR_START_S = 120.0
@@ -56,8 +56,3 @@ def _left(worker: Worker, held: Iterable[Reservation]) -> Worker:
     memory = sum(one.memory_mb.get(worker.id, 0) for one in held)
     free = {"cores": max(0, worker.free_cores - cores), "memory_mb": max(0, worker.free_memory_mb - memory)}
     return replace(worker, free=replace(worker.free, **free))
-
-
-def idle(cluster: Cluster) -> Cluster:
-    """The cluster as it will be once nobody else is on it."""
-    return replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))

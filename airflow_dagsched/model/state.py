@@ -6,8 +6,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
-from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Quantity, Seconds
+from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Positive, Quantity, Seconds
 
 
 class Assignment(Declared, frozen=True, kw_only=True):
@@ -30,12 +31,27 @@ class Lag(Declared, frozen=True, kw_only=True):
 
 
 class Measured(Declared, frozen=True, kw_only=True):
-    """What a step took the last time; None: not measured."""
+    """What a step takes, by its last runs; None: not measured."""
 
     runtime_s: Seconds | None = None
+    """Of one instance, if it had its cores for itself."""
     memory_mb: MiB | None = None
     bytes: Bytes | None = None
     """Of all its outputs together."""
+    recent_s: tuple[Seconds, ...] = ()
+    """The runtimes of the last runs, of which ``runtime_s`` is the median; the newest last."""
+    recent_bytes: tuple[Bytes, ...] = ()
+
+
+class Connection(Declared, frozen=True, kw_only=True):
+    """What applications take that are submitted over one connection; None: not measured."""
+
+    application_start_s: Seconds | None = None
+    """All that is no work of a step: until the first one is called, and after the last has ended."""
+    spill_mb_s: Positive | None = None
+    """MiB a second, at least: at which a step was seen to compute and write its rows."""
+    recent_start_s: tuple[Seconds, ...] = ()
+    """Of the last applications, of which ``application_start_s`` is the median; the newest last."""
 
 
 class State(Declared, frozen=True, kw_only=True):
@@ -46,8 +62,12 @@ class State(Declared, frozen=True, kw_only=True):
     offsets: dict[str, Position] = {}
     previous: Assignment | None = None
     finished: tuple[Id, ...] = ()
+    """Groups, and ordinary tasks."""
     running: tuple[Id, ...] = ()
+    elapsed_s: dict[str, Seconds] = {}
+    """How long each running group has been running; 0 where it is not said."""
     measured: dict[str, Measured] = {}
+    connections: dict[str, Connection] = {}
 
 
 def with_measured(dataflow: Dataflow, state: State) -> Dataflow:
@@ -68,6 +88,23 @@ def with_measured(dataflow: Dataflow, state: State) -> Dataflow:
             for channel in dataflow.channels
         ),
     )
+
+
+def with_connection(cluster: Cluster, state: State, name: str | None = None) -> Cluster:
+    """The cluster with what was measured over connection ``name``; None: over the only one there is.
+
+    Its bandwidth is only ever raised: a step computes while it writes.
+    """
+    seen = state.connections.get(name) if name is not None else _only(state.connections)
+    if seen is None:
+        return cluster
+    start = cluster.application_start_s if seen.application_start_s is None else seen.application_start_s
+    rate = max(cluster.spill_mb_s, seen.spill_mb_s or 0.0)
+    return replace(cluster, application_start_s=start, spill_mb_s=rate)
+
+
+def _only(connections: dict[str, Connection]) -> Connection | None:
+    return next(iter(connections.values())) if len(connections) == 1 else None
 
 
 def _measured_step(step: Step, seen: Measured | None) -> Step:

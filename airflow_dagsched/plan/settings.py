@@ -57,6 +57,15 @@ class Settings(Declared, frozen=True, kw_only=True):
     ] = 0.0
     apart: Annotated[_Lists, Meta(description="No two steps of a list are in one group.", extra=_unit("ids"))] = ()
     together: Annotated[_Lists, Meta(description="All steps of a list are in one group.", extra=_unit("ids"))] = ()
+    replan_margin: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Share of what is left that a change of a running plan must save to be made.",
+            extra=_unit("1"),
+        ),
+    ] = 0.1
 
 
 DEFAULTS = Settings()

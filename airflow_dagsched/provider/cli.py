@@ -5,11 +5,12 @@ from __future__ import annotations
 from airflow.cli.cli_config import ActionCommand, Arg, GroupCommand, lazy_load_command
 
 DAG_ID = Arg(("dag_id",), help="id of the DAG")
+DAG = Arg(("dag",), help="id of the DAG, or its file")
 FORMAT = Arg(("--format",), choices=("text", "json", "dot"), default="text", help="how to print (default: text)")
 CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
 WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched] work_dir)")
 DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
-DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would go")
+DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would be done")
 WORK = "airflow_dagsched.provider.commands"
 
 
@@ -25,6 +26,12 @@ def commands() -> list[GroupCommand]:
                     "Print the plan of a DAG's dataflows",
                     lazy_load_command(f"{WORK}.plan"),
                     (DAG_ID, CONN_ID, FORMAT),
+                ),
+                ActionCommand(
+                    "tune",
+                    "Turn the run history of a DAG's dataflows into plan files beside the DAG file",
+                    lazy_load_command(f"{WORK}.tune"),
+                    (DAG, CONN_ID, DRY_RUN),
                 ),
                 ActionCommand(
                     "clean",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airflow.sdk.configuration import conf
 
@@ -17,23 +19,48 @@ from airflow_dagsched.provider.hook import PlannerHook, dataflows
 from airflow_dagsched.provider.sizing import declared_by
 from airflow_dagsched.provider.work_dir import default_work_dir
 
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.dataflow import SparkDataflow
+
 DAY_S = 86_400.0
 
 
 def plan(args: Namespace) -> None:
     """Print the plan of each dataflow of a DAG, on the cluster its connection names."""
-    from airflow.utils.cli import get_bagged_dag
-
-    flows = list(dataflows(get_bagged_dag(None, args.dag_id)))
-    if not flows:
-        sys.exit(f"DAG {args.dag_id!r} has no dataflow")
-    for flow in flows:
+    for flow in _flows(args.dag_id):
         try:
             hook = PlannerHook(args.conn_id or flow.conn_id)
             planned = hook.plan(flow, hook.cluster(declared_by(flow.cluster)))
         except DagschedError as error:
             sys.exit(str(error))
         print(PRINTERS[args.format](planned))
+
+
+def tune(args: Namespace) -> None:
+    """Write a plan file for each dataflow of a DAG, by what its runs measured; print what changes."""
+    from airflow_dagsched.provider.tuning import tune as tuned
+
+    for flow in _flows(args.dag):
+        try:
+            found = tuned(flow, PlannerHook(args.conn_id or flow.conn_id))
+        except DagschedError as error:
+            sys.exit(str(error))
+        print("\n".join(found.lines))
+        print(f"  {'would write' if args.dry_run else 'write'} {found.file}")
+        if not args.dry_run:
+            found.write()
+
+
+def _flows(dag: str) -> list[SparkDataflow]:
+    """The dataflows of a DAG, or of all DAGs of a file; exits where there are none."""
+    from airflow.dag_processing.dagbag import DagBag
+    from airflow.utils.cli import get_bagged_dag
+
+    dags = DagBag(Path(dag)).dags.values() if Path(dag).is_file() else [get_bagged_dag(None, dag)]
+    flows = [flow for each in dags for flow in dataflows(each)]
+    if not flows:
+        sys.exit(f"{dag!r} has no dataflow")
+    return flows
 
 
 def clean(args: Namespace) -> None:

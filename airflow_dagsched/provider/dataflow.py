@@ -17,6 +17,7 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
 from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
+from airflow_dagsched.provider.priority import check_pool
 from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
 """Operators from here start Spark by themselves: they cannot stand among steps."""
+MOST_SLOTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class SparkDataflow(TaskGroup):
     :param cluster: path of a cluster file (or a ``Cluster``), where the plan shall be cut to fit it.
     :param run: ``"planned"`` or ``"per_step"`` (one spark-submit a step: for debugging and comparing).
     :param conf: Spark settings for every application.
-    :param slots: most steps side by side in one application.
+    :param slots: most steps side by side in one application, 1 to 64.
+    :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
     :param lease_s: seconds after which an output whose writer died may be written by another.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
@@ -67,6 +70,7 @@ class SparkDataflow(TaskGroup):
         run: Literal["planned", "per_step"] = "planned",
         conf: Mapping[str, str] | None = None,
         slots: int = 4,
+        pool_cores: int | None = None,
         lease_s: float = 60.0,
         tooltip: str = "",
         doc_md: str | None = None,
@@ -87,9 +91,13 @@ class SparkDataflow(TaskGroup):
         self.cluster = cluster
         self.run = run
         self.conf = dict(conf or {})
+        if not 1 <= slots <= MOST_SLOTS:
+            raise self.invalid(f"must be 1 to {MOST_SLOTS}, not {slots}", "slots")
         self.slots = slots
+        self.pool_cores = pool_cores
         self.lease_s = lease_s
         self.launch_args = launch_args
+        check_pool(self)
         self._work_dir = work_dir
         self.steps: dict[str, StepMirror] = {}
         self.repeats: list[RepeatBlock] = []
@@ -127,6 +135,11 @@ class SparkDataflow(TaskGroup):
     def launches(self) -> tuple[LaunchOperator, ...]:
         """The launch tasks, one a group."""
         return tuple(self._wiring.launches.values()) if self._wiring else ()
+
+    @property
+    def stale(self) -> str:
+        """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
+        return self._wiring.stale if self._wiring else ""
 
     def hide_our_edges(self) -> None:
         """Leave only the author's edges in this process (the scheduler has its own copy of the DAG)."""

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import DuplicateTaskIdFound
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.plan.groups import Grouped, Grouping, find_groups
+from airflow_dagsched.plan.groups import Grouped, Grouping
 from airflow_dagsched.provider.graph import DataflowGraph
 from airflow_dagsched.provider.launch import LaunchOperator
 from airflow_dagsched.provider.mirror_args import trigger_args
+from airflow_dagsched.provider.plan_file import Structure, structure
+from airflow_dagsched.provider.priority import turns
 
 if TYPE_CHECKING:
     from airflow.providers.standard.operators.empty import EmptyOperator
@@ -42,16 +44,19 @@ class Wiring:
     launches: dict[str, LaunchOperator]
     edges: tuple[tuple[Any, Any], ...]
     tasks: tuple[Any, ...]
+    stale: str
+    """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
 
     @classmethod
     def of(cls, flow: SparkDataflow) -> Wiring:
         """Group the steps of ``flow``, add a launch task a group, and tie it all together."""
         graph = DataflowGraph.of(flow)
-        grouping = _grouping(flow, graph)
-        launches = {group.id: _launch(flow, graph, group) for group in grouping.groups}
+        found = _structure(flow, graph)
+        grouping, more = found.grouping, turns(flow, graph.dataflow, found)
+        launches = {group.id: _launch(flow, graph, group, more[group.id]) for group in grouping.groups}
         gates: dict[tuple[str, str], EmptyOperator] = {}
         edges = tuple(dict.fromkeys(_edges(flow, graph, grouping, launches, gates)))
-        wiring = cls(flow, graph, grouping, launches, edges, (*launches.values(), *gates.values()))
+        wiring = cls(flow, graph, grouping, launches, edges, (*launches.values(), *gates.values()), found.stale)
         wiring.show_edges()
         _direct_mirrors(flow, grouping, launches)
         _hide_from_skippers(flow, graph)
@@ -76,17 +81,18 @@ class Wiring:
             below.upstream_task_ids.add(above.task_id)
 
 
-def _grouping(flow: SparkDataflow, graph: DataflowGraph) -> Grouping:
+def _structure(flow: SparkDataflow, graph: DataflowGraph) -> Structure:
     try:
-        return find_groups(graph.dataflow)
+        return structure(flow, graph.dataflow)
     except InvalidInput as error:
         raise flow.invalid(error.rule, error.field) from None
 
 
-def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped) -> LaunchOperator:
+def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped, more: dict[str, Any]) -> LaunchOperator:
+    arguments = {**more, **flow.launch_args}
     try:
         return LaunchOperator(
-            task_id=group.id, flow=flow, graph=graph, group=group, task_group=flow, dag=flow.dag, **flow.launch_args
+            task_id=group.id, flow=flow, graph=graph, group=group, task_group=flow, dag=flow.dag, **arguments
         )
     except DuplicateTaskIdFound:
         raise flow.invalid(f"a task {group.id!r} is there already: the launch task needs that id") from None

@@ -32,6 +32,7 @@ EXIT_CODE = re.compile(r"error code is: (\d+)", re.IGNORECASE)
 """How the provider's hook tells it."""
 KILLED = "137"
 MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
+BAD = frozenset({"failed", "upstream_failed"})
 PUSH_EVERY_S = 0.4
 """The feed is pushed at most so often; the driver's heartbeat brings what was held back."""
 
@@ -54,6 +55,8 @@ class Follower:
         self.feed = feed
         self.finished: Finished | None = None
         self.applications = 0
+        self.begun: dict[str, float] = {}
+        """When each step was called, in seconds of the monotonic clock."""
         self._push_xcom = push
         self._publish = publish
         self._on_started = on_started
@@ -103,6 +106,12 @@ class Follower:
             self._taken += 1
             self.take(from_line(text))
 
+    def forget_bad(self) -> None:
+        """What failed, and what did not run because of it, is tried again."""
+        good = {name: done for name, done in self.feed.steps.items() if done.state not in BAD}
+        self.feed = replace(self.feed, steps=good, running=())
+        self.push()
+
     def close(self) -> None:
         """Push the last word on every step."""
         self.feed = replace(self.feed, final=True, running=())
@@ -120,6 +129,7 @@ class Follower:
                 log.info("application %s%s", application_id, f", {ui}" if ui else "")
                 self._on_started(event)
             case StepRunning(step):
+                self.begun[step] = time.monotonic()
                 log.info("%s: running", step)
             case StepLog(step, lines):
                 for line in lines:
@@ -150,10 +160,10 @@ def lost(submit_error: str) -> Failure:
     code = found[1] if found else "unknown"
     if code == KILLED:
         reason = "the driver program was killed from outside (exit code 137), as the system does when memory runs out"
-        return Failure("out_of_memory", f"{reason}: the next try gets more of it")
+        return Failure("out_of_memory", f"{reason}: it gets more of it")
     if any(sign in submit_error.lower() for sign in MEMORY_SIGNS):
         reason = f"the driver program ran out of memory (exit code {code})"
-        return Failure("out_of_memory", f"{reason}: the next try gets more of it")
+        return Failure("out_of_memory", f"{reason}: it gets more of it")
     return Failure(
         "lost_driver", f"the driver program ended without a word (exit code {code}); see its last lines below"
     )

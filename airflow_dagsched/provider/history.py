@@ -1,4 +1,4 @@
-"""The run history: what each step took the last time, as a state file the planner reads."""
+"""The run history: what steps and applications took in the last runs, as a state file the planner reads."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.events import StepDone
+from airflow_dagsched.launch.learning import Ran, learned
 from airflow_dagsched.model.codec import encode, read
-from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.model.state import State
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +28,7 @@ def recall(file: Path) -> State:
         return State()
 
 
-def record(file: Path, ends: Iterable[StepDone]) -> None:
+def record(file: Path, connection: str, applications: Iterable[Ran]) -> None:
     """Put what was measured in this run into the history; runs that end at one moment follow one another.
 
     A history that cannot be written costs an estimate, never a run.
@@ -39,19 +37,8 @@ def record(file: Path, ends: Iterable[StepDone]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            _merge(file, ends)
+            draft = file.with_suffix(".new")
+            draft.write_bytes(encode(learned(recall(file), connection, applications)))
+            draft.replace(file)
     except OSError as error:
         log.warning("the run history %s cannot be written: %s", file, error)
-
-
-def _merge(file: Path, ends: Iterable[StepDone]) -> None:
-    fresh = {done.step: Measured(runtime_s=share(done), bytes=done.bytes) for done in ends if done.state == "success"}
-    known = recall(file)
-    draft = file.with_suffix(".new")
-    draft.write_bytes(encode(replace(known, measured={**known.measured, **fresh})))
-    draft.replace(file)
-
-
-def share(done: StepDone) -> float | None:
-    """Seconds of the step alone: a job that made several steps is shared out equally among them."""
-    return None if done.seconds is None else round(done.seconds / (1 + len(done.fused)), 3)

@@ -6,6 +6,7 @@ Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provide
 from __future__ import annotations
 
 import inspect
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,8 @@ class LaunchOperator(SparkSubmitOperator):
         self.flow = flow
         self.graph = graph
         self.group = group
+        self.stopped = False
+        """Whether Airflow ended this task: then nothing is submitted any more."""
 
     @property
     def skippers(self) -> list[str]:
@@ -65,6 +68,13 @@ class LaunchOperator(SparkSubmitOperator):
         from airflow_dagsched.provider.history import history_file
 
         return history_file(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
+
+    def resolve_template_files(self) -> None:
+        """Called once a DAG file has been read, when all edges are known: the time to warn of a stale plan file."""
+        super().resolve_template_files()
+        first = next(iter(self.flow.launches()), None)
+        if self.flow.stale and first is self:
+            warnings.warn(self.flow.stale, stacklevel=1)
 
     def other_launches(self) -> list[str]:
         """Task ids of the launch tasks of the dataflow's other groups."""
@@ -89,6 +99,11 @@ class LaunchOperator(SparkSubmitOperator):
         self._hook = self._get_hook()
         self._hook.on_line = on_line
         super().execute(context)
+
+    def on_kill(self) -> None:
+        """Stop the application."""
+        self.stopped = True
+        super().on_kill()
 
     def _get_hook(self) -> FollowedSubmit:
         from airflow_dagsched.provider.submit import FollowedSubmit, find_spark_submit

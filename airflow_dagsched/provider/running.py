@@ -6,6 +6,7 @@ decides what is submitted, the rest submits it, follows it and concludes.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import sys
@@ -13,16 +14,20 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.xcom import XCom
 
-from airflow_dagsched.errors import DagschedError, InvalidInput, LaunchRefused
+from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput, LaunchRefused
+from airflow_dagsched.launch.cutting import Unit, cut_to_fit, halves
 from airflow_dagsched.launch.escalation import LEVELS, Level, next_level
 from airflow_dagsched.launch.events import Failure, Started, StepDone
 from airflow_dagsched.launch.feed import Feed, xcoms
+from airflow_dagsched.launch.learning import Ran
 from airflow_dagsched.launch.manifest import ENV_NONCE
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.provider.facts import RunFacts, gather
@@ -32,7 +37,7 @@ from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
 from airflow_dagsched.provider.outlets import outlets_of
 from airflow_dagsched.provider.shipping import Paths, Shipment, ship
-from airflow_dagsched.provider.sizing import Room, room_for, settings_for
+from airflow_dagsched.provider.sizing import Room, Sized, knowledge, room_for, sized
 from airflow_dagsched.provider.specs import Submit
 from airflow_dagsched.provider.submit import check_java
 
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
 
     from airflow_dagsched.provider.dataflow import SparkDataflow
     from airflow_dagsched.provider.launch import LaunchOperator
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -56,6 +63,10 @@ class GroupRun:
     roots: tuple[Path, ...]
     began: float = field(default_factory=time.monotonic)
     predicted_s: float = 0.0
+    applications: list[Ran] = field(default_factory=list)
+    """Those that ended well."""
+    cuts: list[str] = field(default_factory=list)
+    """Why the group runs in several applications."""
 
     @classmethod
     def of(cls, launch: LaunchOperator, context: Context) -> GroupRun:
@@ -69,11 +80,14 @@ class GroupRun:
     def level(self) -> Level:
         return LEVELS[self.memory.level]
 
+    @cached_property
+    def hook(self) -> PlannerHook:
+        return PlannerHook(self.launch.flow.conn_id)
+
     def execute(self) -> dict[str, Any]:
         """Submit what there is to submit, tell the mirrors, return what was measured."""
         try:
-            for targets in self.submits():
-                self._run(targets)
+            self._run_all()
         except DagschedError as error:
             self._blame(error)
             passing = isinstance(error, LaunchRefused) and error.passing
@@ -82,13 +96,32 @@ class GroupRun:
             self.follower.close()
         return self._conclude()
 
-    def submits(self) -> list[tuple[str, ...]]:
-        """The steps of each submit, in order: all of the group in one, or each (a repeat block whole) in its own."""
-        steps = [name for name in self.launch.graph.topological() if name in self.launch.group.steps]
-        if not (self.level.per_step or self._per_step()):
-            return [tuple(steps)]
-        blocks = self.launch.flow.blocks()
-        return list(dict.fromkeys(blocks.get(name, (name,)) for name in steps))
+    def _run_all(self) -> None:
+        """Once; where memory runs out again, with more of it, and in smaller parts."""
+        while True:
+            level = self.memory.level
+            try:
+                for targets in self.submits():
+                    self._run(targets)
+                return
+            except AirflowException:
+                if self.memory.level == level or self.launch.stopped:
+                    raise
+            self._note(f"out of memory: tried again with {self.level}")
+            self.follower.forget_bad()
+
+    def submits(self) -> tuple[Unit, ...]:
+        """The steps of each submit, in order: all of the group in one, or as the level and the author ask for."""
+        units = self._units(self.launch.group.steps)
+        if self.level.per_step or self._per_step():
+            return units
+        return halves(units) if self.level.halved else (tuple(chain.from_iterable(units)),)
+
+    def _units(self, steps: Iterable[str]) -> tuple[Unit, ...]:
+        """``steps`` in topological order, a repeat block whole."""
+        inside, blocks = set(steps), self.launch.flow.blocks()
+        ordered = (name for name in self.launch.graph.topological() if name in inside)
+        return tuple(dict.fromkeys(blocks.get(name, (name,)) for name in ordered))
 
     def _per_step(self) -> bool:
         from airflow.sdk.configuration import conf
@@ -96,18 +129,42 @@ class GroupRun:
         asked = (self.facts.conf.get("dagsched") or {}).get("run", self.launch.flow.run)
         return asked == "per_step" or not conf.getboolean("dagsched", "enabled", fallback=True)
 
-    def _run(self, targets: tuple[str, ...]) -> None:
-        with tempfile.TemporaryDirectory(prefix="dagsched-") as private:
-            self._run_in(targets, _paths(self.folder, self.facts, targets, private))
+    def _run(self, targets: Unit) -> None:
+        """One application; several, one after another, where the cluster is too small for that."""
+        try:
+            self._run_as_one(targets)
+        except DoesNotFit as refused:
+            parts = cut_to_fit(self._units(targets), knowledge(self.launch, self.hook, self.level))
+            if len(parts) == 1:
+                raise
+            self._note(f"cut into {len(parts)} applications, one after another: {refused}")
+            for part in parts:
+                self._run_as_one(part)
 
-    def _run_in(self, targets: tuple[str, ...], paths: Paths) -> None:
+    def _note(self, why: str) -> None:
+        """Say, in the log and in what the launch task returns, why there are more applications than groups."""
+        log.warning("%s: %s", self.launch.group.id, why)
+        self.cuts.append(why)
+
+    def _run_as_one(self, targets: Unit) -> None:
+        with tempfile.TemporaryDirectory(prefix="dagsched-") as private:
+            self._run_in(targets, _paths(self.folder / self._name(targets), private))
+
+    def _run_in(self, targets: Unit, paths: Paths) -> None:
         self.follower.open(paths.events)
         shipment = self._ship(targets, paths)
         without = hopeless(spec for spec in shipment.manifest.steps if spec.id in targets)
         if len(without) == len(targets):
             self.follower.take(without.values())
         else:
-            self._submit(shipment, paths)
+            self._submit(targets, shipment, paths)
+
+    def _name(self, targets: Unit) -> str:
+        """Folder of one submit: clear and try, then what else tells it from others of its try."""
+        facts, whole = self.facts, len(targets) == len(self.launch.group.steps) > 1
+        more = f"x{self.level.memory_factor}" if self.level.memory_factor > 1 else ""
+        parts = (str(facts.clear_number), str(facts.try_number), more, "" if whole else _safe(targets[0]))
+        return "-".join(part for part in parts if part)
 
     def _ship(self, targets: tuple[str, ...], paths: Paths) -> Shipment:
         launch, known = self.launch, [*self.facts.feeds.values(), self.follower.feed]
@@ -125,18 +182,20 @@ class GroupRun:
         )
         return ship(submit, launch.group.id, paths, slots=1 if self.level.one_at_a_time else launch.flow.slots)
 
-    def _submit(self, shipment: Shipment, paths: Paths) -> None:
+    def _submit(self, targets: Unit, shipment: Shipment, paths: Paths) -> None:
         launch = self.launch
-        hook = PlannerHook(launch.flow.conn_id)
-        hook.check_connection(launch.group.id)
+        self.hook.check_connection(launch.group.id)
         check_java(launch.group.id)
-        with room_for(launch, hook, self.level) as room:
-            self.predicted_s += room.predicted_s
+        with room_for(launch, self.hook, self.level, targets) as room:
             Path(paths.folder).mkdir(parents=True, exist_ok=True)
-            conf = settings_for(launch, hook, room.chosen, self.level, Path(paths.folder))
-            self._submit_with(conf, shipment, paths, room)
+            planned = sized(launch, self.hook, room.chosen, self.level, Path(paths.folder))
+            self.predicted_s += planned.predicted_s
+            began = time.monotonic()
+            if self._submit_with(planned.conf, shipment, paths, room):
+                self.applications.append(self._ran(targets, planned, began))
 
-    def _submit_with(self, conf: dict[str, str], shipment: Shipment, paths: Paths, room: Room) -> None:
+    def _submit_with(self, conf: dict[str, str], shipment: Shipment, paths: Paths, room: Room) -> bool:
+        """Whether the application ended well; raises what Airflow is to know of one that did not."""
         nonce = secrets.token_hex(16)
         Path(paths.manifest).write_text(shipment.manifest.masked())
         write_private(paths.payload, shipment.payload)
@@ -154,6 +213,7 @@ class GroupRun:
         self.follower.catch_up()
         if failed is not None:
             self._explain(failed)
+        return failed is None
 
     def _line(self, nonce: str, line: str, room: Room) -> bool:
         """Take in a line of the driver's output; once the application has started, its cluster counts it."""
@@ -163,18 +223,32 @@ class GroupRun:
             room.started()
         return taken
 
+    def _ran(self, targets: Unit, planned: Sized, began: float) -> Ran:
+        """What is to be learned of an application that was submitted at ``began`` and has ended."""
+        ends, begun = self.follower.feed.steps, self.follower.begun
+        more = dict.fromkeys(targets, planned.memory_mb) if self.level.memory_factor > 1 else {}
+        return Ran(
+            seconds=time.monotonic() - began,
+            cores=planned.cores,
+            ends=tuple(ends[name] for name in targets if name in ends),
+            begun={name: begun[name] - began for name in targets if name in begun},
+            wanted=planned.wanted,
+            memory_mb=more,
+        )
+
     def _explain(self, error: AirflowException) -> None:
         """A driver that said why it failed is judged by that; one that was lost, here."""
         finished = self.follower.finished
         bad = _bad(self.follower.feed.steps.values())
         failure = finished.failure if finished else lost(str(error))
         cause = failure or next((done.failure for done in bad if done.failure), None)
+        level = self.memory.level
         if cause is not None:
-            self.memory.remember(level=next_level(self.memory.level, cause.kind))
+            self.memory.remember(level=next_level(level, cause.kind))
         if cause is not None and cause.kind == "refused":
             raise AirflowFailException(cause.message) from error
-        if failure is not None or not bad:
-            raise AirflowException(f"{failure.kind}: {failure.message}" if failure else str(error)) from error
+        if failure is not None or not bad or self.memory.level > level:
+            raise AirflowException(f"{cause.kind}: {cause.message}" if cause else str(error)) from error
 
     def _blame(self, error: DagschedError) -> None:
         """Steps without an end yet fail with it: those it names, else all."""
@@ -198,10 +272,11 @@ class GroupRun:
         if all(done.state == "skipped" for done in ends.values()):
             raise AirflowSkipException("every step of the group is skipped")
         self._emit(ends)
-        record(self.launch.history, ends.values())
+        record(self.launch.history, self.launch.flow.conn_id, self.applications)
         return {
             "steps": {name: _measured(done) for name, done in ends.items()},
             "applications": self.follower.applications,
+            "cuts": self.cuts,
             "predicted_s": round(self.predicted_s, 1),
             "measured_s": round(time.monotonic() - self.began, 1),
         }
@@ -263,10 +338,10 @@ def _safe(text: str) -> str:
     return "".join(char if char.isalnum() or char in "-_." else "_" for char in text)
 
 
-def _paths(folder: Path, facts: RunFacts, targets: tuple[str, ...], private: str) -> Paths:
-    one = f"-{_safe(targets[0])}" if len(targets) == 1 else ""
-    here = folder / f"{facts.clear_number}-{facts.try_number}{one}"
-    return Paths(str(here), str(here / "events.jsonl"), str(here / "manifest.json"), str(Path(private, "payload")))
+def _paths(folder: Path, private: str) -> Paths:
+    return Paths(
+        str(folder), str(folder / "events.jsonl"), str(folder / "manifest.json"), str(Path(private, "payload"))
+    )
 
 
 def write_private(path: str, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""From the cluster as it is to the Spark settings of one group."""
+"""From the cluster as it is to the Spark settings of one application."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.alone import Fit
 from airflow_dagsched.launch.choose import Chosen, choose
 from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.kubernetes import POD, TEMPLATE
@@ -25,8 +25,8 @@ from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import read
-from airflow_dagsched.model.state import with_measured
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.provider.history import recall
 from airflow_dagsched.provider.reservations import Reservations
@@ -35,7 +35,6 @@ from airflow_dagsched.provider.work_dir import default_work_dir
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation import Level
     from airflow_dagsched.launch.live.kubernetes_objects import Toleration
-    from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.provider.hook import PlannerHook
     from airflow_dagsched.provider.launch import LaunchOperator
 
@@ -52,10 +51,6 @@ class Room:
     reservations: Reservations
     held: Reservation | None = None
 
-    @property
-    def predicted_s(self) -> float:
-        return self.chosen.group.end_s - self.chosen.group.start_s
-
     def started(self) -> None:
         """The cluster manager knows of the application: from now on it counts."""
         if self.held is not None:
@@ -69,20 +64,32 @@ class Room:
                 self.reservations.drop(self.held)
 
 
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """What one application gets, and what it is predicted to take."""
+
+    conf: dict[str, str]
+    predicted_s: float
+    cores: int
+    wanted: dict[str, int]
+    """Cores that the instances of each step want together."""
+    memory_mb: int
+    """What each instance has, if as many run as can."""
+
+
 @contextmanager
-def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Iterator[Room]:
-    """Room for the launch task's group, reserved until the application has started.
+def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str]) -> Iterator[Room]:
+    """Room for ``steps`` as one application, reserved until it has started.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
-    alone = _alone(launch.graph.dataflow, launch.group.steps)
-    dataflow = with_measured(alone, recall(launch.history))
-    declared = declared_by(launch.flow.cluster)
     reservations = Reservations(default_work_dir(), hook.master())
-    name = f"{launch.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
-    here = is_local(hook.master())
-    ask = partial(hook.cluster, declared)
-    room = _here(dataflow, ask, reservations) if here else _wait(dataflow, ask, level, reservations, name)
+    ask = partial(knowledge, launch, hook, level)
+    if is_local(hook.master()):
+        room = _here(ask(), steps, reservations)
+    else:
+        name = f"{launch.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
+        room = _wait(ask, steps, level, reservations, name)
     try:
         _check(launch, room.chosen)
         yield room
@@ -90,20 +97,44 @@ def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Iterato
         room.leave()
 
 
-def settings_for(
-    launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path
-) -> dict[str, str]:
-    """Spark settings of the application: the plan's, then the author's; files they name are put into ``folder``.
+def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Fit:
+    """The dataflow as measured, the cluster as it is, and how many steps may run side by side."""
+    flow = launch.flow
+    wanted = Settings(slots=1 if level.one_at_a_time else flow.slots)
+    dataflow, cluster = informed(
+        launch.graph.dataflow,
+        hook.cluster(declared_by(flow.cluster)),
+        recall(launch.history),
+        connection=flow.conn_id,
+        settings=wanted,
+    )
+    return Fit(dataflow, cluster, wanted)
+
+
+def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
+    """The application as chosen: the plan's Spark settings, then the author's; files they name are put into ``folder``.
 
     Raises :class:`DoesNotFit` for custom resources that no worker offers.
     """
-    author = launch.flow.conf
-    pod = executor_pod(author.get(TEMPLATE), hook.tolerations()) if chosen.cluster.manager == "kubernetes" else POD
+    manager, author, steps = chosen.cluster.manager, launch.flow.conf, chosen.dataflow.steps
+    pod = executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
     asked = submission(chosen.group, chosen.cluster, level, exact=chosen.exact, pod=pod)
     conf = {**asked.conf, **author, **written(asked.files, folder)}
-    if chosen.cluster.manager == "standalone":
+    if manager == "standalone":
         check_offered(conf, chosen.cluster.workers)
-    return conf
+    containers = chosen.group.containers
+    return Sized(
+        conf=conf,
+        predicted_s=chosen.group.end_s - chosen.group.start_s,
+        cores=sum(box.cores for box in containers),
+        wanted={step.id: step.cores * step.parallelism for step in steps},
+        memory_mb=_heap_mb(asked.conf) // max(1, containers[0].cores // min(step.cores for step in steps)),
+    )
+
+
+def _heap_mb(planned: Mapping[str, str]) -> int:
+    """Of an executor; a local application's is its driver's."""
+    return int(planned.get("spark.executor.memory", planned["spark.driver.memory"]).removesuffix("m"))
 
 
 def declared_by(author: str | Cluster | None) -> Cluster | None:
@@ -111,29 +142,29 @@ def declared_by(author: str | Cluster | None) -> Cluster | None:
     return author if author is None or isinstance(author, Cluster) else read(Cluster, author)
 
 
-def _here(dataflow: Dataflow, ask: Callable[[], Cluster], reservations: Reservations) -> Room:
+def _here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Room:
     """On this machine, which nobody shares out."""
-    chosen = choose(dataflow, ask())
+    chosen = choose(known, steps)
     assert chosen is not None  # nothing is reserved here
     return Room(chosen, reservations)
 
 
-def _wait(dataflow: Dataflow, ask: Callable[[], Cluster], level: Level, reservations: Reservations, name: str) -> Room:
-    while (room := _find(dataflow, ask, level, reservations, name)) is None:
+def _wait(ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str) -> Room:
+    while (room := _find(ask, steps, level, reservations, name)) is None:
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
         time.sleep(ASK_AGAIN_S)
     return room
 
 
 def _find(
-    dataflow: Dataflow, ask: Callable[[], Cluster], level: Level, reservations: Reservations, name: str
+    ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
 ) -> Room | None:
     """Room, reserved, or None where others have reserved it. Asked while nobody else does: what they have
     reserved, or what the manager counts already, is seen, and never neither.
     """
     with reservations.exclusively():
         now = time.time()
-        chosen = choose(dataflow, ask(), reservations.valid(now))
+        chosen = choose(ask(), steps, reservations.valid(now))
         if chosen is None:
             return None
         if not chosen.exact:
@@ -147,7 +178,7 @@ def _check(launch: LaunchOperator, chosen: Chosen) -> None:
     """One checker accepts every plan before anything is launched; what had to give way is in the log."""
     if chosen.note:
         log.warning("%s", chosen.note)
-    violations = check(chosen.plan, chosen.dataflow, chosen.cluster)
+    violations = check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings)
     if violations:
         raise LaunchRefused(
             launch.group.id, f"its plan breaks rules: {'; '.join(map(str, violations))}", "please report it"
@@ -170,15 +201,3 @@ def written(files: Mapping[str, str], folder: Path) -> dict[str, str]:
     for setting, path in paths.items():
         path.write_text(files[setting])
     return {setting: str(path) for setting, path in paths.items()}
-
-
-def _alone(dataflow: Dataflow, steps: tuple[str, ...]) -> Dataflow:
-    """The part of ``dataflow`` that is one group: what other groups need is no concern of this launch."""
-    inside = set(steps)
-    return replace(
-        dataflow,
-        steps=tuple(step for step in dataflow.steps if step.id in inside),
-        channels=tuple(channel for channel in dataflow.channels if {channel.src, channel.dst} <= inside),
-        tasks=(),
-        dependencies=tuple(edge for edge in dataflow.dependencies if set(edge) <= inside),
-    )

@@ -1,4 +1,4 @@
-"""What a run measured is what the next one is planned with."""
+"""The history file: what a run measured is what the next one is planned with."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.launch.learning import Ran
+from airflow_dagsched.model.state import State
 from airflow_dagsched.provider.history import recall, record
 
 
-def test_a_job_of_three_steps_is_shared_out(tmp_path: Path) -> None:
-    """9 s for a, b and c together: 3 s each; what failed or was reused teaches nothing."""
+def test_runs_add_to_the_file(tmp_path: Path) -> None:
     file = tmp_path / "h" / "f.json"
-    record(
-        file, [StepDone("a", "success", seconds=9.0, bytes=5, fused=("b", "c")), StepDone("d", "failed", seconds=1.0)]
-    )
-    record(file, [StepDone("e", "reused", seconds=1.0), StepDone("g", "success", seconds=2.0)])
-    assert recall(file).measured == {"a": Measured(runtime_s=3.0, bytes=5), "g": Measured(runtime_s=2.0)}
+    for step, seconds in (("a", 9.0), ("g", 2.0)):
+        record(file, "spark", [Ran(20.0, 2, (StepDone(step, "success", seconds=seconds),), {step: 5.0})])
+    known = recall(file)
+    assert {name: seen.runtime_s for name, seen in known.measured.items()} == {"a": 9.0, "g": 2.0}
+    assert known.connections["spark"].recent_start_s == (11.0, 18.0)
 
 
 def test_a_torn_file_is_an_empty_history(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Some steps of a dataflow as one application, and what it must fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Cluster, Free
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What an application must fit."""
+
+    dataflow: Dataflow
+    cluster: Cluster
+    settings: Settings = DEFAULTS
+
+    def refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
+        """Why ``steps`` cannot be one application on the idle cluster, on whichever workers; None: they can."""
+        part = unpinned(only(self.dataflow, steps))
+        try:
+            plan(part, idle(self.cluster), as_one(part, self.settings))
+        except DoesNotFit as refused:
+            return refused
+        return None
+
+
+def only(dataflow: Dataflow, steps: Iterable[str]) -> Dataflow:
+    """The part of ``dataflow`` that is these steps: what others need is no concern of their application."""
+    inside = set(steps)
+    return replace(
+        dataflow,
+        steps=tuple(step for step in dataflow.steps if step.id in inside),
+        channels=tuple(channel for channel in dataflow.channels if {channel.src, channel.dst} <= inside),
+        tasks=(),
+        dependencies=tuple(edge for edge in dataflow.dependencies if set(edge) <= inside),
+    )
+
+
+def unpinned(dataflow: Dataflow) -> Dataflow:
+    """The dataflow without a word on where its steps must be."""
+    return replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))
+
+
+def as_one(part: Dataflow, settings: Settings) -> Settings:
+    """The settings with all steps of ``part`` kept together: whose launch task a step is in was decided before."""
+    ids = tuple(step.id for step in part.steps)
+    return replace(settings, together=(ids,)) if len(ids) > 1 else settings
+
+
+def idle(cluster: Cluster) -> Cluster:
+    """The cluster as it will be once nobody else is on it."""
+    return replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))
+

@@ -1,0 +1,230 @@
+"""How far a run of a plan has come: what of it stays as it is, and what is left to be planned.
+
+{a b} ──> (t) ──> {c} ──> {e}      a, b finished, c running: t must have ended, and only d and e are left.
+  └─────> {d} ─────────────┘       A group that reads from one that runs again runs again, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.cluster import Cluster, Free, Worker
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Task
+from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.values import Group, Plan, Times
+
+NEXT_TO_NOTHING_S = 1e-3
+"""Of a running group that should have ended by now (0: not declared)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Groups as they are now. Finished ones hold nothing, and take no time any more, from the moment they ended."""
+
+    now_s: float
+    """On the plan's time line: where what is left begins."""
+    finished: tuple[Group, ...]
+    running: tuple[Group, ...]
+    ended: frozenset[str]
+    """Ordinary tasks."""
+    again: Mapping[str, str]
+    """Group that has to begin again -> why."""
+
+
+def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) -> Progress:
+    """How far the run of ``plan`` has come; raises ``InvalidInput`` for ids that it does not have.
+
+    A running group stays as long as its workers are there and have room for it.
+    """
+    _refuse_unknown(plan, dataflow, state)
+    above, over = _above(plan, dataflow), set(state.finished)
+    begun = _begun(plan, above, state)
+    again = dict(_cannot_stay((group for group in plan.groups if group.id in begun - over), cluster))
+    undone = (over | set(state.running)) - begun - {task.id for task in dataflow.tasks}
+    again |= dict.fromkeys(natural_sort(undone), "what it reads is made anew")
+    ended = _ended(above, dataflow, begun, state)
+    spans = _spans(plan, dataflow, above, (begun - set(again)) | ended, over)
+    placed = [replace(group, start_s=spans[group.id][0]) for group in plan.groups if group.id in spans]
+    finished = tuple(_over(group, spans[group.id][1], cluster) for group in placed if group.id in over)
+    running = tuple(replace(group, end_s=spans[group.id][1]) for group in placed if group.id not in over)
+    return Progress(_now_s(spans, running, state), finished, running, ended, again)
+
+
+def left_over(dataflow: Dataflow, progress: Progress, waits: Iterable[Group]) -> Dataflow:
+    """What is left of ``dataflow``. The groups in ``waits`` are tasks in it that take what they have left."""
+    waits = tuple(waits)
+    home = {step: group.id for group in waits for step in group.steps}
+    gone = {step for group in (*progress.finished, *progress.running) for step in group.steps} | progress.ended
+    left = tuple(step for step in dataflow.steps if step.id not in gone)
+    edges = ((channel.src, channel.dst) for channel in dataflow.channels if channel.src in home)
+    waiting = ((home.get(src, src), dst) for src, dst in (*dataflow.dependencies, *edges))
+    return replace(
+        dataflow,
+        steps=left,
+        channels=tuple(channel for channel in dataflow.channels if not _touches(channel, gone)),
+        tasks=(
+            *(task for task in dataflow.tasks if task.id not in gone),
+            *(Task(id=group.id, runtime_s=max(NEXT_TO_NOTHING_S, group.end_s - progress.now_s)) for group in waits),
+        ),
+        dependencies=tuple(dict.fromkeys(edge for edge in waiting if gone.isdisjoint(edge))),
+    )
+
+
+def beside(cluster: Cluster, groups: Iterable[Group]) -> Cluster:
+    """What ``groups`` leave free of ``cluster``."""
+    held = held_by(groups)
+    return replace(cluster, workers=tuple(_less(worker, held.get(worker.id, (0, 0, 0))) for worker in cluster.workers))
+
+
+def held_by(groups: Iterable[Group]) -> dict[str, tuple[int, int, int]]:
+    """Worker -> cores, memory and disk that ``groups`` hold there, drivers included."""
+    held: dict[str, tuple[int, int, int]] = {}
+    for group in groups:
+        asked = [(box.worker, (box.cores, box.memory_mb, box.disk_mb)) for box in group.containers]
+        if group.driver.worker is not None:
+            asked.append((group.driver.worker, (group.driver.cores, group.driver.memory_mb, 0)))
+        for worker, amounts in asked:
+            before = held.get(worker, (0, 0, 0))
+            held[worker] = before[0] + amounts[0], before[1] + amounts[1], before[2] + amounts[2]
+    return held
+
+
+def _refuse_unknown(plan: Plan, dataflow: Dataflow, state: State) -> None:
+    groups = {group.id for group in plan.groups}
+    known = {"finished": groups | {task.id for task in dataflow.tasks}, "running": groups}
+    for field, names in (("finished", state.finished), ("running", state.running)):
+        for at, name in enumerate(names):
+            if name not in known[field]:
+                raise InvalidInput("state", f"{field}[{at}]", f"the plan has no {name!r}")
+
+
+def _above(plan: Plan, dataflow: Dataflow) -> dict[str, set[str]]:
+    """What each group and ordinary task waits for, in an order in which they can run."""
+    home = {step: group.id for group in plan.groups for step in group.steps}
+    above: dict[str, set[str]] = {name: set() for name in (*home.values(), *(task.id for task in dataflow.tasks))}
+    edges = [(channel.src, channel.dst) for channel in dataflow.channels]
+    for src, dst in (*edges, *dataflow.dependencies):
+        if home.get(src, src) != home.get(dst, dst):
+            above[home.get(dst, dst)].add(home.get(src, src))
+    return {name: above[name] for name in _in_order(above)}
+
+
+def _in_order(above: Mapping[str, set[str]]) -> list[str]:
+    below: dict[str, list[str]] = {}
+    for name, names in above.items():
+        for other in names:
+            below.setdefault(other, []).append(name)
+    waiting = {name: len(names) for name, names in above.items()}
+    order = [name for name, count in waiting.items() if not count]
+    for name in order:
+        for after in below.get(name, ()):
+            waiting[after] -= 1
+            if not waiting[after]:
+                order.append(after)
+    return order
+
+
+def _begun(plan: Plan, above: Mapping[str, set[str]], state: State) -> set[str]:
+    """Groups that finished or run, with all above them finished."""
+    groups, finished = {group.id for group in plan.groups}, set(state.finished)
+    whole: set[str] = set()
+    begun = set()
+    for name, names in above.items():
+        if names <= whole:
+            if name in finished or name not in groups:
+                whole.add(name)
+            if name in finished or name in state.running:
+                begun.add(name)
+    return begun & groups
+
+
+def _ended(above: dict[str, set[str]], dataflow: Dataflow, begun: set[str], state: State) -> frozenset[str]:
+    """Ordinary tasks above something that has begun; and those that said so, if all above them has ended."""
+    tasks = {task.id for task in dataflow.tasks}
+    reached = set(begun)
+    for name in reversed(above):
+        if name in reached:
+            reached |= above[name]
+    over = begun & set(state.finished)
+    ended = reached & tasks
+    for name, names in above.items():
+        if name in tasks and name in state.finished and names <= over | ended:
+            ended.add(name)
+    return frozenset(ended)
+
+
+def _spans(
+    plan: Plan, dataflow: Dataflow, above: Mapping[str, set[str]], kept: set[str], over: set[str]
+) -> dict[str, tuple[float, float]]:
+    """Start and end of what has begun and stays: as planned, but not before what is above it."""
+    groups = {group.id: group for group in plan.groups}
+    runtime = {task.id: task.runtime_s for task in dataflow.tasks}
+    spans: dict[str, tuple[float, float]] = {}
+    for name, names in above.items():
+        if name not in kept:
+            continue
+        ready = max((spans[other][1] for other in names if other in spans), default=0.0)
+        if name in runtime:
+            spans[name] = ready, ready + runtime[name]
+        elif name in over:
+            spans[name] = (max(ready, groups[name].end_s),) * 2
+        else:
+            start = max(ready, groups[name].start_s)
+            spans[name] = start, round(start + groups[name].time.total_s, 6)
+    return spans
+
+
+def _now_s(spans: Mapping[str, tuple[float, float]], running: Iterable[Group], state: State) -> float:
+    """The latest moment that is known to be over."""
+    still = {group.id: group for group in running}
+    ends = [end for name, (_, end) in spans.items() if name not in still]
+    reached = (min(group.end_s, group.start_s + state.elapsed_s.get(name, 0.0)) for name, group in still.items())
+    return max([0.0, *ends, *reached])
+
+
+def _cannot_stay(running: Iterable[Group], cluster: Cluster) -> Iterator[tuple[str, str]]:
+    workers = {worker.id: worker for worker in cluster.workers}
+    stay: list[Group] = []
+    for group in running:
+        gone = natural_sort({box.worker for box in group.containers} - workers.keys())
+        if gone:
+            yield group.id, f"worker {', '.join(gone)} is gone"
+        elif not all(_has(workers[name], held) for name, held in held_by((*stay, group)).items()):
+            yield group.id, "its workers have no room for it any more"
+        else:
+            stay.append(group)
+
+
+def _has(worker: Worker, held: Sequence[int]) -> bool:
+    disk = worker.free_disk_mb
+    return held[0] <= worker.free_cores and held[1] <= worker.free_memory_mb and (disk is None or held[2] <= disk)
+
+
+def _less(worker: Worker, held: tuple[int, int, int]) -> Worker:
+    disk = worker.free_disk_mb
+    free = Free(
+        cores=worker.free_cores - held[0],
+        memory_mb=worker.free_memory_mb - held[1],
+        disk_mb=None if disk is None else disk - held[2],
+    )
+    return replace(worker, free=free)
+
+
+def _over(group: Group, end_s: float, cluster: Cluster) -> Group:
+    """A finished group; what ran on a worker that is gone is told of another."""
+    there = {worker.id for worker in cluster.workers}
+    other = natural_sort(there)[0] if there else ""
+    boxes = tuple(box if box.worker in there else replace(box, worker=other) for box in group.containers)
+    driver = group.driver if group.driver.worker in {None, *there} else replace(group.driver, worker=other)
+    return replace(
+        group, containers=boxes, driver=driver, time=Times(), start_s=end_s, end_s=end_s, finish_spread_s=0.0
+    )
+
+
+def _touches(channel: Channel, gone: set[str]) -> bool:
+    return channel.src in gone or channel.dst in gone

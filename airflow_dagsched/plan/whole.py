@@ -1,0 +1,104 @@
+"""A whole plan from the groups that have begun and a plan of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.graph import step_rank
+from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.plan.progress import Progress
+from airflow_dagsched.plan.values import Container, Group, Plan, Spill
+
+ONLY = "launch"
+"""Id of a group that is the only one."""
+DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A plan of what is left, and where on the whole plan's time line it begins."""
+
+    plan: Plan
+    start_s: float
+
+
+def whole(old: Plan, dataflow: Dataflow, progress: Progress, rest: Rest) -> Plan:
+    """The plan of all of ``dataflow``; groups that were in ``old`` keep their reasons."""
+    begun = (*progress.finished, *progress.running)
+    alone = not begun and len(rest.plan.groups) == 1
+    later = tuple(_shifted(group, rest.start_s, ONLY if alone else _id(group, dataflow)) for group in rest.plan.groups)
+    groups = _with_waits((*begun, *later), dataflow)
+    reasons = {frozenset(group.steps): group.reason for group in old.groups}
+    end = max([progress.now_s, rest.start_s + rest.plan.makespan_s, *(group.end_s for group in groups)])
+    return replace(
+        rest.plan,
+        dataflow=dataflow.name,
+        digest=digest(dataflow),
+        makespan_s=round(end, DIGITS),
+        lower_bound_s=round(min(end, progress.now_s + rest.plan.lower_bound_s), DIGITS),
+        groups=tuple(replace(group, reason=reasons.get(frozenset(group.steps), group.reason)) for group in groups),
+        spills=tuple(_spills(groups, dataflow, _reasons(old, rest.plan))),
+    )
+
+
+def _id(group: Group, dataflow: Dataflow) -> str:
+    """Planned without the others, a group may have been the only one."""
+    if group.id != ONLY:
+        return group.id
+    inside = set(group.steps)
+    return f"{ONLY}_{min((step for step in dataflow.steps if step.id in inside), key=step_rank).id}"
+
+
+def _shifted(group: Group, start_s: float, name: str) -> Group:
+    return replace(
+        group,
+        id=name,
+        start_s=round(group.start_s + start_s, DIGITS),
+        end_s=round(group.end_s + start_s, DIGITS),
+        containers=tuple(_renamed(box, name) for box in group.containers),
+    )
+
+
+def _renamed(box: Container, group: str) -> Container:
+    return replace(box, id=f"{group}/{box.id.rpartition('/')[2]}")
+
+
+def _with_waits(groups: tuple[Group, ...], dataflow: Dataflow) -> tuple[Group, ...]:
+    """Each group with the groups, then the ordinary tasks, directly above any of its steps."""
+    home = {step: group.id for group in groups for step in group.steps}
+    tasks = natural_sort(task.id for task in dataflow.tasks)
+    names = dict.fromkeys(home[step.id] for step in sorted(dataflow.steps, key=step_rank))
+    rank = {name: at for at, name in enumerate((*names, *tasks))}
+    above: dict[str, set[str]] = {group.id: set() for group in groups}
+    edges = ((channel.src, channel.dst) for channel in dataflow.channels)
+    for src, dst in (*edges, *dataflow.dependencies):
+        if dst in home and home.get(src, src) != home[dst]:
+            above[home[dst]].add(home.get(src, src))
+    return tuple(replace(group, after=tuple(sorted(above[group.id], key=rank.__getitem__))) for group in groups)
+
+
+def _spills(groups: Iterable[Group], dataflow: Dataflow, reasons: Mapping[tuple[str, str], str]) -> Iterator[Spill]:
+    """One for each dataset of which a pipelined channel ends in another group."""
+    home = {step: group.id for group in groups for step in group.steps}
+    place = {step.id: at for at, step in enumerate(sorted(dataflow.steps, key=step_rank))}
+    size: dict[tuple[str, str], int] = {}
+    readers: dict[tuple[str, str], set[str]] = {}
+    for channel in dataflow.channels:
+        dataset = channel.src, channel.output
+        size[dataset] = max(size.get(dataset, 0), channel.bytes)
+        if channel.kind == "pipelined" and home[channel.src] != home[channel.dst]:
+            readers.setdefault(dataset, set()).add(channel.dst)
+    for src, output in sorted(readers, key=lambda dataset: (place[dataset[0]], dataset[1])):
+        dst = tuple(sorted(readers[src, output], key=place.__getitem__))
+        reason = reasons.get((src, output), "its reader is planned after it has begun")
+        yield Spill(src=src, output=output, dst=dst, bytes=size[src, output], reason=reason)
+
+
+def _reasons(old: Plan, rest: Plan) -> dict[tuple[str, str], str]:
+    """Of spills: as the plan so far tells them, where it has them."""
+    return {(spill.src, spill.output): spill.reason for spill in (*rest.spills, *old.spills)}

@@ -1,0 +1,56 @@
+"""The plan file beside a DAG file: what ``airflow dagsched tune`` writes and a parse reads its groups from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.plan.groups import Grouping, find_groups
+
+if TYPE_CHECKING:
+    from airflow_dagsched.model.dataflow import Dataflow
+    from airflow_dagsched.plan.values import Plan
+    from airflow_dagsched.provider.dataflow import SparkDataflow
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Which step is in whose group, and where that is from."""
+
+    grouping: Grouping
+    plan: Plan | None = None
+    """The plan file's, if the groups are from there."""
+    stale: str = ""
+    """Why there is a plan file, and it is ignored."""
+
+
+def plan_file(flow: SparkDataflow) -> Path:
+    """``sales.py`` with dataflow ``etl``: ``sales.etl.plan.json`` in the same folder."""
+    file = Path(flow.dag.fileloc)
+    return file.with_name(f"{file.stem}.{flow.group_id}.plan.json")
+
+
+def structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
+    """The groups of ``dataflow``: the plan file's, else the planner's. Raises ``InvalidInput`` for the dataflow only.
+
+    A plan file that is torn, or of another version of the dataflow, costs time, never a DAG.
+    """
+    file = plan_file(flow)
+    if not file.is_file():
+        return Structure(find_groups(dataflow))
+    try:
+        return _adopted(file, dataflow)
+    except InvalidInput as error:
+        remedy = f"write it anew with `airflow dagsched tune {flow.dag.dag_id}`"
+        return Structure(find_groups(dataflow), stale=f"{file} is ignored ({error}): {remedy}")
+
+
+def _adopted(file: Path, dataflow: Dataflow) -> Structure:
+    from airflow_dagsched.model.codec import read
+    from airflow_dagsched.plan.adopt import adopted
+    from airflow_dagsched.plan.values import Plan
+
+    found = read(Plan, file)
+    return Structure(adopted(found, dataflow), found)

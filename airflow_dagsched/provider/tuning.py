@@ -1,0 +1,63 @@
+"""``airflow dagsched tune``: from the run history of a dataflow to the plan file beside its DAG file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.cutting import idle
+from airflow_dagsched.model.codec import pretty
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.informed import informed
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.tune import regrouped
+from airflow_dagsched.provider.history import history_file, recall
+from airflow_dagsched.provider.plan_file import plan_file
+from airflow_dagsched.provider.sizing import cluster_of
+
+if TYPE_CHECKING:
+    from airflow_dagsched.plan.values import Plan
+    from airflow_dagsched.provider.dataflow import SparkDataflow
+    from airflow_dagsched.provider.hook import PlannerHook
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What a plan file is to hold, and what it changes."""
+
+    file: Path
+    plan: Plan
+    lines: tuple[str, ...]
+
+    def write(self) -> None:
+        """In one move: a parse sees the old file or the new one."""
+        draft = self.file.with_suffix(".new")
+        draft.write_text(pretty(self.plan))
+        draft.replace(self.file)
+
+
+def tune(flow: SparkDataflow, hook: PlannerHook) -> Tuned:
+    """The plan of ``flow`` by its history, checked, on the idle cluster: who is on it just now is no reason.
+
+    Raises :class:`DoesNotFit`, and :class:`LaunchRefused` where the cluster does not answer.
+    """
+    history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
+    settings = Settings(slots=flow.slots)
+    known = informed(
+        flow.dataflow, idle(cluster_of(flow.cluster, hook)), history, connection=flow.conn_id, settings=settings
+    )
+    made = plan(*known, settings)
+    violations = check(made, *known)
+    if violations:
+        raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
+    return Tuned(plan_file(flow), made, tuple(_lines(flow, made, len(history.measured))))
+
+
+def _lines(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:
+    steps, groups = len(flow.steps), len(made.groups)
+    yield f"{flow.group_id}: {measured} of {steps} steps measured; {groups} group(s), {made.makespan_s:.1f} s predicted"
+    yield from (f"  {line}" for line in regrouped(flow.grouping.groups, made.groups) or ("the groups stay",))

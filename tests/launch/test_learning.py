@@ -1,0 +1,74 @@
+"""What applications measured is what the next ones are planned with: medians, and only of what was really run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_dagsched.launch.events import StepDone
+from airflow_dagsched.launch.learning import NOTHING_S, Ran, learned
+from airflow_dagsched.model.state import Connection, Measured, State
+
+
+def ran(*ends: StepDone, seconds: float = 30.0, cores: int = 4, **more: Any) -> Ran:
+    return Ran(seconds, cores, ends, more.pop("begun", {done.step: 6.0 for done in ends}), **more)
+
+
+def test_a_job_is_counted_once() -> None:
+    """9 s for a, b and c together are c's; what failed or was reused teaches nothing."""
+    state = learned(
+        State(),
+        "spark",
+        [
+            ran(
+                StepDone("a", "success", seconds=9.0, fused=("b", "c")),
+                StepDone("b", "success", seconds=9.0, fused=("a", "c")),
+                StepDone("c", "success", seconds=9.0, fused=("a", "b"), bytes=5),
+                StepDone("d", "reused", seconds=1.0),
+                StepDone("e", "failed", seconds=1.0),
+            )
+        ],
+    )
+    assert {name: (seen.runtime_s, seen.bytes) for name, seen in state.measured.items()} == {
+        "a": (NOTHING_S, None),
+        "b": (NOTHING_S, None),
+        "c": (9.0, 5),
+    }
+
+
+def test_a_start_is_all_but_the_steps() -> None:
+    """30 s in all; a from 6 to 16, b from 8 to 26: 30 - (26 - 6)."""
+    ends = StepDone("a", "success", seconds=10.0), StepDone("b", "success", seconds=18.0)
+    state = learned(State(), "spark", [ran(*ends, begun={"a": 6.0, "b": 8.0})])
+    assert state.connections == {"spark": Connection(application_start_s=10.0, recent_start_s=(10.0,))}
+
+
+def test_medians_of_the_last_five_runs() -> None:
+    """99, 3, 1, 2, 5, 4: the first is forgotten."""
+    state = State()
+    for seconds in (99.0, 3.0, 1.0, 2.0, 5.0, 4.0):
+        state = learned(state, "spark", [ran(StepDone("a", "success", seconds=seconds, bytes=int(seconds)))])
+    expected = Measured(runtime_s=3.0, bytes=3, recent_s=(3.0, 1.0, 2.0, 5.0, 4.0), recent_bytes=(3, 1, 2, 5, 4))
+    assert state.measured == {"a": expected}
+
+
+def test_what_ran_out_of_memory_needs_what_it_got_then() -> None:
+    """And no less later: a lucky run proves no smaller need."""
+    done = StepDone("a", "success", seconds=1.0)
+    state = learned(State(), "spark", [ran(done, memory_mb={"a": 2048}), ran(done)])
+    assert state.measured["a"].memory_mb == 2048
+
+
+def test_bandwidth_by_the_fastest_large_dataset() -> None:
+    """64 MiB in 0.5 s; small ones, and tables, say nothing."""
+    mib = 2**20
+    ends = (
+        StepDone("a", "success", seconds=0.5, bytes=64 * mib, datasets={"": "/d"}),
+        StepDone("b", "success", seconds=0.001, bytes=mib, datasets={"": "/d"}),
+        StepDone("c", "success", seconds=0.1, bytes=640 * mib),
+    )
+    assert learned(State(), "spark", [ran(*ends)]).connections["spark"].spill_mb_s == 128.0
+
+
+def test_an_application_that_ran_no_step_teaches_nothing() -> None:
+    state = learned(State(), "spark", [ran(StepDone("a", "reused"))])
+    assert (state.measured, state.connections["spark"]) == ({}, Connection())

@@ -1,0 +1,190 @@
+"""One try of a launch task against a driver program that does as it is told: what is submitted, and again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_dagsched import Interval, SparkDataflow
+from airflow_dagsched.launch.events import Event, Failure, Finished, Started, StepDone, StepRunning, marker_line
+from airflow_dagsched.launch.feed import Feed
+from airflow_dagsched.launch.manifest import ENV_NONCE
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.provider.facts import RunFacts
+from airflow_dagsched.provider.follow import Follower, Memory
+from airflow_dagsched.provider.history import recall
+from airflow_dagsched.provider.launch import LaunchOperator
+from airflow_dagsched.provider.running import GroupRun
+
+OUT_OF_MEMORY = Failure("out_of_memory", "Java heap space")
+Fate = Callable[[int, Sequence[str]], Failure | None]
+"""What becomes of the n-th submit, of these steps."""
+
+
+@task.spark_step
+def rows(spark, *, above=None):
+    return spark.range(3)
+
+
+def chain(names: str) -> None:
+    above = None
+    for name in names:
+        above = rows.override(task_id=name)(above=above)
+
+
+class Driver:
+    """Stands in for spark-submit: remembers what it was asked for, and says how it ended."""
+
+    def __init__(self, fate: Fate) -> None:
+        self.submitted: list[str] = []
+        self.conf: list[dict[str, str]] = []
+        self.slots: list[int] = []
+        self._fate = fate
+
+    def submit(self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_line: Any) -> None:
+        manifest = json.loads(Path(arguments[0]).read_text())
+        targets = manifest["targets"]
+        self.submitted.append("".join(targets))
+        self.conf.append(conf)
+        self.slots.append(manifest["slots"])
+        failure = self._fate(len(self.submitted), targets)
+        events: list[Event] = [Started("app"), *map(StepRunning, targets)]
+        state = "failed" if failure else "success"
+        events += [StepDone(name, state, seconds=2.0, failure=failure) for name in targets]  # type: ignore[arg-type]
+        on_line(marker_line(env[ENV_NONCE], [*events, Finished(failure is None, 2.0)]))
+        if failure:
+            raise AirflowException("Cannot execute: spark-submit. Error code is: 1.")
+
+
+@pytest.fixture(autouse=True)
+def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+
+
+def launched(flow: SparkDataflow, folder: Path, fate: Fate) -> tuple[GroupRun, Driver]:
+    """The only launch task of ``flow``, ready to run."""
+    (launch,) = flow.launches()
+    driver = Driver(fate)
+    launch.submit = driver.submit  # type: ignore[method-assign]
+    facts = RunFacts(
+        dag_id="sales", run_id="r", try_number=1, clear_number=0, run_started="", conf={}, interval=Interval("once"),
+        context={}, states={}, skipped={}, feeds={},
+    )  # fmt: skip
+    follower = Follower(Feed("n", ""), lambda *_: None, lambda *_: None, lambda *_: None)
+    return GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,)), driver
+
+
+def fine(at: int, targets: Sequence[str]) -> None:
+    """Every submit ends well."""
+
+
+def test_one_application_and_what_it_teaches(dag: DAG, tmp_path: Path) -> None:
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("abc")
+    run, driver = launched(flow, tmp_path, fine)
+    result = run.execute()
+    assert (driver.submitted, result["applications"], result["cuts"]) == (["abc"], 1, [])
+    known = recall(flow.launches()[0].history)
+    assert set(known.measured) == {"a", "b", "c"}
+    assert len(known.connections["spark_default"].recent_start_s) == 1
+
+
+def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path) -> None:
+    """Each step holds 6 of 14 GiB disk: two fit, so four steps run in two applications of one launch task."""
+    worker = Worker(id="w", host="h", cores=2, memory_mb=4000, disk_mb=14_000)
+    with SparkDataflow("f", work_dir=str(tmp_path), cluster=Cluster(manager="local", workers=(worker,))) as flow:
+        above = None
+        for name in "abcd":
+            above = rows.override(task_id=name, disk="6g")(above=above)
+    run, driver = launched(flow, tmp_path, fine)
+    result = run.execute()
+    assert (driver.submitted, result["applications"]) == (["ab", "cd"], 2)
+    (why,) = result["cuts"]
+    assert why.startswith("cut into 2 applications, one after another: group 'launch' does not fit: disk")
+    assert why.endswith("needed 24576 MiB, available 14000 MiB")
+
+
+def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
+    """
+    abcd            out of memory
+    abcd, x 2       out of memory, one step at a time
+    ab, x 4         well
+    cd, x 4         out of memory
+    a  b  c  d, x 8
+    """
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("abcd")
+    run, driver = launched(flow, tmp_path, lambda at, targets: OUT_OF_MEMORY if at in (1, 2, 4) else None)
+    result = run.execute()
+    assert driver.submitted == ["abcd", "abcd", "ab", "cd", "a", "b", "c", "d"]
+    heaps = [int(conf["spark.driver.memory"].removesuffix("m")) for conf in driver.conf]
+    assert [at for at, heap in enumerate(heaps) if heap > max(heaps[:at], default=0)] == [0, 1, 2, 4]
+    assert driver.slots == [4, 1, 1, 1, 1, 1, 1, 1]
+    assert [done["state"] for done in result["steps"].values()] == ["success"] * 4
+    assert len(result["cuts"]) == 3
+    assert len(list((tmp_path / "run").rglob("manifest.json"))) == 8
+    assert (recall(flow.launches()[0].history).measured["a"].memory_mb or 0) >= 4 * 1024
+
+
+def test_out_of_memory_to_the_last(dag: DAG, tmp_path: Path) -> None:
+    """One submit at each level; the try after this one starts where it ended."""
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("a")
+    run, driver = launched(flow, tmp_path, lambda at, targets: OUT_OF_MEMORY)
+    with pytest.raises(AirflowException, match="Java heap space"):
+        run.execute()
+    assert driver.submitted == ["a"] * 4
+    assert run.memory.level == 3
+    assert run.follower.feed.steps["a"].state == "failed"
+
+
+def test_other_failures_wait_for_a_retry(dag: DAG, tmp_path: Path) -> None:
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("a")
+    run, driver = launched(flow, tmp_path, lambda at, targets: Failure("author", "no such column"))
+    with pytest.raises(AirflowException, match="no such column"):
+        run.execute()
+    assert (driver.submitted, run.memory.level) == (["a"], 0)
+
+
+def test_a_stopped_launch_task_submits_nothing_more(dag: DAG, tmp_path: Path) -> None:
+    """A killed driver looks as if memory had run out."""
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("a")
+    launch: LaunchOperator = flow.launches()[0]
+
+    def killed(at: int, targets: Sequence[str]) -> Failure:
+        launch.stopped = True
+        return OUT_OF_MEMORY
+
+    run, driver = launched(flow, tmp_path, killed)
+    with pytest.raises(AirflowException):
+        run.execute()
+    assert driver.submitted == ["a"]
+
+
+def test_a_step_too_large_alone_is_refused(dag: DAG, tmp_path: Path) -> None:
+    worker = Worker(id="w", host="h", cores=2, memory_mb=4000)
+    with SparkDataflow("f", work_dir=str(tmp_path), cluster=Cluster(manager="local", workers=(worker,))) as flow:
+        rows.override(task_id="b", memory="40g")(above=rows.override(task_id="a")())
+    run, driver = launched(flow, tmp_path, fine)
+    with pytest.raises(AirflowFailException, match=r"does not fit: memory.* needed \d+ MiB, available 4000 MiB"):
+        run.execute()
+    assert driver.submitted == []
+    assert {name: done.state for name, done in run.follower.feed.steps.items()} == {"a": "failed", "b": "failed"}
+
+
+def test_no_folder_with_secrets_is_left(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "private"))
+    (tmp_path / "private").mkdir()
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("ab")
+    launched(flow, tmp_path, fine)[0].execute()
+    assert list((tmp_path / "private").iterdir()) == []

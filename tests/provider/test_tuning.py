@@ -1,0 +1,122 @@
+"""From history to a plan file beside the DAG file, and back into the DAG."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, task
+from msgspec.structs import replace
+
+from airflow_dagsched import SparkDataflow
+from airflow_dagsched.launch.events import StepDone
+from airflow_dagsched.launch.learning import Ran
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.codec import pretty, read
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.values import Group, Plan, Spill
+from airflow_dagsched.provider import commands
+from airflow_dagsched.provider.history import record
+from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.plan_file import plan_file
+from airflow_dagsched.provider.tuning import tune
+
+CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
+
+
+@task.spark_step
+def rows(spark, *, above=None):
+    return spark.range(3)
+
+
+def flow_in(dag: DAG, folder: Path, names: str = "ab") -> SparkDataflow:
+    """A chain of steps in the DAG of ``sales.py``."""
+    dag.fileloc = str(folder / "sales.py")
+    with SparkDataflow("f", work_dir=str(folder), cluster=CLUSTER) as flow:
+        above = None
+        for name in names:
+            above = rows.override(task_id=name)(above=above)
+    return flow
+
+
+def fresh() -> DAG:
+    return DAG("sales", schedule=None)
+
+
+def cut_between_a_and_b(made: Plan) -> Plan:
+    """As a person, or another planner, might have it."""
+    (group,) = made.groups
+    (box,) = group.containers
+    first, second = ((name, replace(box, id=f"launch_{name}/0", instances=((name, 0),))) for name in "ab")
+    groups: list[Group] = [
+        replace(group, id=f"launch_{name}", steps=(name,), after=after, containers=(held,), finish_spread_s=0.0)
+        for (name, held), after in ((first, ()), (second, ("launch_a",)))
+    ]
+    return replace(made, groups=tuple(groups), spills=(Spill(src="a", dst=("b",), reason="by hand"),))
+
+
+def test_measured_runs_become_a_plan_file(dag: DAG, tmp_path: Path) -> None:
+    flow = flow_in(dag, tmp_path)
+    done = StepDone("a", "success", seconds=30.0)
+    record(flow.launches()[0].history, "spark_default", [Ran(42.0, 2, (done,), {"a": 10.0})])
+    found = tune(flow, PlannerHook())
+    found.write()
+    assert found.file == tmp_path / "sales.f.plan.json"
+    assert found.lines == ("f: 1 of 2 steps measured; 1 group(s), 43.0 s predicted", "  the groups stay")
+    assert read(Plan, found.file) == found.plan
+    assert found.plan.groups[0].time.start == 12.0
+
+
+def test_the_plan_file_decides_the_groups(dag: DAG, tmp_path: Path) -> None:
+    made = plan(flow_in(dag, tmp_path).dataflow, CLUSTER)
+    (tmp_path / "sales.f.plan.json").write_text(pretty(cut_between_a_and_b(made)))
+    with fresh() as again:
+        flow = flow_in(again, tmp_path)
+    assert [launch.task_id for launch in flow.launches()] == ["f.launch_a", "f.launch_b"]
+    assert "f.launch_b" in again.get_task("f.a").downstream_task_ids
+    assert flow.stale == ""
+
+
+@pytest.mark.parametrize("content", ["{", '{"version": 9}', "stale"])
+def test_a_file_that_does_not_fit_is_warned_of_and_ignored(dag: DAG, tmp_path: Path, content: str) -> None:
+    made = plan(flow_in(dag, tmp_path).dataflow, CLUSTER)
+    (tmp_path / "sales.f.plan.json").write_text(pretty(made) if content == "stale" else content)
+    with fresh() as again:
+        flow = flow_in(again, tmp_path, "abc")
+    assert [launch.task_id for launch in flow.launches()] == ["f.launch"]
+    with pytest.warns(UserWarning, match=r"sales.f.plan.json is ignored .*airflow dagsched tune sales"):
+        again.resolve_template_files()
+
+
+def test_edges_made_later_are_no_reason_to_warn(dag: DAG, tmp_path: Path) -> None:
+    """After the with block the plan file is not that of the dataflow, until its last edge is there."""
+
+    @task
+    def fetch():
+        return 1
+
+    flow = flow_in(dag, tmp_path)
+    fetch() >> flow
+    plan_file(flow).write_text(pretty(plan(flow.dataflow, CLUSTER)))
+    with fresh() as again:
+        other = flow_in(again, tmp_path)
+        fetch() >> other
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again.resolve_template_files()
+
+
+def test_the_command(dag: DAG, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run writes nothing; then the file is there, and says which step is in whose group."""
+    flow = flow_in(dag, tmp_path)
+    monkeypatch.setattr(commands, "_flows", lambda name: [flow])
+    file = tmp_path / "sales.f.plan.json"
+    commands.tune(Namespace(dag="sales", conn_id=None, dry_run=True))
+    assert not file.exists()
+    commands.tune(Namespace(dag="sales", conn_id=None, dry_run=False))
+    assert json.loads(file.read_text())["groups"][0]["steps"] == ["a", "b"]
+    assert capsys.readouterr().out.count("the groups stay") == 2
