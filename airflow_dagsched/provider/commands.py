@@ -14,7 +14,7 @@ from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.retention import expired, remove
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.plan.explain import explain
-from airflow_dagsched.plan.picture import as_dot
+from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
 from airflow_dagsched.provider.sizing import declared_by
 from airflow_dagsched.provider.work_dir import default_work_dir
@@ -75,4 +75,4 @@ def clean(args: Namespace) -> None:
         print(f"{work_dir}: {len(paths)} path(s)")
 
 
-PRINTERS = {"text": explain, "dot": as_dot, "json": lambda planned: encode(planned).decode()}
+PRINTERS = {"text": explain, "dot": as_dot, "svg": as_svg, "json": lambda planned: encode(planned).decode()}

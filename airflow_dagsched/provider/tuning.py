@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.launch.cutting import idle
+from airflow_dagsched.launch.alone import idle
 from airflow_dagsched.model.codec import pretty
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.informed import informed
@@ -17,7 +17,7 @@ from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.tune import regrouped
 from airflow_dagsched.provider.history import history_file, recall
 from airflow_dagsched.provider.plan_file import plan_file
-from airflow_dagsched.provider.sizing import cluster_of
+from airflow_dagsched.provider.sizing import declared_by
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.values import Plan
@@ -48,10 +48,10 @@ def tune(flow: SparkDataflow, hook: PlannerHook) -> Tuned:
     history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
     settings = Settings(slots=flow.slots)
     known = informed(
-        flow.dataflow, idle(cluster_of(flow.cluster, hook)), history, connection=flow.conn_id, settings=settings
+        flow.dataflow, idle(hook.cluster(declared_by(flow.cluster))), history, connection=flow.conn_id, settings=settings
     )
     made = plan(*known, settings)
-    violations = check(made, *known)
+    violations = check(made, *known, settings)
     if violations:
         raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
     return Tuned(plan_file(flow), made, tuple(_lines(flow, made, len(history.measured))))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.alone import Fit
 from airflow_dagsched.launch.choose import Chosen, choose
 from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.executors import Submission, executors
@@ -46,7 +47,7 @@ def pinned(*hosts: str) -> Dataflow:
 
 
 def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation) -> Chosen:
-    found = choose(flow, hook.cluster(), held)
+    found = choose(Fit(flow, hook.cluster()), [step.id for step in flow.steps], held)
     assert found is not None
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.choose import choose
+from airflow_dagsched.launch.alone import Fit
+from airflow_dagsched.launch.choose import Chosen
+from airflow_dagsched.launch.choose import choose as chosen_by
 from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.reserve import Reservation, reservation, without_reserved
@@ -23,6 +26,11 @@ from tests.plan.drawn import drawn, standalone
 def wide(parallelism: int, **fields: Any) -> Dataflow:
     """One step of so many instances of 1 core and 100 MiB."""
     return drawn("a", a={"parallelism": parallelism, "memory_mb": 100, **fields})
+
+
+def choose(flow: Dataflow, cluster: Cluster, held: Sequence[Reservation] = ()) -> Chosen | None:
+    """All steps of ``flow`` as one application."""
+    return chosen_by(Fit(flow, cluster), [step.id for step in flow.steps], held)
 
 
 def busy(cluster: Cluster, *free: int) -> Cluster:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ from airflow_dagsched.launch.live.kubernetes_objects import Toleration
 from airflow_dagsched.provider import sizing
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.launch import LaunchOperator
-from airflow_dagsched.provider.sizing import executor_pod, room_for, settings_for
+from airflow_dagsched.provider.sizing import executor_pod, sized
 from tests.testbed.answers import Said, answering
 
 RECORDED = Path(__file__).parents[1] / "launch" / "recorded" / "master.json"
@@ -54,6 +54,10 @@ def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
     return made
 
 
+def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[sizing.Room]:
+    return sizing.room_for(launch, hook, TRY, launch.group.steps)
+
+
 def workers(room: sizing.Room) -> list[str]:
     return [box.worker for box in room.chosen.group.containers]
 
@@ -63,8 +67,8 @@ def test_settings_keep_executors_on_the_planned_worker(
 ) -> None:
     """The author's own settings win."""
     mine = launch("f", {"spark.executor.memory": "3g"})
-    with room_for(mine, hook, TRY) as room:
-        conf = settings_for(mine, hook, room.chosen, TRY, tmp_path)
+    with room_for(mine, hook) as room:
+        conf = sized(mine, hook, room.chosen, TRY, tmp_path).conf
     assert workers(room) == ["10.0.0.11"]
     asked = {name for name in conf if "resource" in name}
     assert asked == {f"spark.executor.resource.not_{slot}.amount" for slot in (2, 3)}
@@ -75,9 +79,9 @@ def test_launches_at_one_moment_get_different_workers_and_the_third_waits(
     launch: Callable[..., LaunchOperator], hook: PlannerHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """first ── w11; second ── w13; w12 has one core only; the third takes w13 when the second has ended"""
-    with room_for(launch("a"), hook, TRY) as first, ExitStack() as second:
+    with room_for(launch("a"), hook) as first, ExitStack() as second:
         assert workers(first) == ["10.0.0.11"]
-        assert workers(second.enter_context(room_for(launch("b"), hook, TRY))) == ["10.0.0.13"]
+        assert workers(second.enter_context(room_for(launch("b"), hook))) == ["10.0.0.13"]
         waits: list[float] = []
 
         def wait(seconds: float) -> None:
@@ -85,7 +89,7 @@ def test_launches_at_one_moment_get_different_workers_and_the_third_waits(
             second.close()
 
         monkeypatch.setattr(sizing, "time", SimpleNamespace(time=time.time, sleep=wait))
-        with room_for(launch("c"), hook, TRY) as third:
+        with room_for(launch("c"), hook) as third:
             assert (workers(third), waits) == (["10.0.0.13"], [sizing.ASK_AGAIN_S])
 
 
@@ -95,13 +99,13 @@ def test_what_was_reserved_is_free_a_moment_after_the_start(
     """From then on the Master counts it (here it doesn't: it is a recording)."""
     now = 1000.0
     monkeypatch.setattr(sizing, "time", SimpleNamespace(time=lambda: now))
-    with room_for(launch("a"), hook, TRY) as room:
+    with room_for(launch("a"), hook) as room:
         room.started()
         now = 1000.0 + sizing.SETTLE_S - 0.1
-        with room_for(launch("b"), hook, TRY) as early:
+        with room_for(launch("b"), hook) as early:
             assert workers(early) == ["10.0.0.13"]
         now = 1000.0 + sizing.SETTLE_S
-        with room_for(launch("c"), hook, TRY) as late:
+        with room_for(launch("c"), hook) as late:
             assert workers(late) == ["10.0.0.11"]
 
 
@@ -109,8 +113,8 @@ def test_a_resource_that_nobody_offers(
     launch: Callable[..., LaunchOperator], hook: PlannerHook, tmp_path: Path
 ) -> None:
     mine = launch("f", {"spark.executor.resource.fpga.amount": "1"})
-    with room_for(mine, hook, TRY) as room, pytest.raises(DoesNotFit, match="custom resource 'fpga'"):
-        settings_for(mine, hook, room.chosen, TRY, tmp_path)
+    with room_for(mine, hook) as room, pytest.raises(DoesNotFit, match="custom resource 'fpga'"):
+        sized(mine, hook, room.chosen, TRY, tmp_path)
 
 
 def test_an_author_s_pod_template_and_the_connection_s_tolerations(tmp_path: Path) -> None:
