@@ -6,7 +6,7 @@ from airflow.cli.cli_config import ActionCommand, Arg, GroupCommand, lazy_load_c
 
 DAG_ID = Arg(("dag_id",), help="id of the DAG")
 DAG = Arg(("dag",), help="id of the DAG, or its file")
-FORMAT = Arg(("--format",), choices=("text", "json", "dot"), default="text", help="how to print (default: text)")
+FORMAT = Arg(("--format",), choices=("text", "json", "dot", "svg"), default="text", help="how to print (default: text)")
 CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
 WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched] work_dir)")
 DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
