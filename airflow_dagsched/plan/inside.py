@@ -151,10 +151,23 @@ def _edges(members: Sequence[int], given: Given) -> tuple[list[list[int]], list[
     if len(members) == 1:
         return [[]], [0]
     place = {node: at for at, node in enumerate(members)}
-    successors = given.graph.successors
-    nexts = [[place[after] for after in successors[node] if place.get(after, -1) > at] for node, at in place.items()]
+    nexts = [[place[after] for after in _after(node, given) if place.get(after, -1) > at] for node, at in place.items()]
     above = [0] * len(members)
     for afters in nexts:
         for after in afters:
             above[after] += 1
     return nexts, above
+
+
+def _after(node: int, given: Given) -> Sequence[int]:
+    """What waits for ``node``, if only behind steps that are not run: those take no time."""
+    successors, idle = given.graph.successors, given.left.idle
+    if not idle:
+        return successors[node]
+    found: dict[int, None] = {}
+    queue = [*successors[node]]
+    for after in queue:
+        if after not in found:
+            found[after] = None
+            queue += successors[after] if after in idle else ()
+    return [after for after in found if after not in idle]
