@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.alone import Fit, as_one, idle, only, unpinned
+from airflow_dagsched.launch.alone import Fit, as_one, only, unpinned
 from airflow_dagsched.launch.reserve import Reservation, without_reserved
-from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import Settings
