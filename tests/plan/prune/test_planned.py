@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
-from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.policies import Policy, by_policy
 from airflow_dagsched.plan.prune import Asked
+from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.plan.values import Group, Plan, Pruned
 from tests.plan.drawn import dataflows, drawn, standalone
 
@@ -93,16 +93,22 @@ def test_what_waited_behind_a_pruned_step_still_waits() -> None:
     assert made.makespan_s == 28.0
 
 
-def test_a_holder_that_is_too_small_widens_the_set() -> None:
-    """a fits on w1 and b on w1, but no container has a's cores and b's memory there."""
-    flow = drawn("a == b", a={"sources": days("h1"), "cores": 4}, b={"memory_mb": 6000})
-    cluster = standalone(4, 8, memory_mb=6700)
-    (group,) = sound(replace(flow, steps=(flow.steps[0], replace(flow.steps[1], cores=1))), cluster).groups
-    assert workers(group) in (["w1"], ["w2"])
-    tight = drawn("a == b", a={"sources": days("h1"), "cores": 3, "memory_mb": 2500}, b={"cores": 1, "memory_mb": 2500})
-    (group,) = sound(tight, standalone(3, 8, memory_mb=3000)).groups
-    kept = [one for one in group.unpruned if one.what == "worker"]
-    assert workers(group) == ["w2"] or not kept
+def test_holders_that_are_too_small_widen_the_set() -> None:
+    """a has its cores on w1, b its memory on w2; a container of both sizes is on w3 only, which holds nothing."""
+    flow = drawn(
+        "a == b",
+        a={"sources": days("h1", "h2", where="day < 9"), "cores": 4, "memory_mb": 1000},
+        b={"cores": 1, "memory_mb": 5000},
+    )
+    cluster = replace(standalone(4, 1, 8), workers=_with_memory(standalone(4, 1, 8), 3000, 8000, 9000))
+    (group,) = sound(flow, cluster).groups
+    assert workers(group) == ["w3"]
+    (kept,) = (one.reason for one in group.unpruned if one.what == "worker")
+    assert kept.startswith("does not fit on the workers that hold the data")
+
+
+def _with_memory(cluster: Cluster, *memory_mb: int) -> tuple[Worker, ...]:
+    return tuple(replace(worker, memory_mb=size) for worker, size in zip(cluster.workers, memory_mb, strict=True))
 
 
 def test_without_sources_nothing_is_said() -> None:
