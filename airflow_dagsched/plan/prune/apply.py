@@ -36,12 +36,17 @@ def select_all(graph: Graph, asked: Asked) -> Selections:
 
 
 def _select(step: Step, path: str, asked: Asked) -> Selection:
-    """A source that the step reads twice is needed for either."""
     sources = [source for source in step.sources if source.path == path]
-    conditions = tuple(dict.fromkeys(condition_for(step.id, source, asked) for source in sources))
     listed = {spelled(one): one for source in sources for one in source.partitions}
     whole = sources[0] if len(sources) == 1 else Source(path=path, partitions=tuple(listed.values()))
-    return select(whole, conditions[0] if len(conditions) == 1 else _either(conditions))
+    return select(whole, wanted(step, path, asked))
+
+
+def wanted(step: Step, path: str, asked: Asked) -> Condition:
+    """What the step asks of its source at ``path``: of one that it reads twice, either."""
+    sources = (source for source in step.sources if source.path == path)
+    conditions = tuple(dict.fromkeys(condition_for(step.id, source, asked) for source in sources))
+    return conditions[0] if len(conditions) == 1 else _either(conditions)
 
 
 def _either(conditions: Iterable[Condition]) -> Condition:
