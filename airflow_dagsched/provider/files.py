@@ -48,5 +48,5 @@ class FileLister:
         for found in self.system.ls(folder, detail=True, refresh=True):
             path = found["name"].rstrip("/")
             if path != folder.strip("/") and path != folder.rstrip("/"):  # object stores may list the folder itself
-                name, is_folder = path.rpartition("/")[2], found["type"] == "directory"
-                yield Entry(name, is_folder, 0 if is_folder else found["size"] or 0)
+                is_folder = self.system.isdir(path) if found.get("islink") else found["type"] == "directory"
+                yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)

@@ -215,6 +215,6 @@ def test_an_earlier_group_left_nothing(dag: DAG, tmp_path: Path) -> None:
 
 
 def test_bad_settings_are_refused(dag: DAG) -> None:
-    for setting in ({"prune": "all"}, {"pruned": "green"}):
-        with pytest.raises(InvalidInput, match="must be"), SparkDataflow("f", **setting):  # type: ignore[arg-type]
-            pass
+    for name, setting in (("f", {"prune": "all"}), ("g", {"pruned": "green"})):
+        with pytest.raises(InvalidInput, match="must be"):
+            SparkDataflow(name, **setting)  # type: ignore[arg-type]
