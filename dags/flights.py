@@ -31,15 +31,13 @@ def flights():
         return read()
 
     def report(name, sql, *inputs):
-        table = Table(f"{OUT}/{name}", partition_by=["day"])
-        return SparkSqlStep(name, sql=sql, inputs=inputs, writes=table, **ROWS).output
+        return SparkSqlStep(name, sql=sql, inputs=inputs, writes=Table(f"{OUT}/{name}", partition_by=["day"])).output
 
     with SparkDataflow("flights", conn_id="spark_default", work_dir=WORK):
 
         @task.spark_step(parallelism=2, reads=Table(f"{DATA}/flights", where="day = interval.start"), **ROWS)
         def departures(spark, interval):
-            days = f"day >= '{interval.start:%Y-%m-%d}' and day < '{interval.end:%Y-%m-%d}'"
-            return spark.read.parquet(f"{DATA}/flights").where(days)
+            return spark.read.parquet(f"{DATA}/flights").where(f"day = '{interval.start:%Y-%m-%d}'")
 
         @task.spark_step(**ROWS)  # a cancelled or diverted flight has no arrival delay
         def clean(flights):

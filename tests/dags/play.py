@@ -1,6 +1,6 @@
-"""``python -m tests.dags.play DAG_FILE [DATE]``: one ``dag.test()``; prints how each task ended and what it told, as JSON, last.
+"""``python -m tests.dags.play DAG_FILE [DATE]``: one ``dag.test()``; prints how each task ended and what it told.
 
-A process of its own, since Airflow reads its home folder when it is imported.
+As JSON, last. A process of its own, since Airflow reads its home folder when it is imported.
 """
 
 from __future__ import annotations
