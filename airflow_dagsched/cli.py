@@ -168,7 +168,9 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace) -> Asked:
-    return Asked(mode=PRUNINGS[options.prune], names=interval_names(options.start, options.end, options.key))
+    """Without any word on the interval no run is planned: then nothing is known of it."""
+    interval = options.start, options.end, options.key
+    return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
 
 
 def _policy(name: str, settings: PlacementSettings, state: State) -> Pass:

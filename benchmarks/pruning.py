@@ -75,7 +75,10 @@ def _day(case: Case, data: Path, scratch: Path, repetitions: int) -> Saved:
     flow = spread(dataflow(case, case.variables(data, scratch, scratch)).dataflow, data / "flights")
     names = interval_names(case.interval.start, case.interval.end, case.interval.key)
     asked = {"pruned": Asked(names=names), "whole": Asked(mode=False)}
-    boxes = {way: plan(flow, cluster(), asked=how).groups[0].containers for way, how in asked.items()}
+    boxes = {
+        way: plan(flow, cluster(), asked=how).groups[0].containers if runs[way][-1].applications else ()
+        for way, how in asked.items()
+    }
     return Saved(
         case.interval.key,
         {way: len(found) for way, found in boxes.items()},

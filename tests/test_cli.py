@@ -182,6 +182,33 @@ def test_worker_resources_without_a_slot_are_bad_input(
     assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (
+            ("--start", "2013-01-02"),
+            "pruned   partition read/day=2013-01-01: does not match day = '2013-01-02",
+        ),
+        (("--prune", "off"), "kept     step read: pruning is switched off"),
+        ((), "kept     partition read//t: not understood: day = interval.start"),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_a_day_is_planned_for(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], line: str) -> None:
+    """Of two days the plan reads one, if it is told which, and not told otherwise."""
+    days = [{"key": {"day": f"2013-01-0{day}"}, "bytes": 1} for day in (1, 2)]
+    source = {"path": "/t", "where": "day = interval.start", "partitions": days}
+    write(flow={"name": "days", "steps": [{"id": "read", "sources": [source]}]})
+    code, out, _ = run(capsys, *PLANNING, "--format", "text", *more)
+    assert (code, line in out) == (0, True), out
+
+
+@pytest.mark.usefixtures("files")
+def test_a_time_that_is_none_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, *PLANNING, "--start", "yesterday")
+    assert (code, "yesterday is no ISO 8601 date or time" in error) == (2, True)
+
+
 @pytest.mark.usefixtures("files")
 def test_svg_is_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
     root = ET.fromstring(run(capsys, *PLANNING, "--format", "svg")[1])
