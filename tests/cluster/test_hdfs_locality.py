@@ -1,0 +1,160 @@
+"""A table on a real HDFS whose DataNodes are on Spark's workers: one day of it is read where it lies.
+
+    DataNodes    .2          .3          .4                      four workers, three DataNodes, one copy of each block
+    day 1        a b                     c d
+    day 2                    a b c d
+    worker       .2          .3          .4          .5
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_dagsched.launch.escalation import LEVELS
+from airflow_dagsched.launch.live.hosts import as_called
+from airflow_dagsched.launch.settings import submission
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Block, Dataflow, Source
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.settings import PlacementSettings
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.policies import Policy, placed_by
+from airflow_dagsched.plan.prune import list_stored
+from airflow_dagsched.plan.prune.where import condition_of
+from airflow_dagsched.plan.values import Group
+from airflow_dagsched.provider.clusters import Reached
+from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.webhdfs import WebHdfsLister
+from tests.cluster.submitting import result, start
+from tests.plan.drawn import drawn
+from tests.testbed import event_log
+from tests.testbed.event_log import EventLog
+from tests.testbed.hdfs import SPARK, Hdfs, hdfs
+from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.spark]
+
+ONE, TWO, THREE, FOUR = (f"127.0.0.{at}" for at in (2, 3, 4, 5))
+TABLE = "/tables/my sales"
+DAYS = {"2013-01-01": (ONE, ONE, THREE, THREE), "2013-01-02": (TWO, TWO, TWO, TWO)}
+"""Day -> host of each of its files."""
+ROWS = 100_000
+READ = {
+    **SPARK,
+    "spark.sql.files.maxPartitionBytes": "1m",
+    "spark.sql.files.openCostInBytes": "1m",
+    "spark.locality.wait": "0s",
+}
+"""A task a file: else Spark packs such small files together, whoever holds them. And no task waits for a near core,
+as none would if they took long: where they run is up to the placement alone."""
+PATIENCE = 50
+
+
+class Stored(NamedTuple):
+    """The table, and what is in it."""
+
+    hdfs: Hdfs
+    sums: Mapping[str, int]
+
+    def lister(self) -> tuple[WebHdfsLister, str]:
+        return WebHdfsLister.of(f"{self.hdfs.url}{TABLE}", Reached("c", "spark://m", extra={"webhdfs": self.hdfs.http}))
+
+    def blocks(self, folder: str) -> dict[str, tuple[Block, ...]]:
+        """File -> its blocks."""
+        lister, _ = self.lister()
+        return {entry.name: entry.blocks for entry in lister.children(folder)}
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[StandaloneCluster]:
+    with standalone_cluster(workers=4, cores=2, memory_mb=2048, tokens=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def stored() -> Iterator[Stored]:
+    """The table as drawn above."""
+    with hdfs([ONE, TWO, THREE]) as found:
+        table = Stored(found, {day: _write_day(found, day, hosts) for day, hosts in DAYS.items()})
+        yield table
+
+
+def _write_day(found: Hdfs, day: str, hosts: Sequence[str]) -> int:
+    """One file a host; the sum of all their values."""
+    rng, total = random.Random(day), 0
+    for at, host in enumerate(hosts):
+        values = [rng.randrange(2**40) for _ in range(ROWS)]
+        content = io.BytesIO()
+        pq.write_table(pa.table({"value": pa.array(values, pa.int64())}), content, use_dictionary=False)
+        _write_on(host, Stored(found, {}), f"{TABLE}/day={day}", f"part-{at}.parquet", content.getvalue())
+        total += sum(values)
+    return total
+
+
+def _write_on(host: str, table: Stored, folder: str, name: str, content: bytes) -> None:
+    """HDFS chooses the DataNode: written again until it is the wanted one."""
+    for _ in range(PATIENCE):
+        table.hdfs.write(f"{folder}/{name}", content)
+        if table.blocks(folder)[name][0].hosts == (host,):
+            return
+    raise AssertionError(f"{PATIENCE} times not on {host}")
+
+
+def scan_of(table: Stored, day: str, cluster: Cluster) -> tuple[Dataflow, list[str]]:
+    """A step that reads the table where the day is; and the folders of it."""
+    where = f"day = '{day}'"
+    lister, root = table.lister()
+    listing = list_stored(lister, root, condition_of(where, {}))
+    source = Source(path=TABLE, where=where, partitions=tuple(one.partition for one in listing.stored))
+    flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300, "sources": (source,)})
+    return as_called(flow, cluster), [one.folder for one in listing.stored]
+
+
+def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
+    made = placed_by(plan(flow, cluster), flow, cluster, Policy(policy, PlacementSettings(), State()))
+    assert check(made, flow, cluster) == ()
+    return made.groups[0]
+
+
+def run(started: StandaloneCluster, table: Stored, day: str, policy: str, folder: Path) -> tuple[Group, EventLog]:
+    """Plan the scan of a day by a policy, submit it, and read Spark's own account of it."""
+    cluster = PlannerHook("cluster").cluster()
+    flow, folders = scan_of(table, day, cluster)
+    group = placed(flow, cluster, policy)
+    log = folder / policy
+    log.mkdir()
+    conf = {**submission(group, cluster, LEVELS[0]).conf, **event_log.settings(log), **READ}
+    arguments = ("scan", str(len(group.containers)), f"{table.hdfs.url}{TABLE}", *folders)
+    done = result(start(started.master, conf, *arguments))
+    assert done == {"rows": 4 * ROWS, "sum": table.sums[day]}
+    return group, event_log.read(log)
+
+
+@pytest.mark.parametrize("day", DAYS)
+def test_a_day_is_read_where_its_blocks_are(
+    day: str, started: StandaloneCluster, stored: Stored, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    """By data locality every scan task is NODE_LOCAL, and other workers have no executor; in turn all have one."""
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", started.connection())
+    holders = set(DAYS[day])
+    near, log = run(started, stored, day, "data_locality", tmp_path)
+    assert {box.worker for box in near.containers} == holders
+    assert log.executors == holders
+    assert [task.locality for task in log.scans] == ["NODE_LOCAL"] * 4
+    assert {task.host for task in log.scans} == holders
+    assert log.remote_bytes == 0
+    wide, other = run(started, stored, day, "round_robin", tmp_path)
+    assert other.executors == {ONE, TWO, THREE, FOUR}
+    with capsys.disabled():
+        print(f"\n{day}, on {len(holders)} of 4 workers    executors   bytes read   over the network")
+        for name, one in (("data_locality", log), ("round_robin", other)):
+            print(f"    {name:24}{len(one.executors):>12}{one.bytes:>13}{one.remote_bytes:>19}")
