@@ -34,7 +34,7 @@ test-cases: .venv/installed
 	@$(PY) -m pytest tests/placement/high_availability tests/plan/prune/test_cases.py $(TESTS)
 
 test-cluster: .venv/installed
-	@tools/hdfs.sh
+	@tools/hdfs.sh >/dev/null
 	@$(WITH_JAVA) $(PY) -m pytest -m cluster tests/cluster $(TESTS)
 
 lint: .venv/installed

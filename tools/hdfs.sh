@@ -2,9 +2,6 @@
 # Prints the folder with the jars of a whole HDFS, servers and their web pages included; fetches them where they are
 # not there yet: the source package of PySpark 2.4.8 ships those of Hadoop 2.7, Debian has the Jersey 1 they lack.
 # Nothing is installed: packages are unpacked below .home/hdfs. What is there half is made anew.
-#
-#   hdfs.sh          fetch what is missing (200 MB, some minutes)
-#   hdfs.sh --there  print the folder, or fail
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,13 +11,14 @@ JERSEY="libjersey1-core-java libjersey1-server-java libjersey1-servlet-java libj
 
 hadoop() {
     # Its old setup.py needs an old setuptools, and no isolation, to tell its name.
-    python3 -m venv new/venv
+    "${PYTHON:-python3}" -m venv new/venv
     new/venv/bin/python -m pip install -q --disable-pip-version-check 'setuptools<60' wheel
     new/venv/bin/python -m pip download -q --disable-pip-version-check --no-deps --no-build-isolation \
         --no-binary :all: -d new pyspark==2.4.8
     tar -xzf new/pyspark-2.4.8.tar.gz -C new --wildcards '*/deps/jars/*.jar'
     mv new/pyspark-2.4.8/deps/jars new/jars
-    rm -f new/jars/spark-*.jar new/jars/scala-*.jar new/jars/hive-*.jar
+    # Not Spark's own, nor the Jersey 2 beside which Jersey 1 does not start.
+    rm -f new/jars/spark-*.jar new/jars/scala-*.jar new/jars/hive-*.jar new/jars/jersey-*.jar new/jars/javax.ws.rs-*.jar
 }
 
 jersey() {
@@ -36,7 +34,6 @@ jersey() {
 }
 
 if [ ! -d "$JARS" ]; then
-    [ "${1:-}" != --there ] || { echo "No HDFS in $HOME_OF_HDFS: make test-cluster fetches it." >&2; exit 1; }
     command -v apt-get >/dev/null || { echo "Needed: apt-get and dpkg, for the packages $JERSEY." >&2; exit 1; }
     mkdir -p "$HOME_OF_HDFS"
     cd "$HOME_OF_HDFS"

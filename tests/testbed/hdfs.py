@@ -76,6 +76,12 @@ class Hdfs:
 
 
 USER = "hdfs"
+LOGGING = """
+log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d %p %c: %m%n
+"""
 
 
 @contextmanager
@@ -89,21 +95,25 @@ def hdfs(hosts: Sequence[str]) -> Iterator[Hdfs]:
     rpc, web, *ports = free_ports(2 + 3 * len(hosts))
     with tempfile.TemporaryDirectory(prefix="dagsched-hdfs-") as scratch, ExitStack() as running:
         java = _java(Path(scratch), {"fs.defaultFS": f"hdfs://127.0.0.1:{rpc}", **SITE})
-        name_node = _settings({"namenode.name.dir": f"file://{scratch}/name", "namenode.http-address": f"127.0.0.1:{web}"})
-        subprocess.run([*java, *name_node, f"{SERVER}.namenode.NameNode", "-format", "-force"], check=True, capture_output=True)
+        listens = {"namenode.name.dir": f"file://{scratch}/name", "namenode.http-address": f"127.0.0.1:{web}"}
+        name_node = [f"{SERVER}.namenode.NameNode", *_settings(listens)]
+        subprocess.run([*java, *name_node, "-format", "-force"], check=True, capture_output=True)
 
         def program(*command: str) -> subprocess.Popen[bytes]:
             started = processes.start([*java, *command], os.environ, Path(scratch) / "log", Path(scratch))
             running.callback(processes.stop, started)
             return started
 
-        program(*name_node, f"{SERVER}.namenode.NameNode")
+        program(*name_node)
         nodes = {
-            host: program(*_data_node(host, ports[3 * at : 3 * at + 3], scratch), f"{SERVER}.datanode.DataNode")
+            host: program(f"{SERVER}.datanode.DataNode", *_data_node(host, ports[3 * at : 3 * at + 3], scratch))
             for at, host in enumerate(hosts)
         }
         found = Hdfs(f"hdfs://127.0.0.1:{rpc}", f"http://127.0.0.1:{web}", nodes)
-        until("HDFS", lambda: found.live() == len(hosts) or None, timeout_s=120.0)
+        try:
+            until("HDFS", lambda: found.live() == len(hosts) or None, timeout_s=60.0)
+        except TimeoutError as error:
+            raise RuntimeError(f"{error}: {(Path(scratch) / 'log').read_text()[-4000:]}") from None
         yield found
 
 
@@ -122,7 +132,9 @@ def _java(scratch: Path, site: Mapping[str, str]) -> list[str]:
     for pages in ("hdfs", "datanode"):
         (scratch / "webapps" / pages).mkdir(parents=True)
     properties = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in site.items())
-    (scratch / "core-site.xml").write_text(f"<configuration>{properties}</configuration>")
+    (scratch / "log4j.properties").write_text(LOGGING)
+    for name in ("core-site.xml", "hdfs-site.xml"):  # defaults of the second are read after the first
+        (scratch / name).write_text(f"<configuration>{properties}</configuration>")
     return [f"{os.environ['JAVA_HOME']}/bin/java", *JAVA, "-cp", f"{scratch}:{JARS}/*"]
 
 
