@@ -1,4 +1,4 @@
-"""``python -m benchmarks.launches``: ten launches at one moment on one cluster, by policy, against first come first served.
+"""``python -m benchmarks.launches``: ten launches at one moment on one cluster, by policy, against FIFO.
 
 Each set is ten random dataflows, each planned as if it were alone: some wide, some long, some with an ordinary task in
 between. Per policy and noise of runtimes: mean and worst completion as a part of FIFO's (geometric means over the
@@ -13,6 +13,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
@@ -60,7 +61,8 @@ def main(argv: Sequence[str]) -> int:
     rows = list(measured(asked.sets))
     print(f"{'policy':12}{'noise':>7}{'mean':>8}{'worst':>8}{'largest':>17}{'sets worse than FIFO':>24}")
     for row in rows:
-        largest, worse = f"{row.largest_mean:.2f} {row.largest_worst:.2f}", f"{row.sets_worse_mean} {row.sets_worse_worst}"
+        largest = f"{row.largest_mean:.2f} {row.largest_worst:.2f}"
+        worse = f"{row.sets_worse_mean} {row.sets_worse_worst}"
         print(f"{row.policy:12}{row.noise:>7.1f}{row.mean:>8.3f}{row.worst:>8.3f}{largest:>17}{worse:>24}")
     if asked.json:
         asked.json.write_text(json.dumps([asdict(row) for row in rows], indent=1, sort_keys=True) + "\n")
@@ -106,7 +108,7 @@ def _dataflow(rng: random.Random, at: int) -> Dataflow:
     """Two to five steps in a chain, some cut by an ordinary task, some with a side arm."""
     steps = [_step(rng, f"s{number}") for number in range(rng.randint(2, 5))]
     channels, tasks, dependencies = [], [], []
-    for one, (before, after) in enumerate(zip(steps, steps[1:], strict=False)):
+    for one, (before, after) in enumerate(pairwise(steps)):
         if rng.random() < 0.4:
             tasks.append(Task(id=f"t{one}", runtime_s=rng.choice([5.0, 30.0])))
             dependencies += [(before.id, f"t{one}"), (f"t{one}", after.id)]

@@ -1,4 +1,4 @@
-"""HTTP questions to a cluster manager or a store: an answer in JSON in time, or an error that says what came instead."""
+"""HTTP questions to a cluster manager or a store: JSON in time, or an error that says what came instead."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import httpx
 from airflow_dagsched.errors import ClusterUnknown
 
 ANSWER_WITHIN_S = 5.0
+
 
 class Answered(NamedTuple):
     """What came back: JSON text, and the status it has."""

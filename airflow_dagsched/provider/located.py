@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown
+from airflow_dagsched.launch.live.webhdfs import address_of
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.model.dataflow import Dataflow, Source, Step
 from airflow_dagsched.plan.prune.condition import ALWAYS
@@ -33,8 +35,10 @@ def located(dataflow: Dataflow, reads: Mapping[str, Sequence[Table]], reached: R
     :param reads: step -> the tables it declares; those that are not on an HDFS, or can't be listed, become no source.
     :param names: what ``where`` of a table may say of the run.
     """
-    stores = _Stores(reached)
-    return replace(dataflow, steps=tuple(_with(step, reads.get(step.id, ()), stores, names) for step in dataflow.steps))
+    with ExitStack() as opened:
+        stores = _Stores(reached, opened)
+        steps = tuple(_with(step, reads.get(step.id, ()), stores, names) for step in dataflow.steps)
+    return replace(dataflow, steps=steps)
 
 
 def _with(step: Step, tables: Sequence[Table], stores: _Stores, names: Names) -> Step:
@@ -62,8 +66,9 @@ def _sources(tables: Sequence[Table], stores: _Stores, names: Names) -> Iterator
 class _Stores:
     """A lister for each file system; one that did not answer is not asked again: each time-out takes seconds."""
 
-    def __init__(self, reached: Reached) -> None:
+    def __init__(self, reached: Reached, opened: ExitStack) -> None:
         self._reached = reached
+        self._opened = opened
         self._found: dict[str, WebHdfsLister] = {}
         self._silent: dict[str, ClusterUnknown] = {}
 
@@ -74,8 +79,9 @@ class _Stores:
         name = _authority(location)
         if name in self._silent:
             raise self._silent[name]
-        lister, path = WebHdfsLister.of(location, self._reached)
-        return self._found.setdefault(name, lister), path
+        if name not in self._found:
+            self._found[name] = self._opened.enter_context(WebHdfsLister.of(location, self._reached))
+        return self._found[name], address_of(location)[1]
 
     def without(self, location: str, error: ClusterUnknown) -> None:
         """Go on without who holds ``location``; said once a file system."""

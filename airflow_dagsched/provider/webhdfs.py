@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.launch.live.webhdfs import (
@@ -58,7 +58,7 @@ class _Answer:
 
 @dataclass(eq=False)
 class WebHdfsLister:
-    """Lists folders of one HDFS, with the hosts that hold a live copy of each block."""
+    """Lists folders of one HDFS, with the hosts that hold a live copy of each block. To be closed, as by ``with``."""
 
     addresses: Sequence[str]
     """Of the NameNodes' web servers; the first that leads is asked from then on."""
@@ -68,17 +68,22 @@ class WebHdfsLister:
     """Operations that the server doesn't know."""
 
     @classmethod
-    def of(cls, location: str, reached: Reached) -> tuple[WebHdfsLister, str]:
-        """The lister of the file system that ``hdfs://host/path`` is on, and the path there.
+    def of(cls, location: str, reached: Reached) -> WebHdfsLister:
+        """The lister of the file system that ``hdfs://host/path`` is on.
 
         Raises :class:`ClusterUnknown` where neither location nor connection has an address.
         """
-        by_default, path = address_of(location)
-        found = addresses(reached.extra.get(EXTRA)) or by_default
+        found = addresses(reached.extra.get(EXTRA)) or address_of(location)[0]
         if not found:
             raise ClusterUnknown(location, f"no NameNode is named: set the connection's extra {EXTRA!r}")
         user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-        return cls(found, user, asking(reached.extra.get("ca_file"))), path
+        return cls(found, user, asking(reached.extra.get("ca_file")))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
 
     def children(self, folder: str) -> list[Entry]:
         """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
@@ -99,7 +104,8 @@ class WebHdfsLister:
     def _entry(self, folder: str, name: FileStatus) -> Entry:
         if name.is_folder:
             return Entry(name.path_suffix, is_folder=True)
-        return Entry(name.path_suffix, bytes=name.length, blocks=self._blocks(f"{folder.rstrip('/')}/{name.path_suffix}"))
+        blocks = self._blocks(f"{folder.rstrip('/')}/{name.path_suffix}")
+        return Entry(name.path_suffix, bytes=name.length, blocks=blocks)
 
     def _blocks(self, file: str) -> tuple[Block, ...]:
         """None of a file that has gone since."""
@@ -112,7 +118,7 @@ class WebHdfsLister:
     @cached_property
     def _leader(self) -> str:
         """The address that answers, of a NameNode that leads."""
-        return first(self.addresses, lambda address: self._checked(address))
+        return first(self.addresses, self._checked)
 
     def _checked(self, address: str) -> str:
         self._ask(address, request("GETFILESTATUS", "/", self.user))

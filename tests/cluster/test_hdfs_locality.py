@@ -1,9 +1,9 @@
 """A table on a real HDFS whose DataNodes are on Spark's workers: one day of it is read where it lies.
 
-    DataNodes    .2          .3          .4                      four workers, three DataNodes, one copy of each block
-    day 1        a b                     c d
-    day 2                    a b c d
-    worker       .2          .3          .4          .5
+DataNodes    .2          .3          .4                      four workers, three DataNodes, one copy of each block
+day 1        a b                     c d
+day 2                    a b c d
+worker       .2          .3          .4          .5
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,18 +22,19 @@ import pytest
 from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.live.hosts import as_called
 from airflow_dagsched.launch.settings import submission
+from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Block, Dataflow, Source
+from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.policies import Policy, placed_by
-from airflow_dagsched.plan.prune import list_stored
-from airflow_dagsched.plan.prune.where import condition_of
+from airflow_dagsched.plan.prune import interval_names
 from airflow_dagsched.plan.values import Group
 from airflow_dagsched.provider.clusters import Reached
 from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.located import located
 from airflow_dagsched.provider.webhdfs import WebHdfsLister
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
@@ -65,18 +67,23 @@ class Stored(NamedTuple):
     hdfs: Hdfs
     sums: Mapping[str, int]
 
-    def lister(self) -> tuple[WebHdfsLister, str]:
-        return WebHdfsLister.of(f"{self.hdfs.url}{TABLE}", Reached("c", "spark://m", extra={"webhdfs": self.hdfs.http}))
+    @property
+    def location(self) -> str:
+        return f"{self.hdfs.url}{TABLE}"
 
-    def blocks(self, folder: str) -> dict[str, tuple[Block, ...]]:
-        """File -> its blocks."""
-        lister, _ = self.lister()
-        return {entry.name: entry.blocks for entry in lister.children(folder)}
+    @property
+    def reached(self) -> Reached:
+        return Reached("c", "spark://m", extra={"webhdfs": self.hdfs.http})
+
+    def hosts(self, day: str) -> dict[str, tuple[str, ...]]:
+        """File -> who has its only block."""
+        with WebHdfsLister.of(self.location, self.reached) as lister:
+            return {entry.name: entry.blocks[0].hosts for entry in lister.children(f"{TABLE}/day={day}")}
 
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[StandaloneCluster]:
-    with standalone_cluster(workers=4, cores=2, memory_mb=2048, tokens=True) as cluster:
+    with standalone_cluster(workers=4, cores=4, memory_mb=2048, tokens=True) as cluster:
         yield cluster
 
 
@@ -95,28 +102,26 @@ def _write_day(found: Hdfs, day: str, hosts: Sequence[str]) -> int:
         values = [rng.randrange(2**40) for _ in range(ROWS)]
         content = io.BytesIO()
         pq.write_table(pa.table({"value": pa.array(values, pa.int64())}), content, use_dictionary=False)
-        _write_on(host, Stored(found, {}), f"{TABLE}/day={day}", f"part-{at}.parquet", content.getvalue())
+        _write_on(host, Stored(found, {}), day, f"part-{at}.parquet", content.getvalue())
         total += sum(values)
     return total
 
 
-def _write_on(host: str, table: Stored, folder: str, name: str, content: bytes) -> None:
+def _write_on(host: str, table: Stored, day: str, name: str, content: bytes) -> None:
     """HDFS chooses the DataNode: written again until it is the wanted one."""
     for _ in range(PATIENCE):
-        table.hdfs.write(f"{folder}/{name}", content)
-        if table.blocks(folder)[name][0].hosts == (host,):
+        table.hdfs.write(f"{TABLE}/day={day}/{name}", content)
+        if table.hosts(day)[name] == (host,):
             return
     raise AssertionError(f"{PATIENCE} times not on {host}")
 
 
-def scan_of(table: Stored, day: str, cluster: Cluster) -> tuple[Dataflow, list[str]]:
-    """A step that reads the table where the day is; and the folders of it."""
-    where = f"day = '{day}'"
-    lister, root = table.lister()
-    listing = list_stored(lister, root, condition_of(where, {}))
-    source = Source(path=TABLE, where=where, partitions=tuple(one.partition for one in listing.stored))
-    flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300, "sources": (source,)})
-    return as_called(flow, cluster), [one.folder for one in listing.stored]
+def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:
+    """A step that reads the table where the day is the run's, as its launch task sees it."""
+    flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300})
+    names = interval_names(datetime.fromisoformat(day).replace(tzinfo=UTC), None, day)
+    reads = {"scan": [Table(table.location, where="day = interval.start")]}
+    return as_called(located(flow, reads, table.reached, names), cluster)
 
 
 def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
@@ -128,12 +133,12 @@ def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
 def run(started: StandaloneCluster, table: Stored, day: str, policy: str, folder: Path) -> tuple[Group, EventLog]:
     """Plan the scan of a day by a policy, submit it, and read Spark's own account of it."""
     cluster = PlannerHook("cluster").cluster()
-    flow, folders = scan_of(table, day, cluster)
+    flow = scan_of(table, day, cluster)
     group = placed(flow, cluster, policy)
     log = folder / policy
     log.mkdir()
     conf = {**submission(group, cluster, LEVELS[0]).conf, **event_log.settings(log), **READ}
-    arguments = ("scan", str(len(group.containers)), f"{table.hdfs.url}{TABLE}", *folders)
+    arguments = ("scan", str(len(group.containers)), table.location, f"day={day}")
     done = result(start(started.master, conf, *arguments))
     assert done == {"rows": 4 * ROWS, "sum": table.sums[day]}
     return group, event_log.read(log)
@@ -152,9 +157,22 @@ def test_a_day_is_read_where_its_blocks_are(
     assert [task.locality for task in log.scans] == ["NODE_LOCAL"] * 4
     assert {task.host for task in log.scans} == holders
     assert log.remote_bytes == 0
-    wide, other = run(started, stored, day, "round_robin", tmp_path)
+    _, other = run(started, stored, day, "round_robin", tmp_path)
     assert other.executors == {ONE, TWO, THREE, FOUR}
     with capsys.disabled():
         print(f"\n{day}, on {len(holders)} of 4 workers    executors   bytes read   over the network")
         for name, one in (("data_locality", log), ("round_robin", other)):
             print(f"    {name:24}{len(one.executors):>12}{one.bytes:>13}{one.remote_bytes:>19}")
+
+
+def test_a_dead_data_node_is_no_reason_to_go_there(
+    started: StandaloneCluster, stored: Stored, monkeypatch: Any
+) -> None:
+    """What it alone held may be read anywhere, if ever. (Last: it stays dead.)"""
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", started.connection())
+    assert sorted(stored.hosts("2013-01-01").values()) == [(ONE,), (ONE,), (THREE,), (THREE,)]
+    stored.hdfs.kill(ONE)
+    assert sorted(stored.hosts("2013-01-01").values()) == [(), (), (THREE,), (THREE,)]
+    cluster = PlannerHook("cluster").cluster()
+    near = placed(scan_of(stored, "2013-01-01", cluster), cluster, "data_locality")
+    assert THREE in {box.worker for box in near.containers}

@@ -116,9 +116,11 @@ def test_a_refusal_says_why() -> None:
     assert why.message.startswith('Invalid value for webhdfs parameter "op"')
 
 
-@given(st.binary() | st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(
-    st.sampled_from(["FileStatuses", "BlockLocations", "LocatedBlocks", "beans", "LiveNodes", "x"]), x
-)).map(lambda value: json.dumps(value).encode()))
+FIELDS = st.sampled_from(["FileStatuses", "BlockLocations", "LocatedBlocks", "beans", "LiveNodes", "x"])
+VALUES = st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(FIELDS, x))
+
+
+@given(st.binary() | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_what_is_no_answer_is_said_to_be_none(content: bytes) -> None:
     for read in (page_in, blocks_in, live_hosts, refusal_in):
         with suppress(ClusterUnknown):

@@ -36,9 +36,8 @@ def on(operation: str, path: str = "/t", **more: str) -> str:
 
 
 def names(*found: tuple[str, str, int]) -> dict[str, Any]:
-    return {
-        "FileStatuses": {"FileStatus": [{"pathSuffix": name, "type": kind, "length": size} for name, kind, size in found]}
-    }
+    statuses = [{"pathSuffix": name, "type": kind, "length": size} for name, kind, size in found]
+    return {"FileStatuses": {"FileStatus": statuses}}
 
 
 def page(remaining: int, *found: tuple[str, str, int]) -> Said:
@@ -55,9 +54,12 @@ def locations(*hosts: str) -> Said:
 
 
 def lister(*addresses: str) -> WebHdfsLister:
-    found, path = WebHdfsLister.of("hdfs://lake/t", Reached("c", "yarn", extra={"webhdfs": list(addresses)}))
-    assert path == "/t"
-    return found
+    return WebHdfsLister.of("hdfs://lake/t", Reached("c", "yarn", extra={"webhdfs": list(addresses)}))
+
+
+def children(folder: str, *addresses: str) -> list[Entry]:
+    with lister(*addresses) as hdfs:
+        return hdfs.children(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +81,7 @@ def test_a_folder_in_pages_by_the_newer_operations() -> None:
         "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo": Said((RECORDED / "namenode_info.json").read_bytes()),
     }
     with answering(answers) as (url, asked):
-        assert lister(url).children("/t") == [
+        assert children("/t", url) == [
             Entry("day=1", is_folder=True),
             Entry("a", bytes=7, blocks=(Block(bytes=7, hosts=("w1.example.com",)),)),
         ]
@@ -94,8 +96,7 @@ def test_an_older_server_is_asked_its_own_way_and_once_only_the_newer() -> None:
         on("GETFILEBLOCKLOCATIONS", "/t/a"): refused("IllegalArgumentException"),
         on("GET_BLOCK_LOCATIONS", "/t/a"): located("w1", "w2"),
     }
-    with answering(answers) as (url, asked):
-        hdfs = lister(url)
+    with answering(answers) as (url, asked), lister(url) as hdfs:
         for _ in range(2):
             (entry,) = hdfs.children("/t")
             assert entry.blocks == (Block(bytes=7, hosts=("w1", "w2")),)
@@ -107,9 +108,9 @@ def test_an_older_server_is_asked_its_own_way_and_once_only_the_newer() -> None:
 def test_of_several_name_nodes_the_one_that_leads() -> None:
     leads = {ROOT: said({}), on("LISTSTATUS_BATCH"): page(0)}
     with answering({ROOT: refused("StandbyException", 403)}) as (a, _), answering(leads) as (b, _):
-        assert lister(NOWHERE, a, b).children("/t") == []
+        assert children("/t", NOWHERE, a, b) == []
         with pytest.raises(ClusterUnknown, match=r"127.0.0.1:9/.*; .*StandbyException: no$"):
-            lister(NOWHERE, a).children("/t")
+            children("/t", NOWHERE, a)
 
 
 def test_a_missing_folder_is_no_empty_one_and_a_file_that_has_gone_has_no_blocks() -> None:
@@ -121,9 +122,9 @@ def test_a_missing_folder_is_no_empty_one_and_a_file_that_has_gone_has_no_blocks
         on("LISTSTATUS_BATCH", "/nothing"): gone,
     }
     with answering(answers) as (url, _):
-        assert lister(url).children("/t") == [Entry("a", bytes=7)]
+        assert children("/t", url) == [Entry("a", bytes=7)]
         with pytest.raises(FileNotFoundError):
-            lister(url).children("/nothing")
+            children("/nothing", url)
 
 
 @pytest.mark.parametrize(
@@ -138,14 +139,17 @@ def test_a_missing_folder_is_no_empty_one_and_a_file_that_has_gone_has_no_blocks
 )
 def test_what_is_no_answer(monkeypatch: pytest.MonkeyPatch, answer: Said, reason: str) -> None:
     monkeypatch.setattr(ask, "ANSWER_WITHIN_S", 0.2)
-    with answering({ROOT: said({}), on("LISTSTATUS_BATCH"): answer}) as (url, _), pytest.raises(ClusterUnknown) as unknown:
-        lister(url).children("/t")
+    with (
+        answering({ROOT: said({}), on("LISTSTATUS_BATCH"): answer}) as (url, _),
+        pytest.raises(ClusterUnknown) as unknown,
+    ):
+        children("/t", url)
     assert str(unknown.value).endswith(f"gave no answer we can read: {reason}")
 
 
 def test_where_to_ask() -> None:
     """The connection says; else the host of the table, at the default ports."""
-    found, _ = WebHdfsLister.of("hdfs://lake:8020/t", Reached("c", "yarn"))
-    assert found.addresses == ("http://lake:9870", "http://lake:50070")
+    with WebHdfsLister.of("hdfs://lake:8020/t", Reached("c", "yarn")) as found:
+        assert found.addresses == ("http://lake:9870", "http://lake:50070")
     with pytest.raises(ClusterUnknown, match="no NameNode is named: set the connection's extra 'webhdfs'"):
         WebHdfsLister.of("hdfs:///t", Reached("c", "yarn"))

@@ -1,4 +1,4 @@
-"""What a Spark application did, as its own event log tells: which task ran where, how near its data, and read how much."""
+"""What a Spark application did, as its own event log tells: which task ran where, how near to what it read."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ INSIDES = (
     "lang", "lang.reflect", "util", "util.concurrent", "net", "nio", "text",
 )  # fmt: skip
 OPENED = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in INSIDES]
-JAVA = [*OPENED, "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+SMALL = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+JAVA = [*OPENED, "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", *SMALL]
 SITE = {
     "dfs.replication": "1",
     "dfs.permissions.enabled": "false",
