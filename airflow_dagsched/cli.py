@@ -50,14 +50,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
     except DoesNotFit as error:
         return _refused(error, DOES_NOT_FIT)
     except InvalidInput as error:
         return _refused(error, BAD_INPUT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return FINE
+    except OSError as error:
+        _drop_output()
+        return _refused(InvalidInput("standard output", "", f"cannot be written: {error.strerror}"), BAD_INPUT)
+    return code
+
+
+def _drop_output() -> None:
+    """What is still buffered would fail again, with a traceback, when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refused(error: DagschedError, code: int) -> int:

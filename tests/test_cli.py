@@ -149,6 +149,13 @@ def test_the_module_is_the_command_and_loads_neither_airflow_nor_spark(files: Pa
         assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_a_full_disk_under_the_output_is_one_line(files: Path) -> None:
+    command = [sys.executable, "-m", "airflow_dagsched", *PLANNING]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=files, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (2, b"standard output: cannot be written: No space left on device\n")
+
+
 def test_worker_resources_are_written_where_the_worker_reads_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,6 +180,8 @@ def test_worker_resources_without_a_slot_are_bad_input(
 ) -> None:
     code, out, err = run(capsys, "worker-resources", str(tmp_path), *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
 @pytest.mark.usefixtures("files")
 def test_svg_is_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
     root = ET.fromstring(run(capsys, *PLANNING, "--format", "svg")[1])

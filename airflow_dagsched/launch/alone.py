@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.cluster import Cluster, Free
+from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
@@ -52,10 +52,5 @@ def unpinned(dataflow: Dataflow) -> Dataflow:
 def as_one(part: Dataflow, settings: Settings) -> Settings:
     """The settings with all steps of ``part`` kept together: whose launch task a step is in was decided before."""
     ids = tuple(step.id for step in part.steps)
-    return replace(settings, together=(ids,)) if len(ids) > 1 else settings
-
-
-def idle(cluster: Cluster) -> Cluster:
-    """The cluster as it will be once nobody else is on it."""
-    return replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))
-
+    together = (ids,) if len(ids) > 1 else ()
+    return replace(settings, apart=(), together=together, max_steps_per_group=DEFAULTS.max_steps_per_group)

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.alone import Fit, as_one, idle, only, unpinned
+from airflow_dagsched.launch.alone import Fit, as_one, only, unpinned
 from airflow_dagsched.launch.reserve import Reservation, without_reserved
-from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import Settings
@@ -80,4 +80,3 @@ def _candidates(dataflow: Dataflow, gone: Sequence[str]) -> Iterator[tuple[Dataf
     yield dataflow, f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
     if any(step.pinned for step in dataflow.steps):
         yield unpinned(dataflow), "the workers that its steps are pinned to are full: any will do"
-

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from airflow_dagsched.model.ranges import Cores, Declared, Id, MiB, Positive, Quantity, Seconds
 
 
@@ -65,6 +67,11 @@ class Cluster(Declared, frozen=True, kw_only=True):
     """MiB a second at which a spill is written, or read."""
     spill_mb: MiB | None = None
     """Room for spills; None: no limit known."""
+
+
+def idle(cluster: Cluster) -> Cluster:
+    """The cluster as it will be once nobody else is on it."""
+    return replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))
 
 
 def _least(offered: int, free: int | None) -> int:

@@ -16,7 +16,6 @@ from airflow_dagsched.model.codec import encode
 from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
-from airflow_dagsched.provider.sizing import declared_by
 from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def plan(args: Namespace) -> None:
     for flow in _flows(args.dag_id):
         try:
             hook = PlannerHook(args.conn_id or flow.conn_id)
-            planned = hook.plan(flow, hook.cluster(declared_by(flow.cluster)))
+            planned = hook.plan(flow, hook.cluster(flow.declared_cluster))
         except DagschedError as error:
             sys.exit(str(error))
         print(PRINTERS[args.format](planned))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,9 @@ from airflow.sdk import TaskGroup
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.codec import checked, read
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
 from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
@@ -22,14 +26,12 @@ from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
-    from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.groups import Grouping
     from airflow_dagsched.provider.steps import StepMirror
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
 """Operators from here start Spark by themselves: they cannot stand among steps."""
-MOST_SLOTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,12 @@ class SparkDataflow(TaskGroup):
     :param run: ``"planned"`` or ``"per_step"`` (one spark-submit a step: for debugging and comparing).
     :param conf: Spark settings for every application.
     :param slots: most steps side by side in one application, 1 to 64.
+    :param apart: lists of step ids no two of which are in one application.
+    :param together: lists of step ids that are in one application.
+    :param max_steps_per_group: of one application, at most.
+    :param failures_per_hour: of a running application, as expected: a cut that saves repeated work may pay.
+    :param task_runtimes: seconds of ordinary tasks, by task id, where they are long: the steps that do not wait
+        for a three-hour sensor then need not wait for those that do.
     :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
     :param lease_s: seconds after which an output whose writer died may be written by another.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
@@ -70,6 +78,11 @@ class SparkDataflow(TaskGroup):
         run: Literal["planned", "per_step"] = "planned",
         conf: Mapping[str, str] | None = None,
         slots: int = 4,
+        apart: Sequence[Sequence[str]] = (),
+        together: Sequence[Sequence[str]] = (),
+        max_steps_per_group: int = DEFAULTS.max_steps_per_group,
+        failures_per_hour: float = 0.0,
+        task_runtimes: Mapping[str, float] | None = None,
         pool_cores: int | None = None,
         lease_s: float = 60.0,
         tooltip: str = "",
@@ -80,8 +93,6 @@ class SparkDataflow(TaskGroup):
         super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
         if run not in ("planned", "per_step"):
             raise self.invalid(f"run must be 'planned' or 'per_step', not {run!r}", "run")
-        if not isinstance(slots, int) or slots < 1:
-            raise self.invalid(f"must be a whole number of at least 1, not {slots!r}", "slots")
         if isinstance(cluster, (str, Path)) and not Path(cluster).is_file():
             raise self.invalid(f"no file {str(cluster)!r}", "cluster")
         for setting in launch_args:
@@ -91,9 +102,17 @@ class SparkDataflow(TaskGroup):
         self.cluster = cluster
         self.run = run
         self.conf = dict(conf or {})
-        if not 1 <= slots <= MOST_SLOTS:
-            raise self.invalid(f"must be 1 to {MOST_SLOTS}, not {slots}", "slots")
         self.slots = slots
+        self.settings = self._checked(
+            Settings(
+                slots=slots,
+                apart=tuple(map(tuple, apart)),
+                together=tuple(map(tuple, together)),
+                max_steps_per_group=max_steps_per_group,
+                failures_per_hour=failures_per_hour,
+            )
+        )
+        self.task_runtimes = dict(task_runtimes or {})
         self.pool_cores = pool_cores
         self.lease_s = lease_s
         self.launch_args = launch_args
@@ -106,10 +125,24 @@ class SparkDataflow(TaskGroup):
         self._wiring: Wiring | None = None
         self._busy = False
 
+    def _checked(self, settings: Settings) -> Settings:
+        """The planner's settings; raises :class:`InvalidInput` naming the argument."""
+        try:
+            return checked(Settings, settings, "settings")
+        except InvalidInput as error:
+            raise self.invalid(error.rule, error.field) from None
+
     @cached_property
     def work_dir(self) -> str:
         """As given, else :func:`default_work_dir`."""
         return self._work_dir or default_work_dir()
+
+    @cached_property
+    def declared_cluster(self) -> Cluster | None:
+        """The cluster that ``cluster=`` names, if it does; raises :class:`InvalidInput` for a file that is none."""
+        if self.cluster is None or isinstance(self.cluster, Cluster):
+            return self.cluster
+        return read(Cluster, self.cluster)
 
     # What the steps call while the author writes them down
 
@@ -330,6 +363,14 @@ class SparkDataflow(TaskGroup):
     def invalid(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
+
+
+def _takes(step: StepMirror, parameter: str) -> bool:
+    """Whether ``step`` has ``parameter``: the first iteration may leave one with a default out."""
+    if step.function is None or parameter in step.arguments:
+        return parameter in step.arguments
+    parameters = inspect.signature(step.function).parameters
+    return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:

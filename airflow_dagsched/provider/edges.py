@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import DuplicateTaskIdFound
 
-from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.plan.groups import Grouped, Grouping
 from airflow_dagsched.provider.graph import DataflowGraph
 from airflow_dagsched.provider.launch import LaunchOperator
@@ -86,6 +86,8 @@ def _structure(flow: SparkDataflow, graph: DataflowGraph) -> Structure:
         return structure(flow, graph.dataflow)
     except InvalidInput as error:
         raise flow.invalid(error.rule, error.field) from None
+    except DoesNotFit as error:
+        raise flow.invalid(str(error), "cluster") from None
 
 
 def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped, more: dict[str, Any]) -> LaunchOperator:

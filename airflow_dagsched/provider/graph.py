@@ -53,7 +53,7 @@ class DataflowGraph:
                 name=str(flow.group_id),
                 steps=tuple(_step(flow, name, step, at) for at, (name, step) in enumerate(flow.steps.items())),
                 channels=tuple(_channels(flow, inputs)),
-                tasks=tuple(Task(id=names[task_id]) for task_id in ordinary),
+                tasks=tuple(Task(id=names[one], runtime_s=flow.task_runtimes.get(one, 0.0)) for one in ordinary),
                 dependencies=tuple(_dependencies(flow, names, inputs)),
             ),
             ordinary=tuple(ordinary),

@@ -14,6 +14,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import Violation, check
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, tolerations
 
@@ -48,7 +49,7 @@ class PlannerHook(BaseHook):
     def __init__(self, conn_id: str = default_conn_name) -> None:
         super().__init__()
         self.conn_id = conn_id
-        self._known: tuple[Dataflow, Cluster] | None = None
+        self._known: tuple[Dataflow, Cluster, Settings] | None = None
 
     def check_connection(self, group: str) -> Connection:
         """The connection; raises :class:`LaunchRefused` where it is missing or no Spark connection.
@@ -116,8 +117,8 @@ class PlannerHook(BaseHook):
         """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""
         dataflow = dataflow_of(what)
         where = cluster or self.cluster()
-        self._known = (dataflow, where)
-        return plan(dataflow, where)
+        self._known = (dataflow, where, settings_of(what))
+        return plan(*self._known)
 
     def check(self, planned: Plan) -> tuple[Violation, ...]:
         """Violations of the plan this hook made last."""
@@ -150,14 +151,21 @@ class PlannerHook(BaseHook):
 
 def dataflow_of(what: DAG | SparkDataflow | Dataflow) -> Dataflow:
     """The planner's view of ``what``; raises ``ValueError`` for a DAG without, or with several, dataflows."""
-    if isinstance(what, Dataflow):
-        return what
+    return what if isinstance(what, Dataflow) else _flow(what).dataflow
+
+
+def settings_of(what: DAG | SparkDataflow | Dataflow) -> Settings:
+    """What the author set for its plan; raises as ``dataflow_of``."""
+    return DEFAULTS if isinstance(what, Dataflow) else _flow(what).settings
+
+
+def _flow(what: DAG | SparkDataflow) -> SparkDataflow:
     if not isinstance(what, DAG):
-        return what.dataflow
+        return what
     flows = list(dataflows(what))
     if len(flows) != 1:
         raise ValueError(f"DAG {what.dag_id!r} has {len(flows)} dataflows: pass one of them")
-    return flows[0].dataflow
+    return flows[0]
 
 
 def dataflows(dag: DAG) -> Iterator[SparkDataflow]:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 DRIVER = str(Path(__file__).parents[1] / "spark" / "driver.py")
 
-SET_BY_US = frozenset({"application", "dag", "durable", "flow", "graph", "group", "outlets", "task_group", "task_id"})
+SET_BY_US = frozenset(
+    {"application", "dag", "durable", "flow", "graph", "group", "outlets", "task_group", "task_id", "trigger_rule"}
+)
 """Arguments of a launch task that are not the author's to give."""
 
 

@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.cluster import Cluster, Worker, idle
 from airflow_dagsched.plan.groups import Grouping, find_groups
 
 if TYPE_CHECKING:
     from airflow_dagsched.model.dataflow import Dataflow
+    from airflow_dagsched.plan.settings import Settings
     from airflow_dagsched.plan.values import Plan
     from airflow_dagsched.provider.dataflow import SparkDataflow
+
+
+MOST = 1_000_000
+"""Cores of a worker, and GiB, that are enough for anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +39,43 @@ def plan_file(flow: SparkDataflow) -> Path:
 
 
 def structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
-    """The groups of ``dataflow``: the plan file's, else the planner's. Raises ``InvalidInput`` for the dataflow only.
+    """The groups of ``dataflow``: the plan file's, else the planner's.
+
+    Raises ``InvalidInput`` for the dataflow only, ``DoesNotFit`` where a step is larger than the declared cluster.
 
     A plan file that is torn, or of another version of the dataflow, costs time, never a DAG.
     """
     file = plan_file(flow)
     if not file.is_file():
-        return Structure(find_groups(dataflow))
+        return Structure(_groups(flow, dataflow))
     try:
-        return _adopted(file, dataflow)
+        return _adopted(file, dataflow, flow.settings)
     except InvalidInput as error:
         remedy = f"write it anew with `airflow dagsched tune {flow.dag.dag_id}`"
-        return Structure(find_groups(dataflow), stale=f"{file} is ignored ({error}): {remedy}")
+        return Structure(_groups(flow, dataflow), stale=f"{file} is ignored ({error}): {remedy}")
 
 
-def _adopted(file: Path, dataflow: Dataflow) -> Structure:
+def _groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
+    """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
+    if flow.cluster is None and not flow.task_runtimes:
+        return find_groups(dataflow, flow.settings)
+    from airflow_dagsched.plan.planner import fitted_groups
+
+    declared = flow.declared_cluster
+    return fitted_groups(dataflow, _ample(dataflow) if declared is None else idle(declared), flow.settings)
+
+
+def _ample(dataflow: Dataflow) -> Cluster:
+    """One worker with room for everything at once."""
+    cores = sum(step.cores * step.parallelism for step in dataflow.steps)
+    worker = Worker(id="any", host="any", cores=min(cores, MOST), memory_mb=MOST * 1024)
+    return Cluster(manager="local", workers=(worker,))
+
+
+def _adopted(file: Path, dataflow: Dataflow, settings: Settings) -> Structure:
     from airflow_dagsched.model.codec import read
     from airflow_dagsched.plan.adopt import adopted
     from airflow_dagsched.plan.values import Plan
 
     found = read(Plan, file)
-    return Structure(adopted(found, dataflow), found)
+    return Structure(adopted(found, dataflow, settings), found)

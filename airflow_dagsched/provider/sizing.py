@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.alone import Fit
@@ -23,11 +24,8 @@ from airflow_dagsched.launch.live.local import is_local
 from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, reservation
 from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
-from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import read
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.informed import informed
-from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.provider.history import recall
 from airflow_dagsched.provider.reservations import Reservations
 from airflow_dagsched.provider.work_dir import default_work_dir
@@ -100,10 +98,10 @@ def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Seq
 def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Fit:
     """The dataflow as measured, the cluster as it is, and how many steps may run side by side."""
     flow = launch.flow
-    wanted = Settings(slots=1 if level.one_at_a_time else flow.slots)
+    wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
     dataflow, cluster = informed(
         launch.graph.dataflow,
-        hook.cluster(declared_by(flow.cluster)),
+        hook.cluster(flow.declared_cluster),
         recall(launch.history),
         connection=flow.conn_id,
         settings=wanted,
@@ -135,11 +133,6 @@ def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Leve
 def _heap_mb(planned: Mapping[str, str]) -> int:
     """Of an executor; a local application's is its driver's."""
     return int(planned.get("spark.executor.memory", planned["spark.driver.memory"]).removesuffix("m"))
-
-
-def declared_by(author: str | Cluster | None) -> Cluster | None:
-    """The author's cluster, if the dataflow names one; raises :class:`InvalidInput`."""
-    return author if author is None or isinstance(author, Cluster) else read(Cluster, author)
 
 
 def _here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Room:

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.launch.alone import idle
+from airflow_dagsched.model.cluster import idle
 from airflow_dagsched.model.codec import pretty
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.tune import regrouped
 from airflow_dagsched.provider.history import history_file, recall
 from airflow_dagsched.provider.plan_file import plan_file
-from airflow_dagsched.provider.sizing import declared_by
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.values import Plan
@@ -46,9 +44,9 @@ def tune(flow: SparkDataflow, hook: PlannerHook) -> Tuned:
     Raises :class:`DoesNotFit`, and :class:`LaunchRefused` where the cluster does not answer.
     """
     history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
-    settings = Settings(slots=flow.slots)
+    settings = flow.settings
     known = informed(
-        flow.dataflow, idle(hook.cluster(declared_by(flow.cluster))), history, connection=flow.conn_id, settings=settings
+        flow.dataflow, idle(hook.cluster(flow.declared_cluster)), history, connection=flow.conn_id, settings=settings
     )
     made = plan(*known, settings)
     violations = check(made, *known, settings)

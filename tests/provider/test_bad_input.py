@@ -231,7 +231,7 @@ def test_async_function(dag: DAG) -> None:
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ({"slots": 0}, "slots: must be a whole number of at least 1, not 0"),
+        ({"slots": 0}, "slots: Expected `int` >= 1"),
         ({"cluster": "/nope.json"}, "cluster: no file '/nope.json'"),
         ({"retrys": 3}, "retrys: is no setting of a dataflow"),
         ({"application": "x.py"}, "application: is no setting of a dataflow"),
