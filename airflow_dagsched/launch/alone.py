@@ -11,7 +11,10 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.prune.steps import Selections
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.values import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +24,18 @@ class Fit:
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings = DEFAULTS
+    asked: Asked = NOTHING_ASKED
+    selections: Selections | None = None
+
+    def planned(self, part: Dataflow, cluster: Cluster, settings: Settings) -> Plan:
+        """The plan of a part on ``cluster``, pruned by what is known; raises ``DoesNotFit``."""
+        return plan(part, cluster, settings, asked=self.asked, selections=self.selections)
 
     def refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
         """Why ``steps`` cannot be one application on the idle cluster, on whichever workers; None: they can."""
         part = unpinned(only(self.dataflow, steps))
         try:
-            plan(part, idle(self.cluster), as_one(part, self.settings))
+            self.planned(part, idle(self.cluster), as_one(part, self.settings))
         except DoesNotFit as refused:
             return refused
         return None

@@ -54,10 +54,10 @@ def _group(group: Group) -> Iterator[str]:
     yield f"  limit    {_LIMITS[group.limit]}"
     yield f"  spread   its steps end within {_seconds(group.finish_spread_s)}"
     yield from _containers(group)
-    yield from _pruned(group)
+    yield from pruning_lines(group)
 
 
-def _pruned(group: Group) -> Iterator[str]:
+def pruning_lines(group: Group) -> Iterator[str]:
     """What is left out, in one line where many are for one reason: partitions are."""
     for word, entries in (("pruned  ", group.pruned), ("kept    ", group.unpruned)):
         alike: dict[tuple[str, str], list[str]] = {}

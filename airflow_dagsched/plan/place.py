@@ -10,6 +10,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.cost import DIGITS, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import longest_path
+from airflow_dagsched.plan.left import left_by
 from airflow_dagsched.plan.queue import Span
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.values import Container, Driver, Group, Instance, Limit, Plan, Times
@@ -20,6 +21,7 @@ LOCAL_DRIVER_CORES = 0
 
 def placed(made: Plan, given: Given) -> Plan:
     """The plan with containers and times of its groups, its makespan and its lower bound; raises ``DoesNotFit``."""
+    given = left_by(made, given)
     graph = given.graph
     first = {group.id: min(graph.index[step] for step in group.steps) for group in made.groups}
     home = list(range(len(graph.ids)))
@@ -31,7 +33,8 @@ def placed(made: Plan, given: Given) -> Plan:
     makespan = priced.cost.makespan_s
     bound = min(makespan, round(given.bound, DIGITS))
     groups = (
-        _placed(group, priced.shapes[first[group.id]], priced.spans[first[group.id]], given) for group in made.groups
+        _placed(group, priced.shapes.get(first[group.id]), priced.spans[first[group.id]], given)
+        for group in made.groups
     )
     return replace(
         made,
@@ -42,7 +45,9 @@ def placed(made: Plan, given: Given) -> Plan:
     )
 
 
-def _placed(group: Group, shape: Shape, span: Span, given: Given) -> Group:
+def _placed(group: Group, shape: Shape | None, span: Span, given: Given) -> Group:
+    if shape is None:
+        return replace(group, start_s=round(span.start_s, DIGITS), end_s=round(span.end_s, DIGITS))
     workers = [given.work.workers[at].id for at in span.places]
     containers = _containers(group.id, shape, workers)
     return replace(

@@ -2,7 +2,8 @@
 
 A plan grows from left to right::
 
-    Plan(digest) ──grouped──> groups, spills ──placed──> containers, times, makespan ──hosted──> hosts
+    Plan(digest) ──grouped──> groups, spills ──pruned──> what is left out ──placed──> containers, times, makespan
+                 ──moved──> as a policy has it ──trimmed──> no instance without rows ──hosted──> hosts
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from airflow_dagsched.plan.exact import choose_exactly
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
+from airflow_dagsched.plan.left import pruned, trimmed
 from airflow_dagsched.plan.place import placed
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.prune.steps import Selections
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.savings import Savings, compared
@@ -35,17 +39,38 @@ from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.work import work_of
 
 
+def as_placed(made: Plan, given: Given) -> Plan:
+    """The plan as it is."""
+    return made
+
+
 @uncollected
-def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+def plan(
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: Asked = NOTHING_ASKED,
+    selections: Selections | None = None,
+    moved: Pass = as_placed,
+) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
+    :param asked: how to prune, and what is known besides dataflow and cluster.
+    :param selections: what a lister found of the sources; None: what the dataflow lists of them.
+    :param moved: places anew what is placed, as another policy wants it.
     Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a step is larger than the cluster.
     """
-    given = given_of(dataflow, cluster, settings)
+    given = dataclasses.replace(given_of(dataflow, cluster, settings), asked=asked, selections=selections)
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    for step in PASSES:
+    for step in (grouped, *placing(moved)):
         made = step(made, given)
     return made
+
+
+def placing(moved: Pass = as_placed) -> tuple[Pass, ...]:
+    """The passes behind the choice of groups."""
+    return (pruned, placed, moved, trimmed, hosted)
 
 
 def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Grouping:
@@ -71,16 +96,27 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
 
 
 @uncollected
-def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+def exact_plan(
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: Asked = NOTHING_ASKED,
+    moved: Pass = as_placed,
+) -> Plan:
     """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
 
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    given, choice = choose_exactly(given_of(dataflow, cluster, settings))
+    found, choice = choose_exactly(given_of(dataflow, cluster, settings))
     if choice.best is None or not choice.best.members:
         return made
-    return hosted(placed(described(made, given, choice, choice.best), given), given)
+    given = dataclasses.replace(found, asked=asked)
+    made = described(made, given, choice, choice.best)
+    for step in placing(moved):
+        made = step(made, given)
+    return made
 
 
 def grouped(made: Plan, given: Given) -> Plan:
@@ -128,6 +164,3 @@ def _stages(choice: Choice, best: Priced) -> Stages:
 def _in_order(best: Priced) -> list[int]:
     """The groups as they start: those above come first, since they end before."""
     return sorted(best.members, key=lambda first: (best.spans[first].start_s, best.spans[first].end_s, first))
-
-
-PASSES: tuple[Pass, ...] = (grouped, placed, hosted)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,9 @@ from airflow_dagsched.placement.policy import POLICIES, policy_of
 from airflow_dagsched.placement.request import Request, Work, request_of
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Amounts, Offer, TaskSchedulePlan, offers_of
+from airflow_dagsched.plan.given import Pass
 from airflow_dagsched.plan.hosts import with_hosts
+from airflow_dagsched.plan.prune import sources_left
 from airflow_dagsched.plan.values import Container, Group, Instance, Plan, Resources
 
 SPREADING = "round_robin"
@@ -54,6 +57,11 @@ class Shape:
     memory_mb: int
 
 
+def by_policy(policy: Policy) -> Pass:
+    """The same as a pass: on the containers of what pruning left."""
+    return lambda made, given: placed_by(made, given.declared.dataflow, given.cluster, policy)
+
+
 def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) -> Plan:
     """The plan with the containers of every group as the policy places them.
 
@@ -72,7 +80,8 @@ def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) 
 
 def _placed(group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]) -> Group:
     part = part_of(dataflow, group)
-    idle = offers_of(cluster)
+    barred = {one.id for one in group.pruned if one.what == "worker"}
+    idle = tuple(offer for offer in offers_of(cluster) if offer.worker not in barred)
     beside = [other for other in groups if other.id != group.id and _overlap(group, other)]
     try:
         found = _containers(group, part, _left(idle, beside), policy)
@@ -91,10 +100,15 @@ def _may_refuse(policy: Policy) -> bool:
 
 
 def part_of(dataflow: Dataflow, group: Group) -> Dataflow:
-    """The dataflow of the group's steps alone. One streaming step makes all of them resident."""
-    names = set(group.steps)
+    """The dataflow of what is left of the group. One streaming step makes all of it resident."""
+    names = set(group.steps) - {one.id for one in group.pruned if one.what == "step"}
+    gone = Counter(one.id.rpartition("/")[0] for one in group.pruned if one.what == "instance")
     mode = "streaming" if group.residency == "all" else "batch"
-    steps = [replace(step, mode=mode) for step in dataflow.steps if step.id in names]
+    steps = [
+        replace(step, mode=mode, parallelism=step.parallelism - gone[step.id], sources=sources_left(step, group))
+        for step in dataflow.steps
+        if step.id in names
+    ]
     channels = [channel for channel in dataflow.channels if {channel.src, channel.dst} <= names]
     return Dataflow(name=group.id, steps=tuple(sorted(steps, key=step_rank)), channels=tuple(channels))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,12 +44,12 @@ class Work:
     """The price of the grouping that was chosen, by its homes."""
 
 
-def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
-    """The arrays for ``graph``; linear but for sorting."""
+def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection[int] = ()) -> Work:
+    """The arrays for ``graph``, of which the steps ``idle`` take no time; linear but for sorting."""
     workers = tuple(sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
     known: dict[tuple[int, int, int], Need] = {}
     needs = [_need(step, settings, known) for step in graph.steps]
-    runtime = [runtime_of(step, settings) for step in graph.steps]
+    runtime = [0.0 if node in idle else runtime_of(step, settings) for node, step in enumerate(graph.steps)]
     lanes: dict[tuple[int, tuple[str, ...]], int] = {}
     least = [
         seconds if step.parallelism == 1 else seconds * math.ceil(step.parallelism / _lanes(step, workers, lanes))

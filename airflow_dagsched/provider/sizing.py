@@ -25,8 +25,10 @@ from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, 
 from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.explain import pruning_lines
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.provider.history import recall
+from airflow_dagsched.provider.pruning import Pruning
 from airflow_dagsched.provider.reservations import Reservations
 from airflow_dagsched.provider.work_dir import default_work_dir
 
@@ -76,13 +78,15 @@ class Sized:
 
 
 @contextmanager
-def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str]) -> Iterator[Room]:
-    """Room for ``steps`` as one application, reserved until it has started.
+def room_for(
+    launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str], pruning: Pruning
+) -> Iterator[Room]:
+    """Room for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
     reservations = Reservations(default_work_dir(), hook.master())
-    ask = partial(knowledge, launch, hook, level)
+    ask = partial(knowledge, launch, hook, level, pruning)
     if is_local(hook.master()):
         room = _here(ask(), steps, reservations)
     else:
@@ -95,18 +99,19 @@ def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Seq
         room.leave()
 
 
-def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Fit:
-    """The dataflow as measured, the cluster as it is, and how many steps may run side by side."""
+def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
+    """The dataflow as measured, the cluster as it is, how many steps may run side by side, and what is left out."""
+    pruning = pruning or Pruning(launch.graph.dataflow)
     flow = launch.flow
     wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
     dataflow, cluster = informed(
-        launch.graph.dataflow,
+        pruning.dataflow,
         hook.cluster(flow.declared_cluster),
         recall(launch.history),
         connection=flow.conn_id,
         settings=wanted,
     )
-    return Fit(dataflow, cluster, wanted)
+    return Fit(dataflow, cluster, wanted, pruning.asked, pruning.selections)
 
 
 def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
@@ -168,9 +173,11 @@ def _find(
 
 
 def _check(launch: LaunchOperator, chosen: Chosen) -> None:
-    """One checker accepts every plan before anything is launched; what had to give way is in the log."""
+    """One checker accepts every plan before anything is launched; what gave way or is left out is in the log."""
     if chosen.note:
         log.warning("%s", chosen.note)
+    for line in pruning_lines(chosen.group):
+        log.info("%s", line)
     violations = check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings)
     if violations:
         raise LaunchRefused(

@@ -2,7 +2,8 @@
 
 Batch: whenever something ends, steps that run and have instances left, then steps whose inputs are done, take
 free cores in the group's order; a step takes a slot from its first instance to its last. Streaming: all from
-start to end. Edges that lead back in the group's order (a loop's) hold nothing up.
+start to end. Edges that lead back in the group's order (a loop's) hold nothing up. A step that is left out ends with
+its last input, without a slot, and is no end of the group's work.
 """
 
 from __future__ import annotations
@@ -55,19 +56,24 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
 
 
 def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes that each group reads from and writes for other groups, each dataset once."""
+    """Bytes that each group reads from and writes for other groups, each dataset once; what is left out, neither."""
     crossing = {(one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing}
     size = {(src, output): 0 for src, output, _ in crossing}
     for channel in facts.dataflow.channels if crossing else ():
         dataset = channel.src, channel.output
         if dataset in size:
             size[dataset] = max(size[dataset], channel.bytes)
+    idle = {one.id for group in facts.plan.groups for one in group.pruned if one.what == "step"}
+    taken = {
+        (one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing if not idle & {one.src, one.dst}
+    }
     read: dict[str, int] = {}
-    for src, output, reader in crossing:
+    for src, output, reader in taken:
         read[reader] = read.get(reader, 0) + size[src, output]
     written: dict[str, int] = {}
     for (src, _), amount in size.items():
-        written[facts.unit(src)] = written.get(facts.unit(src), 0) + amount
+        if src not in idle:
+            written[facts.unit(src)] = written.get(facts.unit(src), 0) + amount
     return read, written
 
 
@@ -125,17 +131,15 @@ def _together(steps: list[_Playing]) -> list[float]:
 
 def _in_turn(steps: list[_Playing], group: Group) -> list[float]:
     play = _Play(steps, sum(box.cores for box in group.containers), group.slots)
-    play.ready = [at for at, step in enumerate(steps) if not step.inputs]
+    for at in [at for at, step in enumerate(steps) if not step.inputs]:
+        play.let_in(at)
     play.hand_out()
     ends: list[float] = []
     while play.ending:
         done = play.advance()
         ends += [play.now] * len(done)
         for at in done:
-            for reader in steps[at].readers:
-                steps[reader].inputs -= 1
-                if not steps[reader].inputs:
-                    heapq.heappush(play.ready, reader)
+            play.tell_readers(at)
         play.hand_out()
     return ends
 
@@ -153,6 +157,20 @@ class _Play:
     """Steps that run and have instances left, sorted."""
     ending: list[tuple[float, int, int]] = field(default_factory=list)
 
+    def let_in(self, at: int) -> None:
+        """A step has all its inputs; one without instances has ended with that."""
+        if self.steps[at].to_start:
+            heapq.heappush(self.ready, at)
+        else:
+            self.tell_readers(at)
+
+    def tell_readers(self, at: int) -> None:
+        """A step has ended."""
+        for reader in self.steps[at].readers:
+            self.steps[reader].inputs -= 1
+            if not self.steps[reader].inputs:
+                self.let_in(reader)
+
     def hand_out(self) -> None:
         """Cores first for what runs, then for what is ready, while there are slots."""
         for at in self.partly:
@@ -165,16 +183,15 @@ class _Play:
                 self.partly = sorted([*self.partly, at])
 
     def _start(self, at: int) -> bool:
-        """Start as many instances as fit; whether any did, or there are none."""
+        """Start as many instances as fit; whether any did."""
         step = self.steps[at]
-        nothing = not step.to_start
         count = min(step.to_start, step.at_once - step.running, self.free // step.cores)
-        if count <= 0 and not nothing:
+        if count <= 0:
             return False
         step.to_start -= count
         step.running += count
         self.free -= count * step.cores
-        heapq.heappush(self.ending, (self.now if nothing else self.now + step.seconds, at, count))
+        heapq.heappush(self.ending, (self.now + step.seconds, at, count))
         return True
 
     def advance(self) -> list[int]:
