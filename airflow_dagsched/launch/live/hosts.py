@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from functools import cache
 from ipaddress import ip_address
@@ -16,28 +17,35 @@ from ipaddress import ip_address
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source, Step
+from airflow_dagsched.model.dataflow import Dataflow, Partition, Source, Step
+from airflow_dagsched.plan.prune.steps import Selections
 
 
-def as_called(dataflow: Dataflow, cluster: Cluster) -> Dataflow:
-    """The dataflow, each host of its sources' blocks by the name of the worker there, if one is meant."""
-    if not any(step.sources for step in dataflow.steps):
-        return dataflow
+def as_called(selections: Selections, cluster: Cluster) -> Selections:
+    """What is read of each source, each host of its blocks by the name of the worker there, if one is meant."""
     called = cache(naming(worker.host for worker in cluster.workers))
+    return {
+        key: dataclasses.replace(found, needed=tuple(_renamed(one, called) for one in found.needed))
+        for key, found in selections.items()
+    }
 
-    def block(one: Block) -> Block:
-        return replace(one, hosts=tuple(map(called, one.hosts)))
 
-    def partition(one: Partition) -> Partition:
-        return replace(one, blocks=tuple(map(block, one.blocks)))
+def holding(dataflow: Dataflow, selections: Selections) -> Dataflow:
+    """The dataflow with what is read of its sources, where it is known who holds it: what placement goes by."""
+    steps = (replace(step, sources=tuple(_held(step, one, selections) for one in step.sources)) for step in dataflow.steps)
+    return replace(dataflow, steps=tuple(steps)) if selections else dataflow
 
-    def source(one: Source) -> Source:
-        return replace(one, partitions=tuple(map(partition, one.partitions)))
 
-    def step(one: Step) -> Step:
-        return replace(one, sources=tuple(map(source, one.sources))) if one.sources else one
+def _held(step: Step, source: Source, selections: Selections) -> Source:
+    found = selections.get((step.id, source.path))
+    if found is None or not any(block.hosts for one in found.needed for block in one.blocks):
+        return source
+    return replace(source, partitions=found.needed)
 
-    return replace(dataflow, steps=tuple(map(step, dataflow.steps)))
+
+def _renamed(partition: Partition, called: Callable[[str], str]) -> Partition:
+    blocks = (replace(block, hosts=tuple(map(called, block.hosts))) for block in partition.blocks)
+    return replace(partition, blocks=tuple(blocks))
 
 
 def naming(hosts: Iterable[str]) -> Callable[[str], str]:
