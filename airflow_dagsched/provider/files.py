@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_dagsched.plan.prune.layout import Entry
+from airflow_dagsched.plan.prune.layout import Entry, Lister
 
 DEFAULT_FS = "spark.hadoop.fs.defaultFS"
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
@@ -26,6 +27,12 @@ def stored_at(location: str, conf: Mapping[str, str], master: Callable[[], str])
     if master().startswith("yarn"):
         raise ValueError(f"{location} names no file system: on YARN that is the cluster's own; write file:// or hdfs://")
     return location
+
+
+Opened = tuple[Lister, str]
+"""A lister, and the path that is meant on its file system."""
+Open = Callable[[str], AbstractContextManager[Opened]]
+"""Opens the lister of the file system that a location is on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +57,8 @@ class FileLister:
             if path != folder.strip("/") and path != folder.rstrip("/"):  # object stores may list the folder itself
                 is_folder = self.system.isdir(path) if found.get("islink") else found["type"] == "directory"
                 yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)
+
+
+def local_listing(location: str) -> AbstractContextManager[Opened]:
+    """By what this machine has: fsspec."""
+    return nullcontext(FileLister.of(location))

@@ -16,7 +16,7 @@ from dataclasses import replace as changed
 
 from msgspec.structs import replace
 
-from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.errors import ClusterUnknown, InvalidInput
 from airflow_dagsched.launch.keys import safe
 from airflow_dagsched.launch.manifest import Needed, StepSpec
 from airflow_dagsched.launch.sql_facts import SqlFacts, sql_facts
@@ -30,12 +30,14 @@ from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
 from airflow_dagsched.plan.prune.layout import Listing
 from airflow_dagsched.plan.prune.sources import Selection, selected
 from airflow_dagsched.plan.prune.steps import idle_steps
-from airflow_dagsched.provider.files import FileLister, stored_at
+from airflow_dagsched.provider.files import FileLister, Open, local_listing, stored_at
 from airflow_dagsched.provider.specs import Parts, Submit
 
 log = logging.getLogger(__name__)
 
 OFF = Asked(mode=False)
+HDFS = "hdfs://"
+"""Where a listing says who holds the blocks, too: of use where all is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,10 @@ class Pruning:
         return changed(parts, specs=tuple(specs))
 
 
-def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str]) -> Pruning:
+def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str], listing: Open = local_listing) -> Pruning:
     """Look at the inputs of ``submit``; ``master``: Spark's, asked for only where a path does not say its file system.
+
+    ``listing`` opens what lists a location.
 
     Raises :class:`InvalidInput` for a condition of the run on a table that no step reads.
     """
@@ -71,7 +75,7 @@ def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str]) -> Pruni
     asked = _asked(submit, listed, told, where)
     dataflow = _known(submit, listed, told)
     steps = {step.id: step for step in dataflow.steps}
-    look = _Look(submit, master, {})
+    look = _Look(submit, master, listing, {})
     found = {
         (spec.id, table.key): look.at(table, wanted(steps[spec.id], table.key, asked), spec)
         for spec in listed
@@ -165,6 +169,7 @@ class _Look:
 
     submit: Submit
     master: Callable[[], str]
+    listing: Open
     listings: dict[tuple[str, Condition], Listing | str]
 
     def at(self, table: Table, condition: Condition, reader: StepSpec) -> _Seen:
@@ -179,7 +184,7 @@ class _Look:
         """Why the table is not listed; empty: it is."""
         if not table.is_path or table.format not in FILE_FORMATS:
             return "only Spark knows its files"
-        if condition == ALWAYS:
+        if condition == ALWAYS and not table.location.startswith(HDFS):
             return "nothing says which of its partitions are needed"
         writers = (name for name in self.submit.targets if _writes(self.submit, name, table))
         writer = next((name for name in writers if name != reader.id), "")
@@ -194,7 +199,11 @@ class _Look:
     def _listed(self, table: Table, condition: Condition) -> Listing | str:
         try:
             url = stored_at(table.location, self.submit.flow.conf, self.master)
-            return list_stored(*FileLister.of(url), condition)
+            with self.listing(url) as (lister, root):
+                return list_stored(lister, root, condition)
+        except ClusterUnknown as error:
+            log.warning("no preference for the workers that hold %s: %s", table.location, error)
+            return f"it cannot be listed here: {error}"
         except Exception as error:  # noqa: BLE001 - whatever it is, Spark, which reads the table, says it better
             log.info("%s is not listed: %s: %s", table.location, type(error).__name__, error)
             return f"it cannot be listed here: {type(error).__name__}: {error}"

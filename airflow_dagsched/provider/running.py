@@ -158,7 +158,7 @@ class GroupRun:
         self.follower.open(paths.events)
         submit = self._asked_for(targets)
         parts = parts_of(submit)
-        pruning = pruning_of(submit, parts, self.hook.master)
+        pruning = pruning_of(submit, parts, self.hook.master, self.hook.listing)
         parts = pruning.applied(parts)
         mine = [spec for spec in parts.specs if spec.id in targets]
         without = {**ends_of(mine), **hopeless(mine)}

@@ -20,6 +20,7 @@ from airflow_dagsched.launch.alone import Fit
 from airflow_dagsched.launch.choose import Chosen, choose
 from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.kubernetes import POD, TEMPLATE
+from airflow_dagsched.launch.live.hosts import as_called, holding
 from airflow_dagsched.launch.live.local import is_local
 from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, reservation
 from airflow_dagsched.launch.settings import submission
@@ -111,7 +112,8 @@ def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: 
         connection=flow.conn_id,
         settings=wanted,
     )
-    return Fit(dataflow, cluster, wanted, pruning.asked, pruning.selections)
+    selections = as_called(pruning.selections, cluster)
+    return Fit(holding(dataflow, selections), cluster, wanted, pruning.asked, selections)
 
 
 def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
