@@ -39,7 +39,7 @@ class Room:
 
     def __init__(self, request: Request, limits: Sequence[Rooms]) -> None:
         self.request = request
-        self.limits = limits
+        self.limits = list(limits)
         self.held: list[dict[int, int]] = [{} for _ in request.offers]
         """For each offer how many instances of each step, by its number, it holds."""
         self.count = [0] * len(request.offers)
@@ -85,6 +85,23 @@ class Room:
     def give(self, work: Work, at: int) -> None:
         """Undo a ``take`` of the same wave."""
         self._change(work, at, -1)
+
+    def may_keep(self, needs: Amounts, at: int) -> bool:
+        """Whether offer ``at`` has room for what takes memory and disk to the end, whatever runs beside it."""
+        memory, disk, cores = self.limits[at]
+        if needs.disk_mb > self.disk(at) + SLACK or needs.memory_mb > memory + SLACK:
+            return False
+        if self._resident:
+            return needs.memory_mb <= self.memory[at] + SLACK
+        held = {number: count for number, count in self.held[at].items() if count}
+        return not held or fits_in_waves(self.request, held, (memory - needs.memory_mb, disk, cores))
+
+    def keep(self, needs: Amounts, at: int, sign: int = 1) -> None:
+        """Take it of offer ``at``, or with ``sign`` -1 give it back."""
+        memory, disk, cores = self.limits[at]
+        self.limits[at] = memory - sign * needs.memory_mb, disk, cores
+        self.memory[at] -= sign * needs.memory_mb
+        self._disk[self.request.offers[at].worker] -= sign * needs.disk_mb
 
     def next_wave(self, level: int) -> None:
         """All that was placed has ended, and instances of ``level`` follow. Streaming instances never end."""

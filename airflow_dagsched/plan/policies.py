@@ -7,13 +7,16 @@ A Spark application has one executor shape: it shrinks to what the fullest conta
 got nothing are left out. Group after group is placed in the room that the others, as they then are, leave at the same
 time: so the plan is sound at every step. A group without room for the policy's placement beside the others keeps the
 planner's; one that the policy could not place on an idle cluster is refused.
+
+A policy that knows of state levels it over whole workers: it is offered one container on each, if they are alike. What
+it says of copies and movements is the plan's assignment; a group that kept the planner's containers is part of it, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -23,16 +26,25 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import step_rank
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.padding import held_at_once, memory_room, padded
+from airflow_dagsched.placement.auto import suitable
+from airflow_dagsched.placement.padding import held_at_once, padded
 from airflow_dagsched.placement.policy import POLICIES, policy_of
 from airflow_dagsched.placement.request import Request, Work, request_of
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.placement.values import Amounts, Offer, TaskSchedulePlan, offers_of
+from airflow_dagsched.placement.values import (
+    Amounts,
+    Assigned,
+    InstancePlan,
+    Offer,
+    TaskSchedulePlan,
+    offers_of,
+    total,
+)
+from airflow_dagsched.plan.assigned import as_sized, with_assigned
+from airflow_dagsched.plan.bins import LEVELLING, Shape, bins, shapes
 from airflow_dagsched.plan.hosts import with_hosts
 from airflow_dagsched.plan.values import Container, Group, Instance, Plan, Resources
 
-SPREADING = "round_robin"
-"""The policy that uses all workers: the cores that others put in few containers it has in one on each."""
 NO_PADDING = {"ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0, "padding_percent": None}
 """The shape of a container has it already."""
 
@@ -46,14 +58,6 @@ class Policy:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Cores and memory of each container of a group; MiB of padding included."""
-
-    cores: int
-    memory_mb: int
-
-
 def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) -> Plan:
     """The plan with the containers of every group as the policy places them.
 
@@ -64,24 +68,41 @@ def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) 
             "settings", "twister2_compatible", "its placements lose and repeat instances: no Spark plans"
         )
     groups = {group.id: group for group in made.groups}
+    assigned: dict[str, Assigned] = {}
     for group in sorted(made.groups, key=lambda group: (group.start_s, group.id)):
         if group.containers:
-            groups[group.id] = _placed(group, dataflow, cluster, policy, list(groups.values()))
-    return with_hosts(replace(made, groups=tuple(groups[group.id] for group in made.groups)), cluster)
+            groups[group.id], part = _placed(group, dataflow, cluster, policy, list(groups.values()))
+            assigned |= {group.id: part} if part else {}
+    told = [assigned[group.id] for group in made.groups if group.id in assigned]
+    again = replace(made, groups=tuple(groups[group.id] for group in made.groups))
+    return with_hosts(with_assigned(again, told), cluster)
 
 
-def _placed(group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]) -> Group:
-    part = part_of(dataflow, group)
-    idle = offers_of(cluster)
+def _placed(
+    group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]
+) -> tuple[Group, Assigned | None]:
+    part, idle = part_of(dataflow, group), offers_of(cluster)
+    chosen, why = _resolved(policy, request_of(part, idle, policy.settings))
     beside = [other for other in groups if other.id != group.id and _overlap(group, other)]
     try:
-        found = _containers(group, part, _left(idle, beside), policy)
-    except DoesNotFit:
-        if _may_refuse(policy):
-            _containers(group, part, idle, policy)
-        return group
+        found, schedule = _containers(group, part, _left(idle, beside), chosen)
+    except DoesNotFit as refused:
+        if _may_refuse(chosen):
+            _containers(group, part, idle, chosen)
+        reason = f"as sized: {chosen.name} found no room beside the groups that run with it ({refused})"
+        assigned = as_sized(group, policy.state) if chosen.name == LEVELLING else None
+        return replace(group, placement=f"{why}{reason}"), assigned
     driver = group.driver if group.driver.worker is None else replace(group.driver, worker=found[0].worker)
-    return replace(group, containers=found, driver=driver)
+    placement = f"{why}{chosen.name}: {schedule.reason}"
+    return replace(group, containers=found, driver=driver, placement=placement), schedule.assigned
+
+
+def _resolved(policy: Policy, request: Request) -> tuple[Policy, str]:
+    """The policy that places, and why it where it was left open."""
+    if policy.name != "auto":
+        return policy, ""
+    name, why = suitable(request)
+    return dataclasses.replace(policy, name=name), f"{why}: "
 
 
 def _may_refuse(policy: Policy) -> bool:
@@ -121,91 +142,47 @@ def _without(offer: Offer, taken: Amounts) -> Offer:
     return dataclasses.replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
 
 
-def _containers(group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy) -> tuple[Container, ...]:
+def _containers(
+    group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy
+) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
     """The group's containers as the policy places them; raises ``DoesNotFit``."""
     request = request_of(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
-    for shape in _shapes(group, request, policy):
-        bins = _bins(group, request, shape, policy)
-        if not bins:
+    for shape in shapes(group, request, policy.name):
+        found = bins(group, request, shape, policy.name)
+        if not found:
             continue
         inside = policy_of(policy.name, replace(policy.settings, **NO_PADDING))
         try:
-            return _built(group, request, shape, inside.schedule(part, bins, policy.state))
+            schedule = inside.schedule(part, found, policy.state)
         except DoesNotFit as refused:
             refusal = refused
+        else:
+            return _built(group, request, shape, schedule), schedule
     raise refusal
-
-
-def _shapes(group: Group, request: Request, policy: Policy) -> Iterator[Shape]:
-    """Sizes of a container to try: the planned cores, in batch fewer where there is no room for that.
-
-    A policy that uses all workers tries first what is left for each if they share the planned cores evenly.
-    """
-    planned = group.containers[0].cores
-    least = math.ceil(max(work.needs.cores for work in request.works))
-    if policy.name == SPREADING:
-        even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
-        yield from (_shape(group, request, cores) for cores in range(max(least, even), planned))
-    yield from (_shape(group, request, cores) for cores in range(planned, least - 1, -1))
-
-
-def _shape(group: Group, request: Request, cores: int) -> Shape:
-    """A container of so many cores: of a batch group with memory for whatever could run in it at once.
-
-    Of a streaming one with fewer cores than planned it has its share of the memory, and one instance more.
-    """
-    counts = [(work, work.parallelism) for work in request.works]
-    planned = group.containers[0]
-    if group.residency == "slots":
-        return Shape(cores, math.ceil(padded(held_at_once(request, counts, cores), request.settings).memory_mb))
-    most = max(work.needs.memory_mb for work in request.works)
-    share = held_at_once(request, counts).memory_mb * cores / planned.cores / len(group.containers)
-    wanted = math.ceil(padded(Amounts(share + most), request.settings).memory_mb)
-    return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
-
-
-def _bins(group: Group, request: Request, shape: Shape, policy: Policy) -> list[Offer]:
-    """Containers of the shape, as many as each worker has room for.
-
-    One a worker where its instances are capped. To use all workers, as many as an even share of the planned cores
-    takes, and numbered so that a turn goes round the workers before it comes to the second container of one.
-    """
-    inside, made = memory_room(shape.memory_mb, request.settings), []
-    share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
-    most = 1 if request.cap else math.ceil(share) if policy.name == SPREADING else None
-    for offer in request.offers:
-        copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
-        copies = copies if most is None else min(copies, most)
-        disk = None if offer.disk_mb is None else max(0, offer.disk_mb - copies * request.settings.disk_padding_mb)
-        one = dataclasses.replace(offer, memory_mb=inside, disk_mb=disk, cores=shape.cores)
-        made += [dataclasses.replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
-    return made
-
-
-def _bin_id(offer: Offer, at: int, policy: Policy) -> str:
-    return f"{at}:{offer.worker}" if policy.name == SPREADING else f"{offer.worker}:{at}"
 
 
 def _built(group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan) -> tuple[Container, ...]:
     """Containers of one shape, as small as the fullest allows."""
     works = {work.step: work for work in request.works}
     counts = [_counts(works, [one.step for one in box.instances]) for box in schedule.container_plan]
-    cores = min(shape.cores, max(math.ceil(_busy(group, held)) for held in counts))
-    required = [_required(group, request, held, cores) for held in counts]
+    cores = min(shape.cores, max(1, *(math.ceil(_busy(group, held)) for held in counts)))
+    pairs = list(zip(schedule.container_plan, counts, strict=True))
+    required = [_required(group, request, held, cores, total(one.needs for one in box.copies)) for box, held in pairs]
     memory = max(needed.memory_mb for needed in required)
-    pairs = zip(schedule.container_plan, required, strict=True)
     return tuple(
         Container(
             id=f"{group.id}/{at}",
             worker=box.worker,
-            instances=_in_order(group, [(one.step, one.index) for one in box.instances]),
+            instances=_in_order(group, box.instances),
+            standbys=_in_order(group, box.standbys),
+            warmups=_in_order(group, box.warmups),
             required=needed,
             cores=cores,
             memory_mb=memory,
             disk_mb=needed.disk_mb,
         )
-        for at, (box, needed) in enumerate(pairs)
+        for at, (box, needed) in enumerate(zip(schedule.container_plan, required, strict=True))
     )
 
 
@@ -222,14 +199,16 @@ def _busy(group: Group, counts: Sequence[tuple[Work, int]]) -> float:
     return sum(widths if group.residency == "all" else widths[: group.slots])
 
 
-def _required(group: Group, request: Request, counts: Sequence[tuple[Work, int]], cores: int) -> Resources:
-    held = held_at_once(request, counts, None if group.residency == "all" else cores)
-    needed = padded(held, request.settings)
+def _required(
+    group: Group, request: Request, counts: Sequence[tuple[Work, int]], cores: int, copies: Amounts
+) -> Resources:
+    held = held_at_once(request, counts, None if group.residency == "all" else cores) if counts else Amounts()
+    needed = padded(held + copies, request.settings)
     return Resources(
         cores=math.ceil(held.cores), memory_mb=math.ceil(needed.memory_mb), disk_mb=math.ceil(needed.disk_mb)
     )
 
 
-def _in_order(group: Group, instances: Sequence[Instance]) -> tuple[Instance, ...]:
+def _in_order(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
     rank = {step: at for at, step in enumerate(group.steps)}
-    return tuple(sorted(instances, key=lambda instance: (rank[instance[0]], instance[1])))
+    return tuple(sorted(((one.step, one.index) for one in held), key=lambda one: (rank[one[0]], one[1])))
