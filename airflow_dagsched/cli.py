@@ -143,7 +143,7 @@ def _plan(options: argparse.Namespace) -> int:
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
     if policy:
-        made = placed_by(made, dataflow, cluster, policy)
+        made = placed_by(made, dataflow, cluster, policy, settings)
     sys.stdout.write(FORMATS[options.format](made))
     return FINE
 

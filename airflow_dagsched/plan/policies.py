@@ -1,4 +1,4 @@
-"""The groups of a plan placed anew by a policy; sizes, order and times stay as planned.
+"""The groups of a plan placed anew by a policy; order and, where a group has the cores it can use, times stay.
 
     shape 4 cores      w1 (8 free)    w1:0 [    ]  w1:1 [    ]      What a policy sees as workers are containers of the
     on two workers     w2 (4 free)    w2:0 [    ]                   group's shape, as many as each worker has room for.
@@ -43,6 +43,9 @@ from airflow_dagsched.placement.values import (
 from airflow_dagsched.plan.assigned import as_sized, with_assigned
 from airflow_dagsched.plan.bins import LEVELLING, Shape, bins, shapes
 from airflow_dagsched.plan.hosts import with_hosts
+from airflow_dagsched.plan.planner import given_of
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.timed import timed
 from airflow_dagsched.plan.values import Container, Group, Instance, Plan, Resources
 
 NO_PADDING = {"ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0, "padding_percent": None}
@@ -58,8 +61,10 @@ class Policy:
     state: State
 
 
-def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) -> Plan:
-    """The plan with the containers of every group as the policy places them.
+def placed_by(
+    made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy, settings: Settings = DEFAULTS
+) -> Plan:
+    """The plan with the containers of every group as the policy places them; ``settings``: those it was made with.
 
     Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.
     """
@@ -75,7 +80,14 @@ def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) 
             assigned |= {group.id: part} if part else {}
     told = [assigned[group.id] for group in made.groups if group.id in assigned]
     again = replace(made, groups=tuple(groups[group.id] for group in made.groups))
+    if _cores(again) != _cores(made):
+        again = timed(again, given_of(dataflow, cluster, settings))
     return with_hosts(with_assigned(again, told), cluster)
+
+
+def _cores(made: Plan) -> list[list[int]]:
+    """Of each container of a batch group: what its times depend on."""
+    return [[box.cores for box in group.containers] for group in made.groups if group.residency == "slots"]
 
 
 def _placed(
@@ -145,9 +157,13 @@ def _without(offer: Offer, taken: Amounts) -> Offer:
 def _containers(
     group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy
 ) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
-    """The group's containers as the policy places them; raises ``DoesNotFit``."""
+    """The group's containers as the policy places them; raises ``DoesNotFit``.
+
+    The first shape in which the group has all the cores it can use, else the first that fits.
+    """
     request = request_of(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
+    narrow = None
     for shape in shapes(group, request, policy.name):
         found = bins(group, request, shape, policy.name)
         if not found:
@@ -157,9 +173,21 @@ def _containers(
             schedule = inside.schedule(part, found, policy.state)
         except DoesNotFit as refused:
             refusal = refused
-        else:
-            return _built(group, request, shape, schedule), schedule
-    raise refusal
+            continue
+        fit = _built(group, request, shape, schedule), schedule
+        if _is_wide(group, request, fit[0]):
+            return fit
+        narrow = narrow or fit
+    if narrow is None:
+        raise refusal
+    return narrow
+
+
+def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:
+    """Whether it has as many cores as were planned, or as it can keep busy."""
+    planned = sum(box.cores for box in group.containers)
+    wanted = _busy(group, [(work, work.parallelism) for work in request.works])
+    return group.residency == "all" or sum(box.cores for box in found) >= min(planned, wanted)
 
 
 def _built(group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan) -> tuple[Container, ...]:

@@ -42,7 +42,7 @@ def place(
     Raises ``InvalidInput`` for ids given twice and for pinned instances where the strategy has no such thing,
     ``DoesNotFit`` where there is no worker, or none of those an instance is pinned to, or no room for all.
     """
-    facts = facts_of(instances, workers, lags, settings, previous, offsets)
+    facts = facts_of(instances, workers, lags, settings, previous, offsets, space)
     if settings.strategy != "sticky":
         _refuse_pinned(facts)
     made = _within_room(facts)
