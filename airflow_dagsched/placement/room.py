@@ -162,9 +162,15 @@ def fits_in_waves(request: Request, counts: dict[int, int], limit: Rooms) -> boo
     return held_at_once(request, works, least).memory_mb <= limit[0] + SLACK
 
 
-def container_cores(request: Request, counts: Sequence[tuple[Work, int]], offer: Offer) -> float | None:
-    """Cores of a batch container: as many of those offered as its memory allows; None: no limit known."""
+def container_cores(
+    request: Request, counts: Sequence[tuple[Work, int]], offer: Offer, kept_mb: float = 0.0
+) -> float | None:
+    """Cores of a batch container: as many of those offered as its memory allows; None: no limit known.
+
+    ``kept_mb`` of the memory is taken by what runs nothing.
+    """
     memory, _, cores = _limits(*rooms(offer, request.settings))
+    memory -= kept_mb
     least = max((work.needs.cores for work, _ in counts), default=1.0)
     if math.isinf(memory):
         return offer.cores
@@ -175,8 +181,8 @@ def container_cores(request: Request, counts: Sequence[tuple[Work, int]], offer:
     return max(cores, least)
 
 
-def held_by(request: Request, held: dict[int, int], offer: Offer) -> Amounts:
+def held_by(request: Request, held: dict[int, int], offer: Offer, kept_mb: float = 0.0) -> Amounts:
     """What the instances of a container hold at once, without padding."""
     counts = [(request.works[number], count) for number, count in sorted(held.items())]
-    cores = container_cores(request, counts, offer) if request.residency != "all" else None
+    cores = container_cores(request, counts, offer, kept_mb) if request.residency != "all" else None
     return held_at_once(request, counts, cores)

@@ -57,8 +57,9 @@ def _container(request: Request, offer: Offer, held: tuple[Sequence[InstancePlan
     counts: dict[int, int] = {}
     for one in instances:
         counts[one.number] = counts.get(one.number, 0) + 1
-    runs = held_by(request, counts, offer) if counts else Amounts()
-    required = padded(runs + total(one.needs for one in standbys + warmups), request.settings)
+    kept = total(one.needs for one in standbys + warmups)
+    runs = held_by(request, counts, offer, kept.memory_mb) if counts else Amounts()
+    required = padded(runs + kept, request.settings)
     size = size_of(offer, required, request.settings)
     return ContainerPlan(offer.id, offer.worker, instances, required, size, standbys, warmups)
 

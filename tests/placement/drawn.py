@@ -106,7 +106,7 @@ def assert_within(box: ContainerPlan, held: Sequence[Step], offer: Offer, *, str
     """The sum, or of a batch container as many of the largest as its cores let run; 100 MiB of padding."""
     memories = sorted((step.memory_mb for step in held), reverse=True)
     cores = sum(step.cores for step in held)
-    if not streaming:
+    if held and not streaming:
         memories = memories[: max(1, int(box.required.cores // min(step.cores for step in held)))]
         cores = max(step.cores for step in held)
     kept = [one.needs for one in box.copies]
