@@ -26,7 +26,7 @@ from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.plan.planner import exact_plan, plan
-from airflow_dagsched.plan.policies import Policy, placed_by
+from airflow_dagsched.plan.policies import Policy, named_by_steps, placed_by
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.settings_file import placement_settings, read_settings
 from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
@@ -137,20 +137,22 @@ def _plan(options: argparse.Namespace) -> int:
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    policy = _policy(options.placement, placement, state) if options.placement else None
+    policy = _policy(options.placement or "", placement, state)
+    for name in named_by_steps(dataflow).values():
+        _policy(name, placement, state)
     try:
         made = (exact_plan if options.exact else plan)(dataflow, cluster, settings)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
-    if policy:
-        made = placed_by(made, dataflow, cluster, policy, settings)
+    made = placed_by(made, dataflow, cluster, policy, settings)
     sys.stdout.write(FORMATS[options.format](made))
     return FINE
 
 
 def _policy(name: str, settings: PlacementSettings, state: State) -> Policy:
     try:
-        policy_of(name, settings)
+        if name:
+            policy_of(name, settings)
     except InvalidInput as error:
         raise InvalidInput("dagsched plan", "--placement", error.rule) from error
     return Policy(name, settings, state)

@@ -11,7 +11,9 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.policies import Policy, placed_by
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.values import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +23,21 @@ class Fit:
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings = DEFAULTS
+    policy: Policy | None = None
+    """Places it; None: it stays as it is sized."""
+
+    def planned(self, part: Dataflow, cluster: Cluster, settings: Settings) -> Plan:
+        """The plan of ``part``, placed. A local application has one worker to be on. Raises ``DoesNotFit``."""
+        made = plan(part, cluster, settings)
+        if self.policy is None or cluster.manager == "local":
+            return made
+        return placed_by(made, part, cluster, self.policy, settings)
 
     def refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
         """Why ``steps`` cannot be one application on the idle cluster, on whichever workers; None: they can."""
         part = unpinned(only(self.dataflow, steps))
         try:
-            plan(part, idle(self.cluster), as_one(part, self.settings))
+            self.planned(part, idle(self.cluster), as_one(part, self.settings))
         except DoesNotFit as refused:
             return refused
         return None

@@ -24,7 +24,6 @@ from airflow_dagsched.launch.alone import Fit, as_one, only, unpinned
 from airflow_dagsched.launch.reserve import Reservation, without_reserved
 from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
@@ -57,11 +56,11 @@ def choose(known: Fit, steps: Iterable[str], reservations: Sequence[Reservation]
     room, wanted = without_reserved(known.cluster, reservations), as_one(alive, known.settings)
     for candidate, note in _candidates(alive, gone):
         try:
-            return Chosen(plan(candidate, room, wanted), candidate, room, wanted, exact=True, note=note)
+            return Chosen(known.planned(candidate, room, wanted), candidate, room, wanted, exact=True, note=note)
         except DoesNotFit:
             continue
     anywhere, whole = unpinned(alive), idle(known.cluster)
-    made = plan(anywhere, whole, wanted)
+    made = known.planned(anywhere, whole, wanted)
     if reservations or known.cluster.manager == "standalone":
         return None
     note = "too little is free now: it waits at the cluster manager"

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.graph import step_rank
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.auto import suitable
@@ -57,6 +57,7 @@ class Policy:
     """Which policy places, and with what it is told besides the dataflow and the workers."""
 
     name: str
+    """Of groups whose steps name none; empty: these stay as they were sized."""
     settings: PlacementSettings
     state: State
 
@@ -68,6 +69,9 @@ def placed_by(
 
     Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.
     """
+    named = named_by_steps(dataflow)
+    if not policy.name and not named:
+        return made
     if policy.settings.twister2_compatible:
         raise InvalidInput(
             "settings", "twister2_compatible", "its placements lose and repeat instances: no Spark plans"
@@ -75,14 +79,21 @@ def placed_by(
     groups = {group.id: group for group in made.groups}
     assigned: dict[str, Assigned] = {}
     for group in sorted(made.groups, key=lambda group: (group.start_s, group.id)):
-        if group.containers:
-            groups[group.id], part = _placed(group, dataflow, cluster, policy, list(groups.values()))
+        name = named.get(group.steps[0], policy.name)
+        if group.containers and name:
+            one = dataclasses.replace(policy, name=name)
+            groups[group.id], part = _placed(group, dataflow, cluster, one, list(groups.values()))
             assigned |= {group.id: part} if part else {}
     told = [assigned[group.id] for group in made.groups if group.id in assigned]
     again = replace(made, groups=tuple(groups[group.id] for group in made.groups))
     if _cores(again) != _cores(made):
         again = timed(again, given_of(dataflow, cluster, settings))
     return with_hosts(with_assigned(again, told), cluster)
+
+
+def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
+    """Step -> the policy it names. Since all settings are equal in one application, a group has one policy."""
+    return {step.id: str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)}
 
 
 def _cores(made: Plan) -> list[list[int]]:

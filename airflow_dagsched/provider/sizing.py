@@ -26,6 +26,8 @@ from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.informed import informed
+from airflow_dagsched.plan.policies import Policy
+from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.provider.history import recall
 from airflow_dagsched.provider.reservations import Reservations
 from airflow_dagsched.provider.work_dir import default_work_dir
@@ -99,14 +101,16 @@ def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Fit:
     """The dataflow as measured, the cluster as it is, and how many steps may run side by side."""
     flow = launch.flow
     wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
+    known = recall(launch.history)
     dataflow, cluster = informed(
         launch.graph.dataflow,
         hook.cluster(flow.declared_cluster),
-        recall(launch.history),
+        known,
         connection=flow.conn_id,
         settings=wanted,
     )
-    return Fit(dataflow, cluster, wanted)
+    policy = Policy(flow.placement, placement_settings(wanted, flow.placement_settings), known)
+    return Fit(dataflow, cluster, wanted, policy)
 
 
 def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
