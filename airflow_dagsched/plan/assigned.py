@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -10,23 +11,27 @@ from airflow_dagsched.model.state import Assignment, State
 from airflow_dagsched.placement.values import Assigned, instance_id
 from airflow_dagsched.plan.values import Group, Movement, Plan
 
-ROLES = ("active", "standby", "warmup")
+Held = TypeVar("Held")
 
 
 def with_assigned(made: Plan, parts: Sequence[Assigned]) -> Plan:
     """The plan with the assignments of its groups; without any it has none."""
     if not parts:
         return made
-    whole = {role: _joined(getattr(part.assignment, role) for part in parts) for role in ROLES}
+    found = [part.assignment for part in parts]
     return replace(
         made,
-        assignment=Assignment(**whole),
+        assignment=Assignment(
+            active=_joined(one.active for one in found),
+            standby=_joined(one.standby for one in found),
+            warmup=_joined(one.warmup for one in found),
+        ),
         movements=tuple(moving for part in parts for moving in part.movements),
         follow_up=any(part.follow_up for part in parts),
     )
 
 
-def _joined(parts: Iterable[dict[str, object]]) -> dict[str, object]:
+def _joined(parts: Iterable[dict[str, Held]]) -> dict[str, Held]:
     return {instance: held for part in parts for instance, held in part.items()}
 
 

@@ -1,7 +1,7 @@
 """Containers of one shape, as a policy is offered them: which shapes to try, and how many each worker has room for.
 
-    w1  16 cores   [ 6 ][ 6 ]        Levelled: all workers take part in what state is levelled over, so a container is
-    w2   6 cores   [ 6 ]             as large as the smallest of them allows, where they are alike a whole worker.
+w1  16 cores   [ 6 ][ 6 ]        Levelled: all workers take part in what state is levelled over, so a container is
+w2   6 cores   [ 6 ]             as large as the smallest of them allows, where they are alike a whole worker.
 """
 
 from __future__ import annotations

@@ -112,8 +112,6 @@ def _spilled(spill: Spill) -> str:
     return f"{spill.src}.{spill.output}" if spill.output else spill.src
 
 
-
-
 def _seconds(value: float) -> str:
     return f"{value:.1f} s"
 

@@ -62,9 +62,7 @@ class Policy:
     state: State
 
 
-def placed_by(
-    made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy, settings: Settings = DEFAULTS
-) -> Plan:
+def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy, settings: Settings = DEFAULTS) -> Plan:
     """The plan with the containers of every group as the policy places them; ``settings``: those it was made with.
 
     Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.

@@ -1,9 +1,9 @@
 """Times of a plan whose containers have moved: a group that computes longer in them puts off all that starts after it.
 
-    planned    [ a ][ b ]          a has fewer cores than it was planned with: what started at its end or later
-               [ c ]               starts that much later, what ran beside it (c) stays. So nothing that was apart
-    placed     [  a  ][ b ]        in time comes together, and what waits for others still starts after them.
-               [ c ]
+planned    [ a ][ b ]          a has fewer cores than it was planned with: what started at its end or later
+           [ c ]               starts that much later, what ran beside it (c) stays. So nothing that was apart
+placed     [  a  ][ b ]        in time comes together, and what waits for others still starts after them.
+           [ c ]
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _inside(group: Group, given: Given) -> Inside:
 
 
 def _with_inside(groups: list[Group], at: int, inside: Inside) -> list[Group]:
-    """All groups, the one at ``at`` computing as long as ``inside`` says; what is after it is put off, never drawn in."""
+    """All groups, the one at ``at`` computing as ``inside`` says; what is after it is put off, never drawn in."""
     group, compute = groups[at], round(inside.compute_s, DIGITS)
     late = round(compute - group.time.compute, DIGITS)
     changed = replace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,14 @@ def narrow(wide: Any) -> Any:
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PlannerHook]:
+def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PlannerHook:
     """Of a Master that does not answer, so that the declared cluster counts."""
     monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
     cluster = {"manager": "standalone", "workers": WORKERS}
     extra = {"cluster": cluster, "if_unreachable": "declared", "master_ui": "http://127.0.0.1:9"}
     raw = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(raw))
-    yield PlannerHook("cluster")
+    return PlannerHook("cluster")
 
 
 def used(flow: SparkDataflow, hook: PlannerHook, at: int = 0) -> list[str]:
@@ -87,9 +86,7 @@ def test_settings_of_the_policy_count(dag: DAG, hook: PlannerHook, tmp_path: Pat
     assert used(flow, hook) == ["w1", "w2", "w3", "w4"]
 
 
-def test_steps_of_different_policies_run_in_different_applications(
-    dag: DAG, hook: PlannerHook, tmp_path: Path
-) -> None:
+def test_steps_of_different_policies_run_in_different_applications(dag: DAG, hook: PlannerHook, tmp_path: Path) -> None:
     """wide goes by a policy of its own, narrow by the dataflow's."""
     with SparkDataflow("f", conn_id="cluster", work_dir=str(tmp_path), placement="first_fit") as flow:
         narrow(wide.override(placement="round_robin")())
@@ -121,5 +118,5 @@ def test_what_is_no_policy_is_one_error_at_parse(dag: DAG, arguments: dict[str, 
 
 
 def test_a_step_with_no_policy_is_named(dag: DAG) -> None:
-    with pytest.raises(InvalidInput, match="step 'f.wide': placement: no policy is called 'x'"), SparkDataflow("f"):
+    with pytest.raises(InvalidInput, match=r"step 'f\.wide': placement: no policy is called 'x'"), SparkDataflow("f"):
         wide.override(placement="x")()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ def assign(
     return Assigned(made.assignment, tuple(_movement(moved) for moved in made.movements), made.follow_up), made.seats
 
 
-def _part(state: State, ids: Set[str]) -> State:
+def _part(state: State, ids: Collection[str]) -> State:
     """What the state knows of these instances; they had no prior assignment if none of them had a place."""
     before = state.previous or Assignment()
     parts = [{at: held for at, held in part.items() if at in ids} for part in (before.standby, before.warmup)]

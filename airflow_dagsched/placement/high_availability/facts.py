@@ -94,7 +94,7 @@ class Facts:
         return Movement(what.id, source, target, known, copy, how, limit=self.settings.acceptable_recovery_lag)
 
 
-def facts_of(
+def facts_of(  # noqa: PLR0917 - as the policy is given them
     instances: Iterable[Instance],
     workers: Iterable[Worker],
     lags: Lags,

@@ -44,7 +44,12 @@ def refitted(facts: Facts) -> Outcome:
     if seats is None:
         seats = _dealt(facts, facts.space)
     copies = _copies(facts, dict(seats.active.keys()))
-    _keep(copies, copies.standby, seats, [(at, worker) for at in facts.stateful for worker in prior.standby.get(at, NOBODY)])
+    _keep(
+        copies,
+        copies.standby,
+        seats,
+        [(at, worker) for at in facts.stateful for worker in prior.standby.get(at, NOBODY)],
+    )
     _keep(copies, copies.standby, seats, _missing(copies, seats))
     return _outcome(copies, seats)
 
@@ -90,7 +95,9 @@ def _missing(copies: Copies, seats: Seats) -> Iterator[Seat]:
     facts = copies.facts
     for instance in facts.stateful:
         for _ in range(facts.settings.num_standbys + 1 - len(copies.holders(instance))):
-            free = [at for at in facts.homes[instance] if not copies.holds(at, instance) and seats.may_keep(instance, at)]
+            free = [
+                at for at in facts.homes[instance] if not copies.holds(at, instance) and seats.may_keep(instance, at)
+            ]
             if free:
                 yield instance, copies.least_loaded(free)
 

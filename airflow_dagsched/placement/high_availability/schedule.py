@@ -99,10 +99,10 @@ def _schedule(space: Space, workers: Sequence[str], made: Assigned, seats: Mappi
     for at, (work, index) in enumerate(space.works):
         name = instance_id(work.step, index)
         places[work.number][index] = seats[at, place[made.assignment.active[name]]]
-        for role in copies:
+        for role, kept in copies.items():
             for worker in getattr(made.assignment, role).get(name, ()):
                 one = InstancePlan(work.step, work.number, index, space.states[at])
-                copies[role].setdefault(seats[at, place[worker]], []).append(one)
+                kept.setdefault(seats[at, place[worker]], []).append(one)
     schedule = schedule_of(request, places, _reason(made), copies["standby"], copies["warmup"])
     return replace(schedule, assigned=made)
 

@@ -1,8 +1,8 @@
 """What the workers have room for, and which offer each copy has its seat in while an assignment is made.
 
-    worker   offers              a copy is of an instance on a worker; its seat is the first of the
-    w1       0 [ x . ]  1 [ . ]  worker's offers with room. One that is active takes all that its step needs,
-    w2       2 [ y z ]           any other what its state takes: memory and disk, no cores.
+worker   offers              a copy is of an instance on a worker; its seat is the first of the
+w1       0 [ x . ]  1 [ . ]  worker's offers with room. One that is active takes all that its step needs,
+w2       2 [ y z ]           any other what its state takes: memory and disk, no cores.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Seats:
             self._room.keep(self.space.states[instance], at)
 
     def _first(self, instance: int, worker: int) -> int | None:
-        assert self.space is not None and self._room is not None
+        assert self.space is not None
+        assert self._room is not None
         work, index = self.space.works[instance]
         for at in self.space.offers[worker]:
             if self._room.may_hold(work, index, at):
@@ -132,7 +133,8 @@ class Seats:
         return None
 
     def _first_to_keep(self, instance: int, worker: int) -> int | None:
-        assert self.space is not None and self._room is not None
+        assert self.space is not None
+        assert self._room is not None
         for at in self.space.offers[worker]:
             if self._room.may_keep(self.space.states[instance], at):
                 return at

@@ -18,7 +18,7 @@ Lags = Mapping[str, Mapping[str, Lag]]
 
 Copy = Literal["active", "standby"]
 How = Literal["hand over", "warm up", "wait", "no room"]
-"""Now; when the copy at the target has caught up; when there is a warm-up to spare; when there is room at the target."""
+"""Now; when the copy at the target has caught up; when there is a warm-up to spare; when the target has room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.ranges import LARGEST
 from airflow_dagsched.model.state import Assignment, Lag, State
 from airflow_dagsched.placement.high_availability.assign import assign as assigned
-from airflow_dagsched.placement.high_availability.settings import Settings
+from airflow_dagsched.placement.high_availability.settings import DEFAULTS, Settings
 from airflow_dagsched.placement.high_availability.values import Instance, Movement, Outcome
 from airflow_dagsched.placement.high_availability.values import Worker as Host
 from airflow_dagsched.placement.values import Assigned, instance_id
@@ -31,7 +31,7 @@ def flow(**steps: dict[str, Any]) -> Dataflow:
     return Dataflow(name="flow", steps=tuple(Step(id=at, **fields) for at, fields in steps.items()))
 
 
-def assign(dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = Settings()) -> Assigned:
+def assign(dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = DEFAULTS) -> Assigned:
     """With room for everything on every worker; its capacity is its cores."""
     instances = [
         Instance(instance_id(step.id, at), step.id, step.stateful, step.weight, frozenset(step.pinned))

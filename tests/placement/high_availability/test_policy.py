@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -155,7 +156,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
 def hand_overs(steps: Sequence[Step], rounds: Sequence[TaskSchedulePlan]) -> dict[str, int]:
     stateful = {step.id for step in steps if step.stateful}
     counts: dict[str, int] = {}
-    for before, made in zip(rounds, rounds[1:], strict=False):
+    for before, made in pairwise(rounds):
         for instance, worker in made.assignment.items():
             if instance.rpartition("/")[0] in stateful and before.assignment[instance] != worker:
                 counts[instance] = counts.get(instance, 0) + 1
