@@ -31,7 +31,8 @@ test-system: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest -m "slow and not cluster" $(TESTS)
 
 test-cases: .venv/installed
-	@$(PY) -m pytest tests/placement/high_availability tests/plan/prune/test_cases.py $(TESTS)
+	@$(PY) -m pytest tests/placement/high_availability/test_kip441.py tests/placement/high_availability/test_assign.py \
+		tests/placement/test_twister2_cases.py tests/plan/prune/test_cases.py $(TESTS)
 
 test-cluster: .venv/installed
 	@tools/hdfs.sh >/dev/null

@@ -27,8 +27,8 @@ from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.given import Pass
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.picture import as_dot, as_svg
-from airflow_dagsched.plan.planner import as_placed, exact_plan, plan
-from airflow_dagsched.plan.policies import Policy, by_policy
+from airflow_dagsched.plan.planner import exact_plan, plan
+from airflow_dagsched.plan.policies import Policy, by_policy, named_by_steps
 from airflow_dagsched.plan.prune import Asked, interval_names
 from airflow_dagsched.plan.prune.asked import Mode
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
@@ -158,7 +158,9 @@ def _plan(options: argparse.Namespace) -> int:
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    moved = _policy(options.placement, placement, state) if options.placement else as_placed
+    moved = _policy(options.placement or "", placement, state)
+    for name in named_by_steps(dataflow).values():
+        _policy(name, placement, state)
     try:
         made = (exact_plan if options.exact else plan)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
@@ -176,7 +178,8 @@ def _asked(options: argparse.Namespace) -> Asked:
 def _policy(name: str, settings: PlacementSettings, state: State) -> Pass:
     """A policy that there is not is bad input; a placement it has no Spark plan for, too."""
     try:
-        policy_of(name, settings)
+        if name:
+            policy_of(name, settings)
     except InvalidInput as error:
         raise InvalidInput("dagsched plan", "--placement", error.rule) from error
     return by_policy(Policy(name, settings, state))

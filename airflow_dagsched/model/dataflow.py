@@ -16,6 +16,9 @@ from airflow_dagsched.model.ranges import Bytes, Count, Declared, Id, MiB, Posit
 
 Scalar = str | int | float | bool | None
 
+PLACEMENT = "dagsched.placement"
+"""Among a step's ``application`` settings: the policy that places it, by name or dotted path of a class."""
+
 
 class Block(Declared, frozen=True, kw_only=True):
     """A stored block of a partition and the hosts that hold a copy."""

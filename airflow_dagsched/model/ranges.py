@@ -20,6 +20,11 @@ Quantity = Annotated[float, Meta(ge=0, le=1e15)]
 Positive = Annotated[float, Meta(gt=0, le=1e15)]
 
 
+def says(what: str, unit: str) -> Meta:
+    """What a setting is for, and in which unit: its row in a table of the docs."""
+    return Meta(description=what, extra={"unit": unit})
+
+
 class Value(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """A frozen value of a file format, written with all its fields.
 

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
-from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Positive, Quantity, Seconds
+from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Positive, Quantity, Seconds, Value
 
 
-class Assignment(Declared, frozen=True, kw_only=True):
+class Assignment(Value, frozen=True, kw_only=True):
     """Which worker has each step instance ``step/index`` active, on standby, warming up."""
 
     active: dict[str, Id] = {}

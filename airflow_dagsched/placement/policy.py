@@ -19,6 +19,7 @@ POLICIES: Mapping[str, str] = {
     "first_fit": f"{FOLDER}.built_in.FirstFit",
     "data_locality": f"{FOLDER}.built_in.DataLocality",
     "cheapest": f"{FOLDER}.built_in.Cheapest",
+    "high_availability": f"{FOLDER}.high_availability.schedule.HighAvailability",
 }
 """Names and the classes they stand for."""
 

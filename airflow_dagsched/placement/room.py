@@ -39,7 +39,7 @@ class Room:
 
     def __init__(self, request: Request, limits: Sequence[Rooms]) -> None:
         self.request = request
-        self.limits = limits
+        self.limits = list(limits)
         self.held: list[dict[int, int]] = [{} for _ in request.offers]
         """For each offer how many instances of each step, by its number, it holds."""
         self.count = [0] * len(request.offers)
@@ -85,6 +85,23 @@ class Room:
     def give(self, work: Work, at: int) -> None:
         """Undo a ``take`` of the same wave."""
         self._change(work, at, -1)
+
+    def may_keep(self, needs: Amounts, at: int) -> bool:
+        """Whether offer ``at`` has room for what takes memory and disk to the end, whatever runs beside it."""
+        memory, disk, cores = self.limits[at]
+        if needs.disk_mb > self.disk(at) + SLACK or needs.memory_mb > memory + SLACK:
+            return False
+        if self._resident:
+            return needs.memory_mb <= self.memory[at] + SLACK
+        held = {number: count for number, count in self.held[at].items() if count}
+        return not held or fits_in_waves(self.request, held, (memory - needs.memory_mb, disk, cores))
+
+    def keep(self, needs: Amounts, at: int, sign: int = 1) -> None:
+        """Take it of offer ``at``, or with ``sign`` -1 give it back."""
+        memory, disk, cores = self.limits[at]
+        self.limits[at] = memory - sign * needs.memory_mb, disk, cores
+        self.memory[at] -= sign * needs.memory_mb
+        self._disk[self.request.offers[at].worker] -= sign * needs.disk_mb
 
     def next_wave(self, level: int) -> None:
         """All that was placed has ended, and instances of ``level`` follow. Streaming instances never end."""
@@ -145,9 +162,15 @@ def fits_in_waves(request: Request, counts: dict[int, int], limit: Rooms) -> boo
     return held_at_once(request, works, least).memory_mb <= limit[0] + SLACK
 
 
-def container_cores(request: Request, counts: Sequence[tuple[Work, int]], offer: Offer) -> float | None:
-    """Cores of a batch container: as many of those offered as its memory allows; None: no limit known."""
+def container_cores(
+    request: Request, counts: Sequence[tuple[Work, int]], offer: Offer, kept_mb: float = 0.0
+) -> float | None:
+    """Cores of a batch container: as many of those offered as its memory allows; None: no limit known.
+
+    ``kept_mb`` of the memory is taken by what runs nothing.
+    """
     memory, _, cores = _limits(*rooms(offer, request.settings))
+    memory -= kept_mb
     least = max((work.needs.cores for work, _ in counts), default=1.0)
     if math.isinf(memory):
         return offer.cores
@@ -158,8 +181,8 @@ def container_cores(request: Request, counts: Sequence[tuple[Work, int]], offer:
     return max(cores, least)
 
 
-def held_by(request: Request, held: dict[int, int], offer: Offer) -> Amounts:
+def held_by(request: Request, held: dict[int, int], offer: Offer, kept_mb: float = 0.0) -> Amounts:
     """What the instances of a container hold at once, without padding."""
     counts = [(request.works[number], count) for number, count in sorted(held.items())]
-    cores = container_cores(request, counts, offer) if request.residency != "all" else None
+    cores = container_cores(request, counts, offer, kept_mb) if request.residency != "all" else None
     return held_at_once(request, counts, cores)

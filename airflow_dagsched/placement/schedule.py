@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from airflow_dagsched.placement.exact import Places
 from airflow_dagsched.placement.padding import padded
 from airflow_dagsched.placement.request import Request
@@ -14,11 +16,18 @@ from airflow_dagsched.placement.values import (
     Offer,
     TaskSchedulePlan,
     instance_id,
+    total,
 )
 
+Kept = Mapping[int, Sequence[InstancePlan]]
+"""By offer, copies of state that take memory and disk there."""
 
-def schedule_of(request: Request, places: Places, reason: str) -> TaskSchedulePlan:
-    """The schedule; an offer without instances is left out."""
+
+def schedule_of(
+    request: Request, places: Places, reason: str, standbys: Kept | None = None, warmups: Kept | None = None
+) -> TaskSchedulePlan:
+    """The schedule; an offer that holds nothing is left out."""
+    ready, warming = standbys or {}, warmups or {}
     instances = _instances(request)
     held: list[list[InstancePlan]] = [[] for _ in request.offers]
     assignment = {}
@@ -26,8 +35,11 @@ def schedule_of(request: Request, places: Places, reason: str) -> TaskSchedulePl
         at = places[one.number][one.index]
         held[at].append(one)
         assignment[instance_id(one.step, one.index)] = request.offers[at].worker
-    pairs = zip(request.offers, held, strict=True)
-    containers = tuple(_container(request, offer, tuple(ones)) for offer, ones in pairs if ones)
+    containers = tuple(
+        _container(request, offer, (held[at], ready.get(at, ()), warming.get(at, ())))
+        for at, offer in enumerate(request.offers)
+        if held[at] or at in ready or at in warming
+    )
     return TaskSchedulePlan(containers, instances, assignment, reason)
 
 
@@ -39,13 +51,17 @@ def _instances(request: Request) -> tuple[InstancePlan, ...]:
     )
 
 
-def _container(request: Request, offer: Offer, instances: tuple[InstancePlan, ...]) -> ContainerPlan:
+def _container(request: Request, offer: Offer, held: tuple[Sequence[InstancePlan], ...]) -> ContainerPlan:
+    """``held``: instances, standbys and warm-ups."""
+    instances, standbys, warmups = (tuple(ones) for ones in held)
     counts: dict[int, int] = {}
     for one in instances:
         counts[one.number] = counts.get(one.number, 0) + 1
-    required = padded(held_by(request, counts, offer), request.settings)
+    kept = total(one.needs for one in standbys + warmups)
+    runs = held_by(request, counts, offer, kept.memory_mb) if counts else Amounts()
+    required = padded(runs + kept, request.settings)
     size = size_of(offer, required, request.settings)
-    return ContainerPlan(offer.id, offer.worker, instances, required, size)
+    return ContainerPlan(offer.id, offer.worker, instances, required, size, standbys, warmups)
 
 
 def size_of(offer: Offer, required: Amounts, settings: PlacementSettings) -> Amounts:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import decode
-from airflow_dagsched.model.ranges import Declared
+from airflow_dagsched.model.ranges import says
+from airflow_dagsched.placement.high_availability.settings import Settings
 
 Amount = Annotated[float, Meta(ge=0, le=1e9)]
 Some = Annotated[float, Meta(gt=0, le=1e9)]
@@ -24,47 +25,43 @@ Cap = Annotated[int, Meta(ge=1, le=1_000_000)]
 Steps = Annotated[int, Meta(ge=1, le=64)]
 
 
-def _says(what: str, unit: str) -> Meta:
-    return Meta(description=what, extra={"unit": unit})
+class PlacementSettings(Settings, frozen=True, kw_only=True):
+    """What a policy may be told besides dataflow, workers and state; inherited: what concerns state."""
 
-
-class PlacementSettings(Declared, frozen=True, kw_only=True):
-    """What a policy may be told besides dataflow, workers and state."""
-
-    twister2_compatible: Annotated[bool, _says("Place as Twister2's code does, with its defects.", "flag")] = False
-    ram_padding_mb: Annotated[Amount, _says("Memory on top of a container's instances.", "MiB")] = 384.0
-    disk_padding_mb: Annotated[Amount, _says("Disk on top of a container's instances.", "MiB")] = 0.0
-    cpu_padding: Annotated[Amount, _says("Cores reported on top; never held against a worker.", "cores")] = 0.0
+    twister2_compatible: Annotated[bool, says("Place as Twister2's code does, with its defects.", "flag")] = False
+    ram_padding_mb: Annotated[Amount, says("Memory on top of a container's instances.", "MiB")] = 384.0
+    disk_padding_mb: Annotated[Amount, says("Disk on top of a container's instances.", "MiB")] = 0.0
+    cpu_padding: Annotated[Amount, says("Cores reported on top; never held against a worker.", "cores")] = 0.0
     padding_percent: Annotated[
-        Percent | None, _says("The same as a share of their memory, where that is more.", "%")
+        Percent | None, says("The same as a share of their memory, where that is more.", "%")
     ] = 10.0
-    instance_memory_mb: Annotated[Some, _says("Memory of an instance that declares none.", "MiB")] = 512.0
-    instance_disk_mb: Annotated[Amount, _says("Disk of an instance that declares none.", "MiB")] = 1.0
-    instance_runtime_s: Annotated[Amount, _says("Runtime of an instance that declares none.", "s")] = 1.0
-    instance_cores: Annotated[Some, _says("Cores of an instance in a logical container.", "cores")] = 1.0
+    instance_memory_mb: Annotated[Some, says("Memory of an instance that declares none.", "MiB")] = 512.0
+    instance_disk_mb: Annotated[Amount, says("Disk of an instance that declares none.", "MiB")] = 1.0
+    instance_runtime_s: Annotated[Amount, says("Runtime of an instance that declares none.", "s")] = 1.0
+    instance_cores: Annotated[Some, says("Cores of an instance in a logical container.", "cores")] = 1.0
     instances_per_container: Annotated[
-        Cap | None, _says("Cap of a container; sizes the logical one too.", "instances")
+        Cap | None, says("Cap of a container; sizes the logical one too.", "instances")
     ] = None
     max_instances_per_worker: Annotated[
-        Cap | None, _says("Cap of the dataflow: it goes before the other.", "instances")
+        Cap | None, says("Cap of the dataflow: it goes before the other.", "instances")
     ] = None
     step_parallelism: Annotated[
-        dict[str, Cap | None] | None, _says("Instances of steps, in place of their own parallelism.", "instances")
+        dict[str, Cap | None] | None, says("Instances of steps, in place of their own parallelism.", "instances")
     ] = None
-    container_memory_mb: Annotated[Some | None, _says("Memory of a logical container.", "MiB")] = None
-    container_disk_mb: Annotated[Some | None, _says("Disk of a logical container.", "MiB")] = None
-    container_cpu: Annotated[Some | None, _says("Cores of a logical container.", "cores")] = None
+    container_memory_mb: Annotated[Some | None, says("Memory of a logical container.", "MiB")] = None
+    container_disk_mb: Annotated[Some | None, says("Disk of a logical container.", "MiB")] = None
+    container_cpu: Annotated[Some | None, says("Cores of a logical container.", "cores")] = None
     container_size: Annotated[
-        Literal["offered", "required"], _says("A container gets what is offered, or its needs.", "choice")
+        Literal["offered", "required"], says("A container gets what is offered, or its needs.", "choice")
     ] = "required"
-    steps_at_once: Annotated[Steps, _says("Steps side by side in a batch container.", "steps")] = 4
-    barriers: Annotated[bool, _says("A batch level waits for the one before, which gives all back.", "flag")] = False
-    worker_bandwidth_mb_s: Annotated[Some, _says("Of a worker that declares none.", "MiB/s")] = 100.0
-    worker_latency_s: Annotated[Amount, _says("Of a worker that declares none.", "s")] = 0.02
-    datanode_bandwidth_mb_s: Annotated[Some, _says("Of the hosts that store blocks.", "MiB/s")] = 200.0
-    datanode_latency_s: Annotated[Amount, _says("Of the hosts that store blocks.", "s")] = 0.01
-    rack_share: Annotated[Share, _says("Of a transfer's cost within one rack.", "1")] = 0.5
-    moved_mb_cost: Annotated[Amount, _says("Of a MiB between two workers, as cost.", "cost")] = 0.01
+    steps_at_once: Annotated[Steps, says("Steps side by side in a batch container.", "steps")] = 4
+    barriers: Annotated[bool, says("A batch level waits for the one before, which gives all back.", "flag")] = False
+    worker_bandwidth_mb_s: Annotated[Some, says("Of a worker that declares none.", "MiB/s")] = 100.0
+    worker_latency_s: Annotated[Amount, says("Of a worker that declares none.", "s")] = 0.02
+    datanode_bandwidth_mb_s: Annotated[Some, says("Of the hosts that store blocks.", "MiB/s")] = 200.0
+    datanode_latency_s: Annotated[Amount, says("Of the hosts that store blocks.", "s")] = 0.01
+    rack_share: Annotated[Share, says("Of a transfer's cost within one rack.", "1")] = 0.5
+    moved_mb_cost: Annotated[Amount, says("Of a MiB between two workers, as cost.", "cost")] = 0.01
 
 
 SPARK = PlacementSettings()
@@ -168,7 +165,8 @@ def placement_settings_table() -> str:
 def _rows() -> Iterator[str]:
     kind = inspect.type_info(PlacementSettings)
     assert isinstance(kind, inspect.StructType)
-    for field in kind.fields:
+    inherited = Settings.__struct_fields__
+    for field in sorted(kind.fields, key=lambda field: field.name in inherited):
         assert isinstance(field.type, inspect.Metadata)
         unit, text = (field.type.extra or {})["unit"], (field.type.extra_json_schema or {})["description"]
         ours, theirs = (_shown(getattr(values, field.name)) for values in (SPARK, TWISTER2))
@@ -178,7 +176,7 @@ def _rows() -> Iterator[str]:
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return "none" if value is None else f"{value}"
+    return "none" if value is None or value == () else f"{value}"
 
 
 def _range(kind: inspect.Type) -> str:
@@ -190,6 +188,8 @@ def _range(kind: inspect.Type) -> str:
         return _range(kind.type)
     if isinstance(kind, inspect.LiteralType):
         return " or ".join(sorted(map(str, kind.values)))
+    if isinstance(kind, inspect.VarTupleType):
+        return f"up to {kind.max_length}"
     if not isinstance(kind, inspect.IntType | inspect.FloatType):
         return "true or false"
     least = "above 0" if kind.ge is None else f"{kind.ge:,.0f}"

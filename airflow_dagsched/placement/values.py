@@ -8,12 +8,14 @@ size        what the container gets: as required, or all that was offered
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.order import natural_key
+from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.plan.values import Movement
 
 DIMENSIONS = ("memory", "disk", "cores")
 UNITS = ("MiB", "MiB", "cores")
@@ -55,6 +57,7 @@ class Offer:
     """Per core-second."""
     bandwidth_mb_s: float | None = None
     latency_s: float | None = None
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def values(self) -> tuple[float | None, float | None, float | None]:
         """In the order of ``DIMENSIONS``; None: no limit known."""
@@ -74,6 +77,7 @@ def offer_of(worker: Worker) -> Offer:
         cost=worker.cost,
         bandwidth_mb_s=worker.bandwidth_mb_s,
         latency_s=worker.latency_s,
+        tags=worker.tags,
     )
 
 
@@ -102,6 +106,22 @@ class ContainerPlan:
     instances: tuple[InstancePlan, ...]
     required: Amounts
     size: Amounts
+    standbys: tuple[InstancePlan, ...] = ()
+    warmups: tuple[InstancePlan, ...] = ()
+
+    @property
+    def copies(self) -> tuple[InstancePlan, ...]:
+        """Copies of state that are kept ready here, or become so."""
+        return self.standbys + self.warmups
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The fields ``assignment``, ``movements`` and ``follow_up`` of the plan."""
+
+    assignment: Assignment
+    movements: tuple[Movement, ...] = ()
+    follow_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +133,8 @@ class TaskSchedulePlan:
     assignment: dict[str, str]
     reason: str
     """Why instances are where they are, in one sentence."""
+    assigned: Assigned | None = None
+    """Of a policy that knows of state: copies, and what moves."""
 
 
 Residency = Literal["all", "slots", "levels"]

@@ -17,9 +17,9 @@ _LIMITS: dict[Limit, str] = {
 
 
 def explain(plan: Plan) -> str:
-    """The plan as text: summary, what it was chosen from, each group with its reason and limit, the spills."""
+    """The plan as text: summary, what it was chosen from, each group with its reason and limit, spills, movements."""
     groups = (line for group in plan.groups for line in _group(group))
-    return "\n".join([*_summary(plan), *_compared(plan), *groups, *_spills(plan)]) + "\n"
+    return "\n".join([*_summary(plan), *_compared(plan), *groups, *_spills(plan), *_movements(plan)]) + "\n"
 
 
 def _summary(plan: Plan) -> Iterator[str]:
@@ -79,9 +79,17 @@ def _containers(group: Group) -> Iterator[str]:
         workers.setdefault(one.worker, []).append(one)
     if group.hosts:
         yield f"  hosts    {group.hosts}"
+    if group.placement:
+        yield f"  placed   {group.placement}"
     for worker, there in workers.items():
-        instances = sum(len(one.instances) for one in there)
-        yield f"  on       {worker}: {count(len(there), 'container')} with {count(instances, 'step instance')}"
+        yield f"  on       {worker}: {count(len(there), 'container')} with {_held(there)}"
+
+
+def _held(boxes: list[Container]) -> str:
+    """What is in them, copies only if there are any."""
+    kinds = (("standby", [box.standbys for box in boxes]), ("warm-up", [box.warmups for box in boxes]))
+    copies = [count(total, kind) for kind, held in kinds if (total := sum(map(len, held)))]
+    return ", ".join([count(sum(len(box.instances) for box in boxes), "step instance"), *copies])
 
 
 def _spills(plan: Plan) -> Iterator[str]:
@@ -90,6 +98,14 @@ def _spills(plan: Plan) -> Iterator[str]:
         yield "spills"
     for spill in plan.spills:
         yield f"  {_spilled(spill)} -> {', '.join(spill.dst)}, {_size(spill.bytes)}: {spill.reason}"
+
+
+def _movements(plan: Plan) -> Iterator[str]:
+    if plan.movements:
+        yield ""
+        yield "movements" + (", plan again after the pause of follow_up_s" if plan.follow_up else "")
+    for moving in plan.movements:
+        yield f"  {moving.instance}  {moving.from_worker} -> {moving.to_worker}: {moving.reason}"
 
 
 def _spilled(spill: Spill) -> str:

@@ -1,4 +1,4 @@
-"""The groups of a plan placed anew by a policy; sizes, order and times stay as planned.
+"""The groups of a plan placed anew by a policy; order and, where a group has the cores it can use, times stay.
 
     shape 4 cores      w1 (8 free)    w1:0 [    ]  w1:1 [    ]      What a policy sees as workers are containers of the
     on two workers     w2 (4 free)    w2:0 [    ]                   group's shape, as many as each worker has room for.
@@ -7,6 +7,9 @@ A Spark application has one executor shape: it shrinks to what the fullest conta
 got nothing are left out. Group after group is placed in the room that the others, as they then are, leave at the same
 time: so the plan is sound at every step. A group without room for the policy's placement beside the others keeps the
 planner's; one that the policy could not place on an idle cluster is refused.
+
+A policy that knows of state levels it over whole workers: it is offered one container on each, if they are alike. What
+it says of copies and movements is the plan's assignment; a group that kept the planner's containers is part of it, too.
 """
 
 from __future__ import annotations
@@ -14,28 +17,41 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.graph import step_rank
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.padding import held_at_once, memory_room, padded
+from airflow_dagsched.placement.auto import suitable
+from airflow_dagsched.placement.padding import held_at_once, padded
 from airflow_dagsched.placement.policy import POLICIES, policy_of
 from airflow_dagsched.placement.request import Request, Work, request_of
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.placement.values import Amounts, Offer, TaskSchedulePlan, offers_of
-from airflow_dagsched.plan.given import Pass
+from airflow_dagsched.placement.values import (
+    Amounts,
+    Assigned,
+    InstancePlan,
+    Offer,
+    TaskSchedulePlan,
+    offers_of,
+    total,
+)
+from airflow_dagsched.plan.assigned import as_sized, with_assigned
+from airflow_dagsched.plan.bins import LEVELLING, Shape, bins, shapes
+from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.hosts import with_hosts
+from airflow_dagsched.plan.left import left_by
+from airflow_dagsched.plan.planner import given_of
 from airflow_dagsched.plan.prune import sources_left
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.timed import timed
 from airflow_dagsched.plan.values import Container, Group, Instance, Plan, Resources
 
-SPREADING = "round_robin"
-"""The policy that uses all workers: the cores that others put in few containers it has in one on each."""
 NO_PADDING = {"ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0, "padding_percent": None}
 """The shape of a container has it already."""
 
@@ -45,52 +61,84 @@ class Policy:
     """Which policy places, and with what it is told besides the dataflow and the workers."""
 
     name: str
+    """Of groups whose steps name none; empty: these stay as they were sized."""
     settings: PlacementSettings
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Cores and memory of each container of a group; MiB of padding included."""
+def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy, settings: Settings = DEFAULTS) -> Plan:
+    """The plan with the containers of every group as the policy places them; ``settings``: those it was made with.
 
-    cores: int
-    memory_mb: int
+    Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.
+    """
+    return with_hosts(_moved(made, given_of(dataflow, cluster, settings), policy), cluster)
 
 
 def by_policy(policy: Policy) -> Pass:
     """The same as a pass: on the containers of what pruning left."""
-    return lambda made, given: placed_by(made, given.declared.dataflow, given.cluster, policy)
+    return lambda made, given: _moved(made, given, policy)
 
 
-def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy) -> Plan:
-    """The plan with the containers of every group as the policy places them.
-
-    Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.
-    """
+def _moved(made: Plan, given: Given, policy: Policy) -> Plan:
+    dataflow, cluster = given.declared.dataflow, given.cluster
+    named = named_by_steps(dataflow)
+    if not policy.name and not named:
+        return made
     if policy.settings.twister2_compatible:
         raise InvalidInput(
             "settings", "twister2_compatible", "its placements lose and repeat instances: no Spark plans"
         )
     groups = {group.id: group for group in made.groups}
+    assigned: dict[str, Assigned] = {}
     for group in sorted(made.groups, key=lambda group: (group.start_s, group.id)):
-        if group.containers:
-            groups[group.id] = _placed(group, dataflow, cluster, policy, list(groups.values()))
-    return with_hosts(replace(made, groups=tuple(groups[group.id] for group in made.groups)), cluster)
+        name = named.get(group.steps[0], policy.name)
+        if group.containers and name:
+            one = dataclasses.replace(policy, name=name)
+            groups[group.id], part = _placed(group, dataflow, cluster, one, list(groups.values()))
+            assigned |= {group.id: part} if part else {}
+    told = [assigned[group.id] for group in made.groups if group.id in assigned]
+    again = replace(made, groups=tuple(groups[group.id] for group in made.groups))
+    if _cores(again) != _cores(made):
+        again = timed(again, left_by(again, given))
+    return with_assigned(again, told)
 
 
-def _placed(group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]) -> Group:
-    part = part_of(dataflow, group)
+def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
+    """Step -> the policy it names. Since all settings are equal in one application, a group has one policy."""
+    return {step.id: str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)}
+
+
+def _cores(made: Plan) -> list[list[int]]:
+    """Of each container of a batch group: what its times depend on."""
+    return [[box.cores for box in group.containers] for group in made.groups if group.residency == "slots"]
+
+
+def _placed(
+    group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]
+) -> tuple[Group, Assigned | None]:
     barred = {one.id for one in group.pruned if one.what == "worker"}
-    idle = tuple(offer for offer in offers_of(cluster) if offer.worker not in barred)
+    part, idle = part_of(dataflow, group), tuple(each for each in offers_of(cluster) if each.worker not in barred)
+    chosen, why = _resolved(policy, request_of(part, idle, policy.settings))
     beside = [other for other in groups if other.id != group.id and _overlap(group, other)]
     try:
-        found = _containers(group, part, _left(idle, beside), policy)
-    except DoesNotFit:
-        if _may_refuse(policy):
-            _containers(group, part, idle, policy)
-        return group
+        found, schedule = _containers(group, part, _left(idle, beside), chosen)
+    except DoesNotFit as refused:
+        if _may_refuse(chosen):
+            _containers(group, part, idle, chosen)
+        reason = f"as sized: {chosen.name} found no room beside the groups that run with it ({refused})"
+        assigned = as_sized(group, policy.state) if chosen.name == LEVELLING else None
+        return replace(group, placement=f"{why}{reason}"), assigned
     driver = group.driver if group.driver.worker is None else replace(group.driver, worker=found[0].worker)
-    return replace(group, containers=found, driver=driver)
+    placement = f"{why}{chosen.name}: {schedule.reason}"
+    return replace(group, containers=found, driver=driver, placement=placement), schedule.assigned
+
+
+def _resolved(policy: Policy, request: Request) -> tuple[Policy, str]:
+    """The policy that places, and why it where it was left open."""
+    if policy.name != "auto":
+        return policy, ""
+    name, why = suitable(request)
+    return dataclasses.replace(policy, name=name), f"{why}: "
 
 
 def _may_refuse(policy: Policy) -> bool:
@@ -135,91 +183,63 @@ def _without(offer: Offer, taken: Amounts) -> Offer:
     return dataclasses.replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
 
 
-def _containers(group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy) -> tuple[Container, ...]:
-    """The group's containers as the policy places them; raises ``DoesNotFit``."""
+def _containers(
+    group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy
+) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
+    """The group's containers as the policy places them; raises ``DoesNotFit``.
+
+    The first shape in which the group has all the cores it can use, else the first that fits.
+    """
     request = request_of(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
-    for shape in _shapes(group, request, policy):
-        bins = _bins(group, request, shape, policy)
-        if not bins:
+    narrow = None
+    for shape in shapes(group, request, policy.name):
+        found = bins(group, request, shape, policy.name)
+        if not found:
             continue
         inside = policy_of(policy.name, replace(policy.settings, **NO_PADDING))
         try:
-            return _built(group, request, shape, inside.schedule(part, bins, policy.state))
+            schedule = inside.schedule(part, found, policy.state)
         except DoesNotFit as refused:
             refusal = refused
-    raise refusal
+            continue
+        fit = _built(group, request, shape, schedule), schedule
+        if _is_wide(group, request, fit[0]):
+            return fit
+        narrow = narrow or fit
+    if narrow is None:
+        raise refusal
+    return narrow
 
 
-def _shapes(group: Group, request: Request, policy: Policy) -> Iterator[Shape]:
-    """Sizes of a container to try: the planned cores, in batch fewer where there is no room for that.
-
-    A policy that uses all workers tries first what is left for each if they share the planned cores evenly.
-    """
-    planned = group.containers[0].cores
-    least = math.ceil(max(work.needs.cores for work in request.works))
-    if policy.name == SPREADING:
-        even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
-        yield from (_shape(group, request, cores) for cores in range(max(least, even), planned))
-    yield from (_shape(group, request, cores) for cores in range(planned, least - 1, -1))
-
-
-def _shape(group: Group, request: Request, cores: int) -> Shape:
-    """A container of so many cores: of a batch group with memory for whatever could run in it at once.
-
-    Of a streaming one with fewer cores than planned it has its share of the memory, and one instance more.
-    """
-    counts = [(work, work.parallelism) for work in request.works]
-    planned = group.containers[0]
-    if group.residency == "slots":
-        return Shape(cores, math.ceil(padded(held_at_once(request, counts, cores), request.settings).memory_mb))
-    most = max(work.needs.memory_mb for work in request.works)
-    share = held_at_once(request, counts).memory_mb * cores / planned.cores / len(group.containers)
-    wanted = math.ceil(padded(Amounts(share + most), request.settings).memory_mb)
-    return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
-
-
-def _bins(group: Group, request: Request, shape: Shape, policy: Policy) -> list[Offer]:
-    """Containers of the shape, as many as each worker has room for.
-
-    One a worker where its instances are capped. To use all workers, as many as an even share of the planned cores
-    takes, and numbered so that a turn goes round the workers before it comes to the second container of one.
-    """
-    inside, made = memory_room(shape.memory_mb, request.settings), []
-    share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
-    most = 1 if request.cap else math.ceil(share) if policy.name == SPREADING else None
-    for offer in request.offers:
-        copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
-        copies = copies if most is None else min(copies, most)
-        disk = None if offer.disk_mb is None else max(0, offer.disk_mb - copies * request.settings.disk_padding_mb)
-        one = dataclasses.replace(offer, memory_mb=inside, disk_mb=disk, cores=shape.cores)
-        made += [dataclasses.replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
-    return made
-
-
-def _bin_id(offer: Offer, at: int, policy: Policy) -> str:
-    return f"{at}:{offer.worker}" if policy.name == SPREADING else f"{offer.worker}:{at}"
+def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:
+    """Whether it has as many cores as were planned, or as it can keep busy."""
+    planned = sum(box.cores for box in group.containers)
+    wanted = _busy(group, [(work, work.parallelism) for work in request.works])
+    return group.residency == "all" or sum(box.cores for box in found) >= min(planned, wanted)
 
 
 def _built(group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan) -> tuple[Container, ...]:
     """Containers of one shape, as small as the fullest allows."""
     works = {work.step: work for work in request.works}
     counts = [_counts(works, [one.step for one in box.instances]) for box in schedule.container_plan]
-    cores = min(shape.cores, max(math.ceil(_busy(group, held)) for held in counts))
-    required = [_required(group, request, held, cores) for held in counts]
+    cores = min(shape.cores, max(1, *(math.ceil(_busy(group, held)) for held in counts)))
+    pairs = list(zip(schedule.container_plan, counts, strict=True))
+    required = [_required(group, request, held, cores, total(one.needs for one in box.copies)) for box, held in pairs]
     memory = max(needed.memory_mb for needed in required)
-    pairs = zip(schedule.container_plan, required, strict=True)
     return tuple(
         Container(
             id=f"{group.id}/{at}",
             worker=box.worker,
-            instances=_in_order(group, [(one.step, one.index) for one in box.instances]),
+            instances=_in_order(group, box.instances),
+            standbys=_in_order(group, box.standbys),
+            warmups=_in_order(group, box.warmups),
             required=needed,
             cores=cores,
             memory_mb=memory,
             disk_mb=needed.disk_mb,
         )
-        for at, (box, needed) in enumerate(pairs)
+        for at, (box, needed) in enumerate(zip(schedule.container_plan, required, strict=True))
     )
 
 
@@ -236,14 +256,16 @@ def _busy(group: Group, counts: Sequence[tuple[Work, int]]) -> float:
     return sum(widths if group.residency == "all" else widths[: group.slots])
 
 
-def _required(group: Group, request: Request, counts: Sequence[tuple[Work, int]], cores: int) -> Resources:
-    held = held_at_once(request, counts, None if group.residency == "all" else cores)
-    needed = padded(held, request.settings)
+def _required(
+    group: Group, request: Request, counts: Sequence[tuple[Work, int]], cores: int, copies: Amounts
+) -> Resources:
+    held = held_at_once(request, counts, None if group.residency == "all" else cores) if counts else Amounts()
+    needed = padded(held + copies, request.settings)
     return Resources(
         cores=math.ceil(held.cores), memory_mb=math.ceil(needed.memory_mb), disk_mb=math.ceil(needed.disk_mb)
     )
 
 
-def _in_order(group: Group, instances: Sequence[Instance]) -> tuple[Instance, ...]:
+def _in_order(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
     rank = {step: at for at, step in enumerate(group.steps)}
-    return tuple(sorted(instances, key=lambda instance: (rank[instance[0]], instance[1])))
+    return tuple(sorted(((one.step, one.index) for one in held), key=lambda one: (rank[one[0]], one[1])))

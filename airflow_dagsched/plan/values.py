@@ -86,6 +86,8 @@ class Group(Value, frozen=True, kw_only=True):
     containers: tuple[Container, ...] = ()
     hosts: str = ""
     """How its executors come to these workers, or that the cluster manager chooses others."""
+    placement: str = ""
+    """Which policy placed it, and why so; empty: it is placed as it was sized."""
     partitions: dict[str, tuple[str, ...]] = {}
     """Step -> all that it reads of sources with a condition; a step of several sources has their paths in front."""
     pruned: tuple[Pruned, ...] = ()

@@ -22,6 +22,7 @@ from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
 from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
+from airflow_dagsched.provider.placed import check_policy
 from airflow_dagsched.provider.priority import check_pool
 from airflow_dagsched.provider.work_dir import default_work_dir
 
@@ -65,6 +66,9 @@ class SparkDataflow(TaskGroup):
         for a three-hour sensor then need not wait for those that do.
     :param prune: how what a run does not need is left out: ``"auto"``, ``"declared"``, ``"analysed"`` or False.
     :param pruned: how mirrors of steps with nothing to do end.
+    :param placement: policy that places the steps on workers, by name or as the dotted path of your own class; see
+        ``docs/placement.md``. A step may name another one: then it runs in another application.
+    :param placement_settings: settings of the policies, by name.
     :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
     :param lease_s: seconds after which an output whose writer died may be written by another.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
@@ -88,6 +92,8 @@ class SparkDataflow(TaskGroup):
         task_runtimes: Mapping[str, float] | None = None,
         prune: Mode = "auto",
         pruned: Literal["success", "skipped"] = "success",
+        placement: str = "auto",
+        placement_settings: Mapping[str, Any] | None = None,
         pool_cores: int | None = None,
         lease_s: float = 60.0,
         tooltip: str = "",
@@ -124,6 +130,9 @@ class SparkDataflow(TaskGroup):
             )
         )
         self.task_runtimes = dict(task_runtimes or {})
+        self.placement = placement
+        self.placement_settings = dict(placement_settings or {})
+        self._check_placement()
         self.pool_cores = pool_cores
         self.lease_s = lease_s
         self.launch_args = launch_args
@@ -142,6 +151,12 @@ class SparkDataflow(TaskGroup):
             return checked(Settings, settings, "settings")
         except InvalidInput as error:
             raise self.invalid(error.rule, error.field) from None
+
+    def _check_placement(self) -> None:
+        try:
+            check_policy(self.placement, self.settings, self.placement_settings)
+        except InvalidInput as error:
+            raise self.invalid(error.rule, error.field or "placement") from None
 
     @cached_property
     def work_dir(self) -> str:

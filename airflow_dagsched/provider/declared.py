@@ -41,6 +41,8 @@ class Declared:
     application: Mapping[str, Any] = field(default_factory=dict)
     mode: Literal["batch", "streaming"] = "batch"
     stateful: bool = False
+    placement: str = ""
+    """Policy of its application, by name or dotted path; empty: the dataflow's. Steps of different ones share none."""
     rule: str = "all_success"
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.launch.calls import Output
-from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
+from airflow_dagsched.model.dataflow import PLACEMENT, Channel, Dataflow, Step, Task
 from airflow_dagsched.provider.calls import operators_in, source, walk
 from airflow_dagsched.provider.declared import mebibytes
 
@@ -123,9 +123,15 @@ def _step(flow: SparkDataflow, name: str, mirror: StepMirror, order: int) -> Ste
         needs=declared.needs,
         repeat=any(mirror in block.steps for block in flow.repeats),
         isolate=declared.isolate,
-        application=dict(declared.application),
+        application=_application(flow, mirror),
         order=order,
     )
+
+
+def _application(flow: SparkDataflow, mirror: StepMirror) -> dict[str, Any]:
+    """Settings equal within one application; the policy that places it is one, where it is not the dataflow's."""
+    named = mirror.declared.placement
+    return {**mirror.declared.application, **({PLACEMENT: named} if named not in ("", flow.placement) else {})}
 
 
 def _channels(flow: SparkDataflow, inputs: dict[str, tuple[Output, ...]]) -> Iterator[Channel]:

@@ -28,6 +28,8 @@ from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import pruning_lines
 from airflow_dagsched.plan.informed import informed
+from airflow_dagsched.plan.policies import Policy
+from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.provider.history import recall
 from airflow_dagsched.provider.pruning import Pruning
 from airflow_dagsched.provider.reservations import Reservations
@@ -105,15 +107,17 @@ def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: 
     pruning = pruning or Pruning(launch.graph.dataflow)
     flow = launch.flow
     wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
+    known = recall(launch.history)
     dataflow, cluster = informed(
         pruning.dataflow,
         hook.cluster(flow.declared_cluster),
-        recall(launch.history),
+        known,
         connection=flow.conn_id,
         settings=wanted,
     )
     selections = as_called(pruning.selections, cluster)
-    return Fit(holding(dataflow, selections), cluster, wanted, pruning.asked, selections)
+    policy = Policy(flow.placement, placement_settings(wanted, flow.placement_settings), known)
+    return Fit(holding(dataflow, selections), cluster, wanted, policy, pruning.asked, selections)
 
 
 def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:

@@ -18,6 +18,7 @@ from airflow.sdk.definitions.xcom_arg import XComArg
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.calls import bind, forbidden_template_names, operators_in, walk
 from airflow_dagsched.provider.declared import Declared
+from airflow_dagsched.provider.placed import check_policy
 from airflow_dagsched.provider.pools import MIRROR_POOL
 
 if TYPE_CHECKING:
@@ -53,8 +54,16 @@ class StepMirror(BaseOperator):
             self.declared = Declared(rule=str(trigger_rule), **declared)
         except (ValueError, TypeError) as error:
             raise self.invalid(str(error)) from None
+        self._check_placement()
         self.flow.adopt(self)
         self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.edges_changed)
+
+    def _check_placement(self) -> None:
+        if self.declared.placement:
+            try:
+                check_policy(self.declared.placement, self.flow.settings, self.flow.placement_settings)
+            except InvalidInput as error:
+                raise self.invalid(error.rule, "placement") from None
 
     @classmethod
     def partial(cls, task_id: str = "?", **kwargs: Any) -> NoReturn:

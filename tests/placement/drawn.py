@@ -40,6 +40,8 @@ def _step(rng: random.Random, name: str, parallelism: int, mode: str, offers: Se
         disk_mb=rng.choice([1, 10, 50]),
         runtime_s=rng.choice([1, 10, 60]),
         mode=mode,  # type: ignore[arg-type]
+        stateful=rng.random() < 0.5,
+        state_mb=rng.choice([0, 0, 50, 300]),
         pinned=tuple(offer.id for offer in rng.sample(offers, min(2, len(offers)))) if rng.random() < 0.1 else (),
         sources=(_source(rng, offers),) if rng.random() < 0.4 else (),
     )
@@ -87,18 +89,30 @@ def assert_sound(plan: TaskSchedulePlan, dataflow: Dataflow, offers: Sequence[Of
         assert all(box.worker in (steps[one.step].pinned or where) for one in box.instances)
         assert all(plan.assignment[f"{one.step}/{one.index}"] == box.worker for one in box.instances)
         assert_within(box, [steps[one.step] for one in box.instances], where[box.worker], streaming=streaming)
+    assert_copies(plan, steps)
+
+
+def assert_copies(plan: TaskSchedulePlan, steps: dict[str, Step]) -> None:
+    """Of stateful instances, on workers they may be on, none beside another copy of the same."""
+    held = Counter((one.step, one.index, box.worker) for box in plan.container_plan for one in box.copies)
+    assert set(held.values()) <= {1}
+    for step, index, worker in held:
+        assert steps[step].stateful
+        assert worker in (steps[step].pinned or (worker,))
+        assert plan.assignment[f"{step}/{index}"] != worker
 
 
 def assert_within(box: ContainerPlan, held: Sequence[Step], offer: Offer, *, streaming: bool) -> None:
     """The sum, or of a batch container as many of the largest as its cores let run; 100 MiB of padding."""
     memories = sorted((step.memory_mb for step in held), reverse=True)
     cores = sum(step.cores for step in held)
-    if not streaming:
+    if held and not streaming:
         memories = memories[: max(1, int(box.required.cores // min(step.cores for step in held)))]
         cores = max(step.cores for step in held)
-    assert box.required.memory_mb >= sum(memories) + 100
+    kept = [one.needs for one in box.copies]
+    assert box.required.memory_mb >= sum(memories) + sum(state.memory_mb for state in kept) + 100
     assert box.required.cores >= cores
-    assert box.required.disk_mb >= sum(step.disk_mb for step in held)
+    assert box.required.disk_mb >= sum(step.disk_mb for step in held) + sum(state.disk_mb for state in kept)
     for need, has in zip(box.required.values(), offer.values(), strict=True):
         assert has is None or need <= has, (box.worker, box.required, offer)
 

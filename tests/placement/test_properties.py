@@ -18,7 +18,7 @@ from airflow_dagsched.placement.request import request_of
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.drawn import PLAIN, assert_sound, problems, shuffled
 
-POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "auto")
+POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_availability", "auto")
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 

@@ -12,10 +12,13 @@ from msgspec.structs import replace
 
 import airflow_dagsched.plan.check as checker
 from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.policies import Policy, placed_by
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.values import Container, Driver, Group, Plan, Pruned, Spill, Times
+from airflow_dagsched.plan.settings_file import placement_settings
+from airflow_dagsched.plan.values import Container, Driver, Group, Movement, Plan, Pruned, Spill, Times
 from tests.plan.drawn import drawn, standalone
 
 FLOW = drawn(
@@ -128,6 +131,68 @@ BROKEN: dict[str, tuple[Plan, str]] = {
     "the lower bound is too high": (replace(PLAN, lower_bound_s=PLAN.makespan_s + 1), "times"),
     "a group ends after the makespan": (regrouped("launch_d", **FAR), "times"),
 }
+
+STATE = drawn("s", s={"parallelism": 2, "mode": "streaming", "stateful": True, "memory_mb": 100})
+"""Two instances on two workers, each with a standby on the other."""
+HELD = placed_by(
+    plan(STATE, CLUSTER),
+    STATE,
+    CLUSTER,
+    Policy("high_availability", placement_settings(named={"num_standbys": 1}), State()),
+)
+
+
+def assigned(**fields: Any) -> Plan:
+    assert HELD.assignment is not None
+    return replace(HELD, assignment=replace(HELD.assignment, **fields))
+
+
+def moving(source: str, target: str, instance: str = "s/0", reason: str = "r") -> Plan:
+    one = Movement(instance=instance, from_worker=source, to_worker=target, reason=reason)
+    return replace(HELD, movements=(one,))
+
+
+def held(**fields: Any) -> Plan:
+    group = HELD.groups[0]
+    boxes = tuple(replace(one, **fields) for one in group.containers)
+    return replace(HELD, groups=(replace(group, containers=boxes),))
+
+
+UNASSIGNED: dict[str, tuple[Plan, str]] = {
+    "copies, but no assignment": (replace(HELD, assignment=None), "assignment"),
+    "movements, but no assignment": (replace(moving("w1", "w2"), assignment=None), "assignment"),
+    "an instance is not assigned": (assigned(active={"s/0": "w1"}), "assignment"),
+    "an instance is active elsewhere": (assigned(active={"s/0": "w2", "s/1": "w1"}), "assignment"),
+    "a standby is elsewhere": (assigned(standby={"s/0": ("w1",), "s/1": ("w1",)}), "assignment"),
+    "a warm-up that no container has": (assigned(warmup={"s/0": ("w2",)}), "assignment"),
+    "a standby on an unknown worker": (assigned(standby={"s/0": ("w9",), "s/1": ("w1",)}), "assignment"),
+    "a copy beside its active": (held(standbys=(("s", 0), ("s", 1))), "copies"),
+    "a copy of no instance": (held(warmups=(("s", 7),)), "copies"),
+    "copies above what is asked": (
+        held(memory_mb=150, required=replace(HELD.groups[0].containers[0].required, memory_mb=150)),
+        "capacity",
+    ),
+    "a movement to where it is": (moving("w1", "w1"), "movements"),
+    "a movement to an unknown worker": (moving("w1", "w9"), "movements"),
+    "a movement of nobody": (moving("w1", "w2", "t/0"), "movements"),
+    "a movement without a reason": (moving("w1", "w2", reason=""), "reason"),
+}
+
+
+def test_a_plan_with_state_is_fine() -> None:
+    assert check(HELD, STATE, CLUSTER) == ()
+    assert check(moving("w9", "w1"), STATE, CLUSTER) == ()
+
+
+@pytest.mark.parametrize("how", UNASSIGNED)
+def test_every_way_to_break_its_assignment_is_reported(how: str) -> None:
+    made, rule = UNASSIGNED[how]
+    assert rule in {violation.rule for violation in check(made, STATE, CLUSTER)}
+
+
+def test_a_step_without_state_has_no_copies() -> None:
+    flow = replace(STATE, steps=tuple(replace(step, stateful=False) for step in STATE.steps))
+    assert "copies" in {violation.rule for violation in check(HELD, flow, CLUSTER)}
 
 
 def timed_task() -> Any:

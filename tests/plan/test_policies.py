@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
@@ -14,14 +17,15 @@ from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.built_in import RoundRobin
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.planner import given_of, plan
 from airflow_dagsched.plan.policies import Policy, placed_by
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.plan.settings_file import placement_settings, read_settings
+from airflow_dagsched.plan.timed import timed
 from airflow_dagsched.plan.values import Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
-POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "auto")
+POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_availability", "auto")
 
 
 class Mine(RoundRobin):
@@ -44,6 +48,28 @@ def test_the_plan_stays_sound(name: str, dataflow: Dataflow, cluster: Cluster) -
     made = placed(name, dataflow, cluster)
     assert check(made, dataflow, cluster) == ()
     assert made == placed(name, dataflow, cluster)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dataflow=dataflows(most=12, tasks=False), cluster=clusters(), seed=st.integers(0, 999))
+def test_a_plan_with_state_stays_sound(dataflow: Dataflow, cluster: Cluster, seed: int) -> None:
+    """Streaming, some steps with state; planned for the idle cluster, then again from what the first plan left."""
+    rng = random.Random(seed)
+    steps = (
+        replace(step, mode="streaming", stateful=rng.random() < 0.7, state_mb=rng.choice([0, 50]))
+        for step in dataflow.steps
+    )
+    flow = replace(dataflow, steps=tuple(steps))
+    try:
+        sized = plan(flow, cluster)
+    except DoesNotFit:
+        return
+    told = placement_settings(named={"num_standbys": rng.choice([0, 1, 2])})
+    made = placed_by(sized, flow, cluster, Policy("high_availability", told, State()))
+    assert check(made, flow, cluster) == ()
+    again = placed_by(sized, flow, cluster, Policy("high_availability", told, State(previous=made.assignment)))
+    assert check(again, flow, cluster) == ()
+    assert again.assignment == made.assignment
 
 
 @pytest.mark.parametrize(
@@ -110,6 +136,23 @@ def test_a_cap_is_refused_with_its_numbers() -> None:
         placed("round_robin", flow, standalone(8, 8, 8), instances_per_container=2)
     made = placed("round_robin", flow, standalone(8, 8, 8), instances_per_container=3)
     assert sorted(len(box.instances) for box in made.groups[0].containers) == [2, 2, 3]
+
+
+def test_a_placement_with_fewer_cores_is_told_how_long_it_takes() -> None:
+    """Six instances at once, on three containers of two cores; of one core they take two waves of 10 s."""
+    flow = drawn("a -- t; t -- b", tasks="t", a={"parallelism": 6, "runtime_s": 10, "memory_mb": 100})
+    cluster = standalone(2, 2, 2)
+    kept = placed("first_fit", flow, cluster, instances_per_container=2)
+    assert [group.time.compute for group in kept.groups] == [10, 1]
+    made = plan(flow, cluster)
+    narrow = tuple(replace(box, cores=1, required=replace(box.required, cores=1)) for box in made.groups[0].containers)
+    late = timed(
+        replace(made, groups=(replace(made.groups[0], containers=narrow), *made.groups[1:])),
+        given_of(flow, cluster, DEFAULTS),
+    )
+    assert [group.time.compute for group in late.groups] == [20, 1]
+    assert late.makespan_s == made.makespan_s + 10
+    assert check(late, flow, cluster) == ()
 
 
 def test_padding_is_as_it_is_told() -> None:

@@ -32,7 +32,9 @@ def as_called(selections: Selections, cluster: Cluster) -> Selections:
 
 def holding(dataflow: Dataflow, selections: Selections) -> Dataflow:
     """The dataflow with what is read of its sources, where it is known who holds it: what placement goes by."""
-    steps = (replace(step, sources=tuple(_held(step, one, selections) for one in step.sources)) for step in dataflow.steps)
+    steps = (
+        replace(step, sources=tuple(_held(step, one, selections) for one in step.sources)) for step in dataflow.steps
+    )
     return replace(dataflow, steps=tuple(steps)) if selections else dataflow
 
 

@@ -1,22 +1,22 @@
-"""From the file formats to the policy and back: dataflow, cluster and state in, ``Assigned`` out."""
+"""From the state file to the strategies, and from what they made to the plan's fields."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.cluster import Worker as Host
-from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Assignment, State
 from airflow_dagsched.model.state import Lag as Reported
 from airflow_dagsched.placement.high_availability.policy import place
 from airflow_dagsched.placement.high_availability.settings import DEFAULTS, Settings
+from airflow_dagsched.placement.high_availability.space import Seat, Space
 from airflow_dagsched.placement.high_availability.values import RUNNING, Instance, Lag, Worker
 from airflow_dagsched.placement.high_availability.values import Movement as Moved
+from airflow_dagsched.placement.values import Assigned
 from airflow_dagsched.plan.values import Movement
 
 Unit = Literal["rows", "bytes", "seconds"]
@@ -25,46 +25,40 @@ LARGEST_LAG = 1e15
 """Of the plan's format."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """The fields ``assignment``, ``movements`` and ``follow_up`` of the plan."""
+def assign(
+    instances: Sequence[Instance],
+    workers: Sequence[Worker],
+    state: State,
+    settings: Settings = DEFAULTS,
+    space: Space | None = None,
+) -> tuple[Assigned, Mapping[Seat, int]]:
+    """Where each instance ``step/index`` is active, on standby and warming up; and the offer of each copy in ``space``.
 
-    assignment: Assignment
-    movements: tuple[Movement, ...] = ()
-    follow_up: bool = False
-
-
-def assign(dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = DEFAULTS) -> Assigned:
-    """Where each instance ``step/index`` of a valid dataflow is active, on standby and warming up.
-
-    A worker's capacity is all its cores, not those free just now: the running application itself takes of them.
-    Lags of workers and instances that no longer exist are left out. Raises ``DoesNotFit`` where no worker with
-    cores is left, or none of those a step is pinned to; ``InvalidInput`` where the strategy knows no pinned steps or
-    a lag is given twice.
+    Lags of workers and instances that no longer exist are left out. Raises ``DoesNotFit`` where there is no worker,
+    none of those a step is pinned to, or no room; ``InvalidInput`` where the strategy knows no pinned steps or a lag
+    is given twice.
     """
-    unit = lag_unit(state, settings)
+    known = _part(state, {instance.id for instance in instances})
+    unit = lag_unit(known, settings)
     made = place(
-        instances_of(dataflow),
-        [_worker(host) for host in cluster.workers if host.cores],
-        _lags(state, unit),
+        instances,
+        workers,
+        _lags(known, unit),
         settings,
-        previous=state.previous,
-        offsets=state.offsets if unit == "rows" else None,
+        previous=known.previous,
+        offsets=known.offsets if unit == "rows" else None,
+        space=space,
     )
-    return Assigned(made.assignment, tuple(_movement(moved) for moved in made.movements), made.follow_up)
+    return Assigned(made.assignment, tuple(_movement(moved) for moved in made.movements), made.follow_up), made.seats
 
 
-def instances_of(dataflow: Dataflow) -> Iterator[Instance]:
-    """Every parallel copy of every step."""
-    for step in dataflow.steps:
-        for index in range(step.parallelism):
-            yield Instance(
-                id=f"{step.id}/{index}",
-                step=step.id,
-                stateful=step.stateful,
-                weight=step.weight,
-                pinned=frozenset(step.pinned),
-            )
+def _part(state: State, ids: Collection[str]) -> State:
+    """What the state knows of these instances; they had no prior assignment if none of them had a place."""
+    before = state.previous or Assignment()
+    parts = [{at: held for at, held in part.items() if at in ids} for part in (before.standby, before.warmup)]
+    active = {at: worker for at, worker in before.active.items() if at in ids}
+    previous = Assignment(active=active, standby=parts[0], warmup=parts[1]) if active else None
+    return replace(state, lags=tuple(lag for lag in state.lags if lag.instance in ids), previous=previous)
 
 
 def lag_unit(state: State, settings: Settings) -> Unit:
@@ -73,11 +67,6 @@ def lag_unit(state: State, settings: Settings) -> Unit:
         return settings.lag_unit
     counts = Counter(unit for lag in state.lags for unit in UNITS if getattr(lag, unit) is not None)
     return max(UNITS, key=counts.__getitem__)
-
-
-def _worker(host: Host) -> Worker:
-    rack = {} if host.rack is None else {"rack": host.rack}
-    return Worker(host.id, host.cores, {**host.tags, **rack})
 
 
 def _lags(state: State, unit: Unit) -> dict[str, dict[str, Lag]]:

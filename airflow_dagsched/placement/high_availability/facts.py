@@ -11,6 +11,7 @@ from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.order import natural_key
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.settings import Settings
+from airflow_dagsched.placement.high_availability.space import Seats, Space
 from airflow_dagsched.placement.high_availability.values import (
     RUNNING,
     Copy,
@@ -47,6 +48,12 @@ class Facts:
     """For each instance the workers it may be on."""
     previous: Assignment | None
     settings: Settings
+    space: Space | None = None
+    """None: all have room everywhere."""
+
+    def seats(self) -> Seats:
+        """All of them free."""
+        return Seats(self.space)
 
     def lag(self, instance: int, worker: int) -> Lag:
         """Raises ``InvalidInput`` for a stateless instance: it has no lag."""
@@ -87,13 +94,14 @@ class Facts:
         return Movement(what.id, source, target, known, copy, how, limit=self.settings.acceptable_recovery_lag)
 
 
-def facts_of(
+def facts_of(  # noqa: PLR0917 - as the policy is given them
     instances: Iterable[Instance],
     workers: Iterable[Worker],
     lags: Lags,
     settings: Settings,
     previous: Assignment | None = None,
     offsets: Mapping[str, float] | None = None,
+    space: Space | None = None,
 ) -> Facts:
     """Checked and in natural order.
 
@@ -124,6 +132,7 @@ def facts_of(
         homes=tuple(_homes(instance, hosts) for instance in ordered),
         previous=previous,
         settings=settings,
+        space=space,
     )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability import seed
 from airflow_dagsched.placement.high_availability.facts import Facts, facts_of
+from airflow_dagsched.placement.high_availability.fitted import fitted, refitted
 from airflow_dagsched.placement.high_availability.kafka import strategy as kafka
 from airflow_dagsched.placement.high_availability.kafka_2020 import strategy as kafka_2020
 from airflow_dagsched.placement.high_availability.settings import DEFAULTS, Settings
+from airflow_dagsched.placement.high_availability.space import Space
 from airflow_dagsched.placement.high_availability.sticky import strategy as sticky
 from airflow_dagsched.placement.high_availability.values import Instance, Lags, Movement, Outcome, Worker
 
@@ -31,18 +33,27 @@ def place(
     *,
     previous: Assignment | None = None,
     offsets: Mapping[str, float] | None = None,
+    space: Space | None = None,
 ) -> Outcome:
     """Where every instance is active, on standby and warming up; the same for any order of the arguments.
 
-    ``offsets`` are the rows of an instance's whole state: what a worker without any of it is behind.
+    ``offsets`` are the rows of an instance's whole state: what a worker without any of it is behind. ``space`` is
+    what the workers have room for, its positions in natural order of ids; None: for everything.
     Raises ``InvalidInput`` for ids given twice and for pinned instances where the strategy has no such thing,
-    ``DoesNotFit`` where there is no worker, or none of those an instance is pinned to.
+    ``DoesNotFit`` where there is no worker, or none of those an instance is pinned to, or no room for all.
     """
-    facts = facts_of(instances, workers, lags, settings, previous, offsets)
+    facts = facts_of(instances, workers, lags, settings, previous, offsets, space)
     if settings.strategy != "sticky":
         _refuse_pinned(facts)
-    made = STRATEGIES[settings.strategy](facts)
+    made = _within_room(facts)
     return replace(made, movements=(*hand_overs(facts, made.assignment), *made.movements))
+
+
+def _within_room(facts: Facts) -> Outcome:
+    try:
+        return fitted(facts, STRATEGIES[facts.settings.strategy](facts))
+    except DoesNotFit:
+        return refitted(facts)
 
 
 def _refuse_pinned(facts: Facts) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.placement.high_availability.space import Seat
 
 RUNNING: Final = "running"
 Lag = float | None | Literal["running"]
@@ -16,8 +17,8 @@ Lags = Mapping[str, Mapping[str, Lag]]
 """By instance, then worker. A worker that is left out has nothing of the instance's state."""
 
 Copy = Literal["active", "standby"]
-How = Literal["hand over", "warm up", "wait"]
-"""Now; when the copy at the target has caught up; when there is a warm-up to spare."""
+How = Literal["hand over", "warm up", "wait", "no room"]
+"""Now; when the copy at the target has caught up; when there is a warm-up to spare; when the target has room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class Movement:
                 return f"warm-up{kind}: {self.target} has {behind}, takes over at {self.limit:g}"
             case "wait":
                 return f"waits{kind}: {self.target} has {behind}, all warm-ups are in use"
+            case "no room":
+                return f"waits{kind}: {self.target} has {behind}, and no room for it yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,5 @@ class Outcome:
     assignment: Assignment
     movements: tuple[Movement, ...] = ()
     follow_up: bool = False
+    seats: Mapping[Seat, int] = field(default_factory=dict)
+    """The offer that each copy is in, by position of instance and worker; empty where there is room everywhere."""

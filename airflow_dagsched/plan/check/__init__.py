@@ -10,6 +10,7 @@ from itertools import chain
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.check.assignment import check_assignment
 from airflow_dagsched.plan.check.capacity import check_capacity
 from airflow_dagsched.plan.check.channels import check_channels
 from airflow_dagsched.plan.check.facts import Facts, Violation
@@ -31,6 +32,7 @@ RULES = (
     check_channels,
     check_waits,
     check_instances,
+    check_assignment,
     check_capacity,
     check_lasting,
     check_pruning,

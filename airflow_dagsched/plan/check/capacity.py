@@ -41,7 +41,9 @@ def _equal(group: Group) -> Iterator[Violation]:
 def _holds(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
     asked = box.cores, box.memory_mb, box.disk_mb
     steps = [facts.steps[name] for name, _ in box.instances if name in facts.steps]
-    declared = _resident(steps) if group.residency == "all" else _in_slots(steps, box.cores)
+    runs = _resident(steps) if group.residency == "all" else _in_slots(steps, box.cores)
+    kept = _kept([facts.steps[name] for name, _ in (*box.standbys, *box.warmups) if name in facts.steps])
+    declared = runs[0], runs[1] + kept[1], runs[2] + kept[2]
     required = box.required.cores, box.required.memory_mb, box.required.disk_mb
     for dimension, least, needed, has in zip(DIMENSIONS, declared, required, asked, strict=True):
         if max(least, needed) > has:
@@ -50,6 +52,11 @@ def _holds(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
 
 def _resident(steps: list[Step]) -> Amounts:
     return sum(s.cores for s in steps), sum(s.memory_mb for s in steps), sum(s.disk_mb for s in steps)
+
+
+def _kept(steps: list[Step]) -> Amounts:
+    """A copy of state: its memory, of which the step's own is the bound where it is not declared; no cores."""
+    return 0, sum(s.state_mb or s.memory_mb for s in steps), sum(s.disk_mb for s in steps)
 
 
 def _in_slots(steps: list[Step], cores: int) -> Amounts:

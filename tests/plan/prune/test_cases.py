@@ -33,7 +33,8 @@ from airflow_dagsched.plan.prune.workers import Scene, workers_needed
 
 FOLDER = Path(os.environ.get("DAGSCHED_CASES") or Path(__file__).parent / "cases")
 Case = Mapping[str, Any]
-CASES: list[Case] = json.loads((FOLDER / "pruning.json").read_text())["cases"]
+FILE = FOLDER / "pruning.json"
+CASES: list[Case] = json.loads(FILE.read_text())["cases"] if FILE.exists() else []
 
 OUT_OF_SCOPE = {
     "lifecycle": "behaviour of a running cluster: a worker without an executor of the application is no part of it",

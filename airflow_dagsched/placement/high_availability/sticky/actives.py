@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
-from airflow_dagsched.placement.high_availability.sticky.level import Level, Way
+from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.sticky.level import Way, level_actives
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads, rank
 
 
-def target_actives(facts: Facts, owners: Owners) -> dict[int, int]:
-    """A level assignment that few moves lead to; an instance that has just changed its worker stays there."""
-    level = Level(facts, active_loads(facts, owners.active))
+def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]:
+    """A level assignment that few moves lead to; an instance that has just changed its worker stays there.
+
+    ``seats`` are those of the owners, and of the target afterwards.
+    """
+    level = level_actives(facts, active_loads(facts, owners.active), seats)
     for instance, worker in owners.active.items():
         if instance not in owners.settled:
             level.hold(instance, worker, facts.instances[instance].step)

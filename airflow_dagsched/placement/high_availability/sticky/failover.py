@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
 
 PASSABLE = 1
@@ -25,19 +26,22 @@ Change = dict[int, int]
 """Instance to the worker its standby goes to."""
 
 
-def even_out(facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], free: Iterable[int]) -> None:
+def even_out(
+    facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], free: Iterable[int], seats: Seats
+) -> None:
     """Exchange the standbys of ``free`` instances, which have one each that nobody holds yet, in ``standbys``."""
     if len(facts.workers) > 2:  # else there is one heir only
         only = {instance: workers[0] for instance, workers in standbys.items() if len(workers) == 1}
-        found = _Failover(facts, active, only).even_out([instance for instance in free if instance in only])
+        found = _Failover(facts, active, only, seats).even_out([instance for instance in free if instance in only])
         standbys.update({instance: [worker] for instance, worker in found.items()})
 
 
 class _Failover:
     """Instances count alike, whatever their weight."""
 
-    def __init__(self, facts: Facts, active: dict[int, int], only: dict[int, int]) -> None:
+    def __init__(self, facts: Facts, active: dict[int, int], only: dict[int, int], seats: Seats) -> None:
         self.facts = facts
+        self.seats = seats
         self.active = active
         self.only = only
         self.own = Counter(active.values())
@@ -106,7 +110,7 @@ class _Failover:
         undo = {instance: self.only[instance] for instance in change}
         self._apply(change)
         fine = all(self._excess(at) <= max(PASSABLE, before[at]) for at in owners)
-        if fine and self._unevenness(owner) < uneven:
+        if fine and self._unevenness(owner) < uneven and self.seats.exchange(undo, change):
             return True
         self._apply(undo)
         return False

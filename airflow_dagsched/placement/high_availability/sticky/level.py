@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.sticky.owners import TOLERANCE
 
 Group = str | int
@@ -28,17 +29,22 @@ Allowed = Callable[[int, int, int, set[int]], bool]
 """Whether an instance may go that way, given all workers that have a copy of it."""
 
 
-def anywhere(instance: int, source: int, target: int, holders: set[int]) -> bool:
-    """No bounds."""
-    return True
+Moved = Callable[[int, int, int], None]
+"""Told of each move."""
+
+
+def level_actives(facts: Facts, loads: Sequence[float], seats: Seats) -> Level:
+    """Of active instances, which go where they have room."""
+    return Level(facts, loads, lambda instance, source, target, held: seats.may_run(instance, target), seats.move)
 
 
 class Level:
     """Loads of the workers, and what can be moved from each; all other load is only counted."""
 
-    def __init__(self, facts: Facts, loads: Sequence[float], allowed: Allowed = anywhere) -> None:
+    def __init__(self, facts: Facts, loads: Sequence[float], allowed: Allowed, on_move: Moved) -> None:
         self.facts = facts
         self.allowed = allowed
+        self.on_move = on_move
         self.capacity = facts.capacity
         self.loads = list(loads)
         self.relative = [load / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
@@ -179,6 +185,7 @@ class Level:
             self.loads[worker] += change
             self.relative[worker] = self.loads[worker] / self.capacity[worker]
         self.moved.append((instance, source, target))
+        self.on_move(instance, source, target)
 
     def _is_held(self, instance: int, worker: int) -> bool:
         return instance in self.movable[worker].get(self.groups.get(instance, ""), ())

@@ -1,7 +1,8 @@
 """Where each stateful instance is active from now on: on its worker, or on the best that is left.
 
-An instance leaves its worker at once only if that is gone, or if its state there is behind and another copy is
-caught up (or, where none is, further along). Among several such copies the choice keeps the load level.
+An instance leaves its worker at once only if that is gone or has no room for it any more, or if its state there is
+behind and another copy is caught up (or, where none is, further along). Among several such copies the choice keeps
+the load level.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
+from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.values import RUNNING, Lag
 
 TOLERANCE = 1e-9
@@ -56,21 +59,21 @@ def _rank_of(facts: Facts, lag: Lag) -> Rank:
     return (0, 0.0) if lag <= facts.settings.acceptable_recovery_lag else (1, lag)
 
 
-def owners_of(facts: Facts) -> Owners:
-    """Every stateful instance has an owner."""
+def owners_of(facts: Facts, seats: Seats) -> Owners:
+    """Every stateful instance has an owner, and a seat there. Raises ``DoesNotFit``."""
     prior = prior_of(facts)
     active: dict[int, int] = {}
     homeless: dict[int, list[int]] = {}
     for instance in facts.stateful:
         worker = _running_on(facts, prior, instance)
         better = _better(facts, instance, worker)
-        if worker is not None and not better:
+        if worker is not None and not better and seats.run(instance, worker):
             active[instance] = worker
         else:
             homeless[instance] = better
     settled = frozenset(instance for instance, workers in homeless.items() if workers)
     runs = frozenset(instance for instance, worker in active.items() if _may_run(facts, instance, worker))
-    house(facts, active, homeless)
+    house(facts, active, homeless, seats)
     standbys = {instance: _standbys(facts, prior, instance, active[instance]) for instance in facts.stateful}
     return Owners(active, settled, runs, prior, standbys)
 
@@ -114,36 +117,48 @@ def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     return [worker for worker in homes if ranks[worker] == best]
 
 
-def house(facts: Facts, active: dict[int, int], homeless: dict[int, list[int]]) -> None:
+def house(facts: Facts, active: dict[int, int], homeless: dict[int, list[int]], seats: Seats) -> None:
     """Place the homeless beside those in ``active``: those with the least choice first, each where it loads least;
-    who has no choice of its own may go anywhere.
+    who has no choice of its own, or no room there, may go anywhere. Raises ``DoesNotFit``.
     """
     loads = active_loads(facts, active)
-    bound = sorted((at for at in homeless if homeless[at]), key=lambda at: (len(homeless[at]), at))
-    for instance in bound:
-        _house_one(facts, active, loads, instance, homeless[instance])
-    while any(_may_rehouse(facts, active, loads, instance, homeless[instance]) for instance in bound):
+    choosy = sorted((at for at in homeless if homeless[at]), key=lambda at: (len(homeless[at]), at))
+    bound = [at for at in choosy if _house_one(facts, active, loads, at, homeless[at], seats)]
+    while any(_may_rehouse(facts, active, loads, instance, homeless[instance], seats) for instance in bound):
         pass
     for instance in sorted(homeless.keys() - set(bound)):
-        _house_one(facts, active, loads, instance, facts.homes[instance])
+        if not _house_one(facts, active, loads, instance, facts.homes[instance], seats):
+            what = f"instance {facts.instances[instance].id!r}"
+            raise DoesNotFit(what, "workers with room for it beside the others", 1, 0, "workers")
 
 
-def _house_one(facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int]) -> None:
-    """On the first of those that are least loaded with the instance on top."""
+def _house_one(
+    facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int], seats: Seats
+) -> bool:
+    """On the first of those that are least loaded with the instance on top, if it has room for it."""
     weight = facts.instances[instance].weight
     after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
-    worker = among[after.index(min(after))]
+    worker: int | None = among[after.index(min(after))]
+    if not seats.run(instance, among[after.index(min(after))]):
+        order = sorted(range(len(among)), key=after.__getitem__)
+        worker = next((among[at] for at in order if seats.run(instance, among[at])), None)
+    if worker is None:
+        return False
     active[instance] = worker
     loads[worker] += weight
+    return True
 
 
-def _may_rehouse(facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int]) -> bool:
+def _may_rehouse(
+    facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int], seats: Seats
+) -> bool:
     """Whether it went to a worker less loaded than the one it was given: those after it may have changed that."""
     worker, weight = active[instance], facts.instances[instance].weight
     before = loads[worker] / facts.capacity[worker]
     after, better = min(((loads[at] + weight) / facts.capacity[at], at) for at in among)
-    if after >= before - TOLERANCE:
+    if after >= before - TOLERANCE or not seats.may_run(instance, better):
         return False
+    seats.move(instance, worker, better)
     active[instance] = better
     loads[worker] -= weight
     loads[better] += weight

@@ -5,6 +5,7 @@
 
 Warm-ups already begun go on, actives come before standbys, shorter lags before longer ones. A standby that is
 missing is planted at once: nothing has to wait for it. Until a movement is done its instance keeps the standbys it has.
+What is active has room before any standby, a standby before any warm-up; what has no room now waits, or is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
+from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, Rank, is_ready, rank
+from airflow_dagsched.placement.high_availability.sticky.stateless import stateless_now
 from airflow_dagsched.placement.high_availability.sticky.targets import Targets
 from airflow_dagsched.placement.high_availability.values import Copy, How, Movement, Outcome
 
@@ -30,61 +33,101 @@ class _Wish:
     target: int
 
 
-def this_round(facts: Facts, owners: Owners, targets: Targets, stateless: dict[int, int]) -> Outcome:
-    """The assignment with what is on its way. A follow-up is asked for if a copy is catching up, so can change it."""
+def this_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> Outcome:
+    """The assignment with what is on its way. A follow-up is asked for if a copy is catching up, so can change it.
+
+    ``seats`` are those of the owners. Raises ``DoesNotFit``.
+    """
     copies = Copies(facts)
-    for instance, worker in stateless.items():
+    now = _hand_over(facts, owners, targets, seats)
+    for instance, worker in (now | stateless_now(facts, targets.stateless, seats)).items():
         copies.add(copies.active, worker, instance)
-    wishes = [wish for instance in facts.stateful for wish in _place(copies, owners, targets, instance)]
-    movements = tuple(_plant(copies, owners, wishes))
-    return Outcome(copies.assignment(), movements, any(movement.how == "warm up" for movement in movements))
+    wanted = {instance: _standbys(facts, owners, targets, instance, now[instance]) for instance in facts.stateful}
+    _stand_by(copies, owners, {instance: workers for instance, (workers, _) in wanted.items()}, seats)
+    wishes = [wish for _, found in wanted.values() for wish in found]
+    movements = tuple(_plant(copies, owners, wishes, seats))
+    moved = any(now[instance] != owners.active[instance] for instance in now)
+    goes_on = any(moving.how == "warm up" or (moving.how == "no room" and moved) for moving in movements)
+    return Outcome(copies.assignment(), movements, goes_on, {**seats.active, **seats.copies} if facts.space else {})
 
 
-def _place(copies: Copies, owners: Owners, targets: Targets, instance: int) -> list[_Wish]:
-    owner, target = owners.active[instance], targets.active[instance]
-    standbys = targets.standbys[instance]
-    if owner == target or is_ready(copies.facts, owners, instance, target):
-        copies.add(copies.active, target, instance)
-        return _place_standbys(copies, owners, instance, target, standbys)
-    copies.add(copies.active, owner, instance)
-    _keep_standbys(copies, owners, instance, owner, [*standbys, target])
-    return [_Wish("active", instance, owner, target)]
+def _hand_over(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> dict[int, int]:
+    """Where each is active from now on: those whose target is ready go there as soon as there is room."""
+    now = dict(owners.active)
+    going = [
+        instance
+        for instance, target in targets.active.items()
+        if target != now[instance] and is_ready(facts, owners, instance, target)
+    ]
+    while gone := [instance for instance in going if _went(now, targets, seats, instance)]:
+        going = [instance for instance in going if instance not in gone]
+    return now
 
 
-def _place_standbys(copies: Copies, owners: Owners, instance: int, active: int, wanted: Sequence[int]) -> list[_Wish]:
+def _went(now: dict[int, int], targets: Targets, seats: Seats, instance: int) -> bool:
+    target = targets.active[instance]
+    if not seats.may_run(instance, target):
+        return False
+    seats.move(instance, now[instance], target)
+    now[instance] = target
+    return True
+
+
+def _standbys(
+    facts: Facts, owners: Owners, targets: Targets, instance: int, active: int
+) -> tuple[list[int], list[_Wish]]:
+    """The workers of its standbys in this round, and what has to catch up for the target's."""
+    target, wanted = targets.active[instance], targets.standbys[instance]
+    if active == target:
+        return _with_keepers(facts, owners, instance, active, wanted)
+    return _kept(owners, instance, active, [*wanted, target]), [_Wish("active", instance, active, target)]
+
+
+def _with_keepers(
+    facts: Facts, owners: Owners, instance: int, active: int, wanted: Sequence[int]
+) -> tuple[list[int], list[_Wish]]:
     """Those that have caught up, are standbys already, or have nobody to hold the place for them."""
-    facts = copies.facts
     held = [at for at in (*owners.standbys[instance], owners.active[instance]) if at != active]
     spare = sorted((rank(facts, instance, at), at) for at in held if at not in wanted)
-    wishes = []
+    found, wishes = [], []
     for worker in wanted:
         late = rank(facts, instance, worker)
         if worker not in held and spare and spare[0][0] < late:
             keeper = spare.pop(0)[1]
-            copies.add(copies.standby, keeper, instance)
+            found.append(keeper)
             wishes.append(_Wish("standby", instance, keeper, worker))
         else:
-            copies.add(copies.standby, worker, instance)
-    return wishes
+            found.append(worker)
+    return found, wishes
 
 
-def _keep_standbys(copies: Copies, owners: Owners, instance: int, owner: int, wanted: Sequence[int]) -> None:
+def _kept(owners: Owners, instance: int, owner: int, wanted: Sequence[int]) -> list[int]:
     """As many as wanted: those there are, then those of the target, then the copy that is to take over."""
     before = owners.standbys[instance]
     choice = [at for at in before if at in wanted] + [at for at in before if at not in wanted] + list(wanted)
-    for worker in [at for at in dict.fromkeys(choice) if at != owner][: len(wanted) - 1]:
-        copies.add(copies.standby, worker, instance)
+    return [at for at in dict.fromkeys(choice) if at != owner][: len(wanted) - 1]
 
 
-def _plant(copies: Copies, owners: Owners, wishes: list[_Wish]) -> Iterator[Movement]:
+def _stand_by(copies: Copies, owners: Owners, wanted: dict[int, list[int]], seats: Seats) -> None:
+    """Those there are before new ones, as long as there is room."""
+    pairs = [(instance, worker) for instance, workers in wanted.items() for worker in workers]
+    for instance, worker in sorted(pairs, key=lambda pair: pair[1] not in owners.standbys[pair[0]]):
+        if seats.keep(instance, worker):
+            copies.add(copies.standby, worker, instance)
+
+
+def _plant(copies: Copies, owners: Owners, wishes: list[_Wish], seats: Seats) -> Iterator[Movement]:
     facts, left = copies.facts, copies.facts.settings.max_warmups
     for wish in sorted(wishes, key=lambda wish: _urgency(facts, owners, wish)):
-        planted = copies.holds(wish.target, wish.instance)
-        if not planted and left:
+        how: How = "warm up" if left else "wait"
+        if copies.holds(wish.target, wish.instance):
+            ready = wish.copy == "active" and is_ready(facts, owners, wish.instance, wish.target)
+            how = "no room" if ready else "warm up"
+        elif left and seats.keep(wish.instance, wish.target):
             left -= 1
-            planted = True
             copies.add(copies.warmup, wish.target, wish.instance)
-        how: How = "warm up" if planted else "wait"
+        elif left:
+            how = "no room"
         yield facts.movement(wish.instance, facts.id(wish.source), facts.id(wish.target), wish.copy, how)
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
+from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.sticky.failover import even_out
 from airflow_dagsched.placement.high_availability.sticky.level import Level, Way
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads
@@ -14,8 +15,11 @@ from airflow_dagsched.placement.high_availability.sticky.spread import shared_ta
 Standbys = dict[int, list[int]]
 
 
-def target_standbys(facts: Facts, owners: Owners, active: dict[int, int]) -> Standbys:
-    """Holders stay holders; what is missing goes where it levels all copies, and what a failure would leave."""
+def target_standbys(facts: Facts, owners: Owners, active: dict[int, int], seats: Seats) -> Standbys:
+    """Holders stay holders; what is missing goes where it levels all copies, and what a failure would leave.
+
+    A standby that has room nowhere is left out.
+    """
     wanted = {instance: min(facts.settings.num_standbys, len(facts.homes[instance]) - 1) for instance in active}
     if not any(wanted.values()):
         return {instance: [] for instance in active}
@@ -23,11 +27,12 @@ def target_standbys(facts: Facts, owners: Owners, active: dict[int, int]) -> Sta
     kept = {instance: found[: wanted[instance]] for instance, found in holders.items()}
     if facts.settings.spread_tags:
         kept = {instance: well_spread(facts, instance, active[instance], found) for instance, found in kept.items()}
-    dealt = _Deal(facts, active, kept)
+    kept = {instance: [at for at in found if seats.keep(instance, at)] for instance, found in kept.items()}
+    dealt = _Deal(facts, active, kept, seats)
     dealt.fill(wanted)
     standbys = dealt.level(_ways(holders, kept, owners), _started(kept, owners))
     unheld = [instance for instance, workers in standbys.items() if not set(workers) & set(holders[instance])]
-    even_out(facts, active, standbys, unheld)
+    even_out(facts, active, standbys, unheld, seats)
     return standbys
 
 
@@ -63,8 +68,9 @@ def _started(kept: Standbys, owners: Owners) -> list[Way]:
 class _Deal:
     """Standbys as they are dealt; ``heirs`` counts, by pair, actives of the one that would fail over to the other."""
 
-    def __init__(self, facts: Facts, active: dict[int, int], kept: Standbys) -> None:
+    def __init__(self, facts: Facts, active: dict[int, int], kept: Standbys, seats: Seats) -> None:
         self.facts = facts
+        self.seats = seats
         self.active = active
         self.standbys = kept
         self.own = active_loads(facts, active)
@@ -83,15 +89,25 @@ class _Deal:
         for count in range(1, max(wanted.values()) + 1):
             for instance, workers in self.standbys.items():
                 if len(workers) < min(count, wanted[instance]):
-                    worker = self._best(instance)
-                    self._count(instance, worker)
-                    workers.append(worker)
+                    self._plant(instance, workers)
 
-    def _best(self, instance: int) -> int:
-        """Fewest tags shared with other copies, then least loaded, then least loaded if the owner failed."""
-        taken = {self.active[instance], *self.standbys[instance]}
+    def _plant(self, instance: int, workers: list[int]) -> None:
+        """On the best of those with room for it, if there is one."""
+        taken = {self.active[instance], *workers}
         free = [worker for worker in self.facts.homes[instance] if worker not in taken]
-        free = self._least_shared(free, taken)
+        worker = self._best(instance, free, taken) if free else None
+        if worker is not None and not self.seats.keep(instance, worker):
+            free = [at for at in free if self.seats.may_keep(instance, at)]
+            worker = self._best(instance, free, taken) if free else None
+            if worker is not None:
+                self.seats.keep(instance, worker)
+        if worker is not None:
+            self._count(instance, worker)
+            workers.append(worker)
+
+    def _best(self, instance: int, among: list[int], taken: set[int]) -> int:
+        """Fewest tags shared with other copies, then least loaded, then least loaded if the owner failed."""
+        free = self._least_shared(among, taken)
         relative = [self.loads[worker] / self.facts.capacity[worker] for worker in free]
         least = min(relative)
         lightest = [worker for worker, load in zip(free, relative, strict=True) if load == least]
@@ -109,7 +125,7 @@ class _Deal:
 
     def level(self, ways: list[Way], started: list[Way]) -> Standbys:
         """Moved until the load of all copies is level."""
-        level = Level(self.facts, self.loads, self._keeps_spread)
+        level = Level(self.facts, self.loads, self._may_go, self.seats.shift)
         for instance, workers in self.standbys.items():
             level.fix(instance, self.active[instance])
             for worker in workers:
@@ -117,6 +133,9 @@ class _Deal:
         level.run(ways, started)
         return {instance: sorted(level.holders[instance] - {worker}) for instance, worker in self.active.items()}
 
-    def _keeps_spread(self, instance: int, source: int, target: int, holders: set[int]) -> bool:
+    def _may_go(self, instance: int, source: int, target: int, holders: set[int]) -> bool:
+        """Where it has room, and shares no more tags with the other copies."""
         others = holders - {source}
+        if not self.seats.may_keep(instance, target):
+            return False
         return shared_tags(self.facts, target, others) <= shared_tags(self.facts, source, others)

@@ -13,9 +13,14 @@ from airflow_dagsched.placement.high_availability.values import Outcome
 
 
 def assign(facts: Facts) -> Outcome:
-    """The next round towards a level assignment; a follow-up as long as a copy is catching up."""
-    owners = owners_of(facts)
-    active = target_actives(facts, owners)
-    standbys = target_standbys(facts, owners, active)
-    stateless = place_stateless(facts, active)
-    return this_round(facts, owners, Targets(active, standbys), stateless)
+    """The next round towards a level assignment; a follow-up as long as a copy is catching up.
+
+    Raises ``DoesNotFit`` where an instance finds no room beside the others.
+    """
+    seats = facts.seats()
+    owners = owners_of(facts, seats)
+    now = seats.copy()
+    active = target_actives(facts, owners, seats)
+    stateless = place_stateless(facts, active, seats)
+    standbys = target_standbys(facts, owners, active, seats)
+    return this_round(facts, owners, Targets(active, standbys, stateless), now)

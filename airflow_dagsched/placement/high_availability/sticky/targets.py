@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Of each stateful instance the worker, and the workers of its standbys."""
+    """Of each stateful instance the worker, and the workers of its standbys; of each stateless one the worker."""
 
     active: dict[int, int]
     standbys: dict[int, list[int]]
+    stateless: dict[int, int]

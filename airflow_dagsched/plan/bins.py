@@ -1,0 +1,99 @@
+"""Containers of one shape, as a policy is offered them: which shapes to try, and how many each worker has room for.
+
+w1  16 cores   [ 6 ][ 6 ]        Levelled: all workers take part in what state is levelled over, so a container is
+w2   6 cores   [ 6 ]             as large as the smallest of them allows, where they are alike a whole worker.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_dagsched.placement.padding import held_at_once, memory_room, padded
+from airflow_dagsched.placement.request import Request
+from airflow_dagsched.placement.values import Amounts, Offer
+from airflow_dagsched.plan.values import Group
+
+SPREADING = "round_robin"
+"""The policy that uses all workers: the cores that others put in few containers it has in one on each."""
+LEVELLING = "high_availability"
+"""The policy that levels state over all workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Cores and memory of each container of a group; MiB of padding included."""
+
+    cores: int
+    memory_mb: int
+
+
+def shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:
+    """Sizes of a container to try: the planned cores, in batch fewer where there is no room for that.
+
+    A policy that uses all workers tries first what is left for each if they share the planned cores evenly.
+    """
+    planned = group.containers[0].cores
+    least = math.ceil(max(work.needs.cores for work in request.works))
+    if policy == LEVELLING and group.residency == "all":
+        yield from dict.fromkeys(_levelled(group, request, least))
+    if policy == SPREADING:
+        even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
+        yield from (_shape(group, request, cores) for cores in range(max(least, even), planned))
+    yield from (_shape(group, request, cores) for cores in range(planned, least - 1, -1))
+
+
+def _levelled(group: Group, request: Request, least: int) -> Iterator[Shape]:
+    """From all that the smallest worker has down to one instance: memory as the least has by cores, then by need."""
+    rooms = [(int(offer.cores or 0), int(offer.memory_mb or 0)) for offer in request.offers if offer.cores]
+    roomy = [(cores, memory) for cores, memory in rooms if cores >= least]
+    cores = min((cores for cores, _ in roomy), default=0)
+    while cores >= least:
+        yield Shape(cores, min(memory // (has // cores) for has, memory in roomy))
+        yield Shape(cores, _share(group, request, cores, 1 + request.settings.num_standbys))
+        cores //= 2
+
+
+def _shape(group: Group, request: Request, cores: int) -> Shape:
+    """A container of so many cores: of a batch group with memory for whatever could run in it at once.
+
+    Of a streaming one with fewer cores than planned it has its share of the memory, and one instance more.
+    """
+    planned = group.containers[0]
+    if group.residency == "slots":
+        counts = [(work, work.parallelism) for work in request.works]
+        return Shape(cores, math.ceil(padded(held_at_once(request, counts, cores), request.settings).memory_mb))
+    wanted = _share(group, request, cores)
+    return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
+
+
+def _share(group: Group, request: Request, cores: int, copies: int = 1) -> int:
+    """Memory of a resident container of so many cores: its share of all, and one instance more."""
+    counts = [(work, work.parallelism) for work in request.works]
+    most = max(work.needs.memory_mb for work in request.works)
+    share = copies * held_at_once(request, counts).memory_mb * cores / group.containers[0].cores / len(group.containers)
+    return math.ceil(padded(Amounts(share + most), request.settings).memory_mb)
+
+
+def bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offer]:
+    """Containers of the shape, as many as each worker has room for.
+
+    One a worker where its instances are capped. To use all workers, as many as an even share of the planned cores
+    takes, and numbered so that a turn goes round the workers before it comes to the second container of one.
+    """
+    inside, made = memory_room(shape.memory_mb, request.settings), []
+    share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
+    most = 1 if request.cap else math.ceil(share) if policy == SPREADING else None
+    for offer in request.offers:
+        copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
+        copies = copies if most is None else min(copies, most)
+        disk = None if offer.disk_mb is None else max(0, offer.disk_mb - copies * request.settings.disk_padding_mb)
+        one = dataclasses.replace(offer, memory_mb=inside, disk_mb=disk, cores=shape.cores)
+        made += [dataclasses.replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
+    return made
+
+
+def _bin_id(offer: Offer, at: int, policy: str) -> str:
+    return f"{at}:{offer.worker}" if policy == SPREADING else f"{offer.worker}:{at}"
