@@ -14,18 +14,22 @@ between them. In a group with a streaming step the others stay as well, so if an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.work import MIB
+from airflow_dagsched.plan.words import count
 
 LOOKS = 16
 """Different tails behind which the area is looked at, at most; every head is."""
 LOOKED_AT = 10_000
 """Steps over which those looks go together: more steps, fewer looks."""
+TOLD = 8
+"""Names of a path that are told."""
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,37 @@ class _Times:
     """Behind it, at least."""
 
 
-def lower_bound(given: Given) -> float:
-    """Seconds; zero for a dataflow without steps and tasks."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No plan can take less than so many seconds, and why."""
+
+    seconds: float = 0.0
+    why: str = ""
+
+
+def lower_bound(given: Given) -> Bound:
+    """Zero for a dataflow without steps and tasks."""
     streams = any(given.work.streaming)
     times = _times(given, streams)
-    paths = [head + own for head, own in zip(times.head, times.own, strict=True)]
-    return max([0.0, *paths, *_areas(given, times, streams)])
+    path = max([head + own for head, own in zip(times.head, times.own, strict=True)], default=0.0)
+    area = max(_areas(given, times, streams), default=Bound(), key=lambda bound: bound.seconds)
+    return area if area.seconds > path else Bound(path, _path(given, times, path))
+
+
+def _path(given: Given, times: _Times, length: float) -> str:
+    """The nodes of a path of this length, ordinary tasks in brackets."""
+    graph, head = given.declared, times.head
+    left = [before + own + after for before, own, after in zip(head, times.own, times.tail, strict=True)]
+    longest = {node for node, first in enumerate(graph.loop) if node == first and left[node] >= length * (1 - ROUNDING)}
+    chain: list[int] = []
+    nexts: Iterable[int] = longest
+    while nexts:
+        chain.append(min(nexts, key=lambda node: (head[node], node)))
+        nexts = [after for after in graph.condensed[chain[-1]] if after in longest]
+    names = [graph.ids[node] if graph.is_step(node) else f"({graph.ids[node]})" for node in chain]
+    if len(names) > TOLD:
+        names[TOLD // 2 : -TOLD // 2] = [f"... {len(names) - TOLD} more"]
+    return f"the longest path is {' > '.join(names)}" if names else ""
 
 
 def _times(given: Given, streams: bool) -> _Times:
@@ -99,7 +128,7 @@ class Gaps:
         return self._start + 2 * size / (self._given.cluster.spill_mb_s * MIB)
 
 
-def _areas(given: Given, times: _Times, streams: bool) -> Iterator[float]:
+def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
     graph, work = given.declared, given.work
     cores = sum(worker.free_cores for worker in work.workers)
     memory = sum(worker.free_memory_mb for worker in work.workers)
@@ -107,9 +136,11 @@ def _areas(given: Given, times: _Times, streams: bool) -> Iterator[float]:
     rows.sort(reverse=True)
     looks = _looks([tail for _, tail, _, _ in rows])
     if cores:
-        yield from _area([(head, tail, used) for head, tail, used, _ in rows], cores, looks)
+        seconds = max(_area([(head, tail, used) for head, tail, used, _ in rows], cores, looks), default=0.0)
+        yield Bound(seconds, f"the steps need {sum(row[2] for row in rows):.0f} core-seconds of {count(cores, 'core')}")
     if memory and (streams or all(need.cores == 1 for need in work.needs)):
-        yield from _area([(head, tail, used) for head, tail, _, used in rows], memory, looks)
+        seconds = max(_area([(head, tail, used) for head, tail, _, used in rows], memory, looks), default=0.0)
+        yield Bound(seconds, f"the steps need their memory of the {memory} MiB there are")
 
 
 def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, float]:

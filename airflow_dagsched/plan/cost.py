@@ -9,7 +9,7 @@ Groupings are compared by makespan, then core-seconds held, then bytes spilled, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,10 +53,13 @@ class Priced:
     cost: Cost
 
 
-def price(home: Home, given: Given, *, failures: bool = True) -> Priced:
+def price(
+    home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None
+) -> Priced:
     """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
 
     ``failures``: each group takes what it takes on average with the failures that the settings expect.
+    ``turns``: of what is ready, in which order it starts; see ``queue``.
     """
     members = members_of(home, given)
     shapes = {first: shape_of(name_of(first, members, given), steps, given) for first, steps in members.items()}
@@ -68,7 +71,8 @@ def price(home: Home, given: Given, *, failures: bool = True) -> Priced:
         jobs[node] = Job(given.work.runtime[node], None)
     edges = _edges(home, given, jobs)
     limit = given.cluster.spill_mb
-    spans = run(jobs, edges, Room(given.work.workers), SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB))
+    spills = SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB)
+    spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
     cost = Cost(
         round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
         round(sum(shapes[first].held_cores * jobs[first].seconds for first in members), DIGITS),

@@ -26,6 +26,7 @@ class Given:
     work: Work
     bound: float = 0.0
     """Seconds that any plan takes, at least."""
+    bound_reason: str = ""
 
 
 Pass = Callable[[Plan, Given], Plan]

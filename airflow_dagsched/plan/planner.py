@@ -3,6 +3,7 @@
 A plan grows from left to right::
 
     Plan(digest) ──grouped──> groups, spills ──placed──> containers, times, makespan ──hosted──> hosts
+                                                                  ──answered──> what was asked for, and where it is
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from airflow_dagsched.model.codec import checked, digest
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
+from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
@@ -24,6 +26,7 @@ from airflow_dagsched.plan.exact import choose_exactly
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
+from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.place import placed
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.rules import ruled
@@ -67,7 +70,8 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     declared = valid_graph(dataflow)
     graph, rules = ruled(declared, told)
     given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
-    return dataclasses.replace(given, bound=lower_bound(given))
+    bound = lower_bound(given)
+    return dataclasses.replace(given, bound=bound.seconds, bound_reason=bound.why)
 
 
 @uncollected
@@ -78,9 +82,11 @@ def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAUL
     """
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
     given, choice = choose_exactly(given_of(dataflow, cluster, settings))
-    if choice.best is None or not choice.best.members:
-        return made
-    return hosted(placed(described(made, given, choice, choice.best), given), given)
+    if choice.best is not None and choice.best.members:
+        made = described(made, given, choice, in_best_order(choice.best, given))
+    for step in BEHIND_GROUPS:
+        made = step(made, given)
+    return made
 
 
 def grouped(made: Plan, given: Given) -> Plan:
@@ -88,7 +94,7 @@ def grouped(made: Plan, given: Given) -> Plan:
     choice = choose(given)
     if choice.best is None or not choice.best.members:
         return made
-    return described(made, given, choice, choice.best)
+    return described(made, given, choice, in_best_order(choice.best, given))
 
 
 def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
@@ -118,6 +124,11 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
     )
 
 
+def answered(made: Plan, given: Given) -> Plan:
+    """The plan with what its author asked for, and where it is."""
+    return replace(made, asked=asked_for(made, given.declared.dataflow, given.cluster, given.settings))
+
+
 def _stages(choice: Choice, best: Priced) -> Stages:
     """What forces groups apart; where there is one, nothing does."""
     if len(best.members) == 1:
@@ -130,4 +141,5 @@ def _in_order(best: Priced) -> list[int]:
     return sorted(best.members, key=lambda first: (best.spans[first].start_s, best.spans[first].end_s, first))
 
 
-PASSES: tuple[Pass, ...] = (grouped, placed, hosted)
+BEHIND_GROUPS: tuple[Pass, ...] = (placed, hosted, answered)
+PASSES: tuple[Pass, ...] = (grouped, *BEHIND_GROUPS)

@@ -26,6 +26,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan as plan_of
 from airflow_dagsched.plan.progress import Progress, beside, left_over, progress_of
@@ -111,14 +112,13 @@ def _chosen(facts: _Facts, progress: Progress) -> Replanned:
 
 def _told(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: str) -> Replanned:
     changes = tuple(_changes(facts.old, made, progress, why))
+    made = replace(made, asked=asked_for(made, facts.dataflow, facts.cluster, facts.settings))
     return Replanned(made, changes, made.makespan_s - progress.now_s, saved_s)
 
 
 def _on(old: Plan, kept: Plan) -> Plan:
     """The groups so far, with what the old plan says of how they were chosen."""
-    return replace(
-        old, groups=kept.groups, spills=kept.spills, makespan_s=kept.makespan_s, lower_bound_s=kept.lower_bound_s
-    )
+    return replace(kept, compared=old.compared, movements=old.movements, follow_up=old.follow_up)
 
 
 def _best(facts: _Facts, progress: Progress, anew: Plan | DoesNotFit) -> Plan | DoesNotFit:

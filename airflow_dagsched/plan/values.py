@@ -132,10 +132,13 @@ class Plan(Value, frozen=True, kw_only=True):
     makespan_s: Seconds = 0.0
     lower_bound_s: Seconds = 0.0
     """No plan of this dataflow can end sooner."""
+    lower_bound_reason: str = ""
     gap: Quantity = 0.0
     """How much longer the plan takes, as a share of the lower bound."""
     compared: tuple[Compared, ...] = ()
     """What the groups were chosen from: the chosen first, then the runner-up."""
+    asked: tuple[str, ...] = ()
+    """What the author asked for that the dataflow itself does not need, and where it is in this plan."""
     groups: tuple[Group, ...] = ()
     spills: tuple[Spill, ...] = ()
     assignment: Assignment | None = None
