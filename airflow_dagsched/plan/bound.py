@@ -8,12 +8,16 @@ neighbours may not share a group, with the rows between them written and read.
 ends no earlier than ``h + core-seconds / cores + t``, for every ``h`` and ``t``. Memory likewise, padded. A streaming
 step holds what it needs from the start of its application on.
 
+*Crowd.* Of the longest ``k * cores + 1`` instances some core has ``k + 1``: it takes at least as long as the
+shortest so many of them one after another (McNaughton 1959; Dell'Amico, Martello 1995). Again behind ``h`` and before ``t``.
+
 Steps that stream run side by side with those they read from: along a path they count for nothing but the cuts
 between them. In a group with a streaming step the others stay as well, so if any streams, no step counts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -27,6 +31,10 @@ LOOKS = 16
 """Different tails behind which the area is looked at, at most; every head is."""
 LOOKED_AT = 10_000
 """Steps over which those looks go together: more steps, fewer looks."""
+CROWDS = 8
+"""Different heads, and tails, between which crowds are looked at."""
+CROWDED = 20_000
+"""Instances over which those looks go together."""
 TOLD = 8
 """Names of a path that are told."""
 ROUNDING = 1e-9
@@ -138,6 +146,8 @@ def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
     if cores:
         seconds = max(_area([(head, tail, used) for head, tail, used, _ in rows], cores, looks), default=0.0)
         yield Bound(seconds, f"the steps need {sum(row[2] for row in rows):.0f} core-seconds of {count(cores, 'core')}")
+        crowd = _crowd(list(_instances(given, times)), cores)
+        yield Bound(crowd, f"the longest steps are more than {count(cores, 'core')}, some core has several of them")
     if memory and (streams or all(need.cores == 1 for need in work.needs)):
         seconds = max(_area([(head, tail, used) for head, tail, _, used in rows], memory, looks), default=0.0)
         yield Bound(seconds, f"the steps need their memory of the {memory} MiB there are")
@@ -154,10 +164,15 @@ def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, f
 
 
 def _looks(tails: list[float]) -> list[float]:
-    """Some of the tails, evenly from the shortest to the longest."""
-    ordered = sorted(set(tails))
-    count = max(2, min(LOOKS, LOOKED_AT // max(1, len(tails))))
-    return sorted({ordered[at * (len(ordered) - 1) // (count - 1)] for at in range(count)}) if ordered else []
+    """Some of the tails; fewer of many."""
+    return _spread(tails, min(LOOKS, LOOKED_AT // max(1, len(tails))))
+
+
+def _spread(values: list[float], most: int) -> list[float]:
+    """Some of the values, two at least where they differ, evenly from the least to the greatest."""
+    ordered = sorted(set(values))
+    steps = max(2, most) - 1
+    return sorted({ordered[at * (len(ordered) - 1) // steps] for at in range(steps + 1)}) if ordered else []
 
 
 def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence[float]) -> Iterator[float]:
@@ -166,3 +181,37 @@ def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence
         late = [row for row in rows if row[1] >= behind]
         areas = accumulate([row[2] for row in late])
         yield behind + max(row[0] + area / room for row, area in zip(late, areas, strict=True))
+
+
+def _instances(given: Given, times: _Times) -> Iterator[tuple[float, float, float, int]]:
+    """For each step head, tail, what one instance takes, and the cores of all instances."""
+    graph, work = given.declared, given.work
+    for node, step in enumerate(graph.steps):
+        start = given.cluster.application_start_s if work.streaming[node] else 0.0
+        first, cores = graph.loop[node], work.needs[node].cores * step.parallelism
+        yield times.head[first] - start, times.tail[first], work.runtime[node] + start, cores
+
+
+def _crowd(rows: list[tuple[float, float, float, int]], cores: int) -> float:
+    """The most of head + what some core takes at least + tail."""
+    pieces = sum(row[3] for row in rows)
+    if not cores < pieces <= CROWDED:
+        return 0.0
+    rows.sort(key=lambda row: -row[2])
+    looks = min(CROWDS, math.isqrt(CROWDED // pieces))
+    heads, tails = (_spread([row[side] for row in rows], looks) for side in (0, 1))
+    found = 0.0
+    for ahead in heads:
+        later = [row for row in rows if row[0] >= ahead]
+        for behind in tails:
+            waves = _waves([row for row in later if row[1] >= behind], cores)
+            found = max(found, ahead + waves + behind if waves else 0.0)
+    return found
+
+
+def _waves(rows: Sequence[tuple[float, float, float, int]], cores: int) -> float:
+    """Seconds of some core, zero where there is no crowd; ``rows`` by falling lengths."""
+    longest = [row[2] for row in rows for _ in range(row[3])]
+    sums = [0.0, *accumulate(longest)]
+    waves = range(1, (len(longest) - 1) // cores + 1)
+    return max((sums[k * cores + 1] - sums[k * cores - k] for k in waves), default=0.0)

@@ -122,6 +122,9 @@ def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], 
         spilled = {home[reader] for reader in dataset.pipelined} - {here}
         if spilled:
             cuts.append(Cut(here, tuple(spilled), dataset.bytes))
+    for size, readers in given.stored:
+        for other in {home[reader] for reader in readers}:
+            read[other] = read.get(other, 0) + size
     return read, written, cuts
 
 

@@ -84,7 +84,8 @@ def _groups(plan: Plan) -> Iterator[str]:
 
 def _group(group: Group) -> Iterator[str]:
     yield ""
-    yield f"{group.id}  {duration(group.start_s)} to {duration(group.end_s)}"
+    progress = "" if group.progress == "planned" else f", {group.progress}"
+    yield f"{group.id}  {duration(group.start_s)} to {duration(group.end_s)}{progress}"
     yield from _line("why", group.reason)
     yield from _line("steps", ", ".join(group.steps))
     if group.after:

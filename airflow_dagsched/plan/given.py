@@ -14,6 +14,15 @@ from airflow_dagsched.plan.work import Work
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A dataset that is there already: made by what has finished, or will have by then."""
+
+    bytes: int
+    readers: tuple[str, ...]
+    """Steps."""
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """A valid dataflow as its graph, a valid cluster, the settings; and what follows from them."""
 
@@ -27,6 +36,8 @@ class Given:
     bound: float = 0.0
     """Seconds that any plan takes, at least."""
     bound_reason: str = ""
+    stored: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Datasets from before: bytes, and the steps that read them."""
 
 
 Pass = Callable[[Plan, Given], Plan]

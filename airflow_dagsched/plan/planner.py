@@ -9,6 +9,7 @@ A plan grows from left to right::
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,7 +24,7 @@ from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
 from airflow_dagsched.plan.exact import choose_exactly
-from airflow_dagsched.plan.given import Given, Pass
+from airflow_dagsched.plan.given import Given, Pass, Stored
 from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
 from airflow_dagsched.plan.launch_order import in_best_order
@@ -39,12 +40,18 @@ from airflow_dagsched.plan.work import work_of
 
 
 @uncollected
-def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+def plan(
+    dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, stored: Sequence[Stored] = ()
+) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
+    ``stored``: what its steps read besides the datasets of ``dataflow``; each group takes the time to read it.
     Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a step is larger than the cluster.
     """
     given = given_of(dataflow, cluster, settings)
+    index = given.graph.index
+    read = tuple(sorted((one.bytes, tuple(sorted(index[name] for name in one.readers))) for one in stored))
+    given = dataclasses.replace(given, stored=read)
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
     for step in PASSES:
         made = step(made, given)

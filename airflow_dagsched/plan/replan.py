@@ -29,7 +29,7 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan as plan_of
-from airflow_dagsched.plan.progress import Progress, beside, left_over, progress_of
+from airflow_dagsched.plan.progress import Progress, beside, left_over, progress_of, stored_for
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.whole import Rest, whole
@@ -148,16 +148,18 @@ def _tried(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Data
 
 def _beside(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
     """At once, on what the running groups leave free."""
-    left = left_over(facts.dataflow, progress, progress.running)
-    made = plan_of(grouped(left), beside(facts.cluster, progress.running), facts.settings)
+    left = left_over(facts.dataflow, progress, progress.running, progress.now_s)
+    free = beside(facts.cluster, progress.running)
+    made = plan_of(grouped(left), free, facts.settings, stored=stored_for(facts.dataflow, left))
     return Rest(made, progress.now_s)
 
 
 def _behind(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
     """After the last running group, on all there is."""
-    left = left_over(facts.dataflow, progress, ())
     start = max([progress.now_s, *(group.end_s for group in progress.running)])
-    return Rest(plan_of(grouped(left), facts.cluster, facts.settings), start)
+    left = left_over(facts.dataflow, progress, (), start)
+    made = plan_of(grouped(left), facts.cluster, facts.settings, stored=stored_for(facts.dataflow, left))
+    return Rest(made, start)
 
 
 def _as_it_is(dataflow: Dataflow) -> Dataflow:

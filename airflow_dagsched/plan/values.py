@@ -77,6 +77,8 @@ class Group(Value, frozen=True, kw_only=True):
     finish_spread_s: Seconds = 0.0
     """How far apart its steps are predicted to end."""
     reason: str
+    progress: Literal["planned", "running", "finished"] = "planned"
+    """Of a plan made part-way through a run: one that runs has the times it was started with, a finished one none."""
     residency: Literal["all", "slots"] = "slots"
     slots: Count = 1
     """Steps side by side."""

@@ -47,7 +47,7 @@ def test_a_late_sensor_does_not_hold_what_need_not_wait() -> None:
     made = plan(lasting(drawn("a == b; b == c; t -- c", tasks="t", a=hour, b=hour), t=3 * HOUR), standalone(4))
     assert steps_of(made) == ["a b", "c"]
     assert made.makespan_s == 3 * HOUR + 8 + 1
-    assert made.spills[0].reason == "ends 7200.0 s sooner than one group of both"
+    assert made.spills[0].reason == "ends 2 h 0 min sooner than one group of both"
 
 
 def test_what_a_task_waits_for_goes_first() -> None:

@@ -27,11 +27,11 @@ from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn, standalone
 
 MIB = 2**20
-CHANGES = 40
+CHANGES = 12
 """Dataflows looked at from each first one."""
 WORST = 1.1
 """Of all of them, makespan over optimum."""
-COOLING = 0.93
+COOLING = 0.8
 Pairs = list[tuple[str, str]]
 
 
@@ -137,7 +137,7 @@ def _task(flow: Dataflow, rng: random.Random) -> Dataflow:
     return replace(flow, tasks=tuple(replace(one, runtime_s=rng.choice([1, 20, 100, 400])) for one in flow.tasks))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("first", [resident, batch, with_tasks])
 def test_searched_for_bad_dataflows_are_near_the_optimum(first: Callable[[random.Random], Dataflow], seed: int) -> None:
     """None that is found is farther off than ``WORST``; its plan is accepted."""

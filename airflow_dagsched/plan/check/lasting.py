@@ -41,6 +41,9 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
     for group in facts.plan.groups:
         if not group.containers or any(name not in facts.steps for name in group.steps):
             continue
+        if group.progress != "planned":
+            yield from _over(group)
+            continue
         compute, spread = _played(facts, group)
         expected = {
             "start": (group.time.start, facts.cluster.application_start_s),
@@ -52,6 +55,12 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
         for what, (told, found) in expected.items():
             if abs(told - found) > TOLERANCE_S + 1e-9 * found:
                 yield Violation("times", group.id, f"{what} is {told:g} s, by simulation {found:g} s")
+
+
+def _over(group: Group) -> Iterator[Violation]:
+    """What runs was predicted before what is known now; what has finished takes no time any more."""
+    if group.progress == "finished" and group.end_s > group.start_s:
+        yield Violation("times", group.id, f"has finished, and still takes {group.end_s - group.start_s:g} s")
 
 
 def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
