@@ -19,14 +19,12 @@ from airflow_dagsched.plan.words import count, duration, size, some
 def asked_for(made: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> tuple[str, ...]:
     """Nothing for what is as it is by default. Linear but for sorting."""
     home = {step: group.id for group in made.groups for step in group.steps}
-    return tuple(
-        [
-            *_isolated(dataflow, home),
-            *_lists(settings, home),
-            *_most_steps(made, settings),
-            *_failures(made, settings),
-            *_spills(made, cluster, home),
-        ]
+    return (
+        *_isolated(dataflow, home),
+        *_lists(settings, home),
+        *_most_steps(made, settings),
+        *_failures(made, settings),
+        *_spills(made, cluster, home),
     )
 
 

@@ -9,7 +9,7 @@ ends no earlier than ``h + core-seconds / cores + t``, for every ``h`` and ``t``
 step holds what it needs from the start of its application on.
 
 *Crowd.* Of the longest ``k * cores + 1`` instances some core has ``k + 1``: it takes at least as long as the
-shortest so many of them one after another (McNaughton 1959; Dell'Amico, Martello 1995). Again behind ``h`` and before ``t``.
+shortest so many of them one after another (Dell'Amico, Martello 1995). Again behind ``h`` and before ``t``.
 
 Steps that stream run side by side with those they read from: along a path they count for nothing but the cuts
 between them. In a group with a streaming step the others stay as well, so if any streams, no step counts.
@@ -24,8 +24,8 @@ from itertools import accumulate
 
 from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.work import MIB
 from airflow_dagsched.plan.words import count
+from airflow_dagsched.plan.work import MIB
 
 LOOKS = 16
 """Different tails behind which the area is looked at, at most; every head is."""

@@ -103,8 +103,9 @@ def run(
 ) -> dict[int, Span]:
     """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
 
-    ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in
-    flight leave no room for those that would make room.
+    ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
+    at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
+    those that would make room.
     """
     above = dict.fromkeys(jobs, 0)
     for nexts in edges.values():

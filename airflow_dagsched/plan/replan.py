@@ -195,7 +195,7 @@ def _changes(old: Plan, new: Plan, progress: Progress, why: str) -> Iterator[Cha
 
 def _moved(runs: Mapping[str, Group], group: Group) -> bool:
     """Whether the group was running and does not go on as it was."""
-    return group.id in runs and runs[group.id].start_s != group.start_s
+    return group.id in runs and group.progress != "running"
 
 
 def _what(before: Group | None, group: Group, *, restarted: bool) -> What | None:

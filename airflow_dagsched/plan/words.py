@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
 MIB = 1024 * 1024
 MINUTE_S, HOUR_S = 60.0, 3600.0
 LONG_S, VERY_LONG_S = 10 * MINUTE_S, 2 * HOUR_S

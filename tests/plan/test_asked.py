@@ -45,7 +45,7 @@ def test_the_most_steps_of_a_group_is_a_reason() -> None:
 
 
 def test_a_checkpoint_says_that_it_is_one() -> None:
-    """A failure an hour, starts counted: (e^2.002 - 1) h = 6 h 24 min in one piece, 2 (e^1.002 - 1) h = 3 h 27 min in two."""
+    """A failure an hour: (e^2.002 - 1) h, 6 h 24 min, in one piece; 2 (e^1.002 - 1) h, 3 h 27 min, in two."""
     made = plan(drawn("a == b", a=HOUR, b=HOUR), standalone(4), Settings(failures_per_hour=1.0))
     assert said(made) == ("failures_per_hour: 1, with the repeats to expect it ends after 3 h 27 min",)
     assert made.spills[0].reason.startswith("a checkpoint: ends 2 h 57 min sooner than one group of both")
