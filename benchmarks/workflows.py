@@ -2,8 +2,8 @@
 
 Reads dataflows (JSON) with measured runtimes and runs one task a worker, whatever its cores; nothing is handed
 over unless ``--mb-s`` says how fast, and then only HEFT counts it. ``ours`` is the scheduler alone, ``planned`` what
-a plan makes of as many applications as tasks, with the effort a plan may spend. Smaller ones than the workers are left out,
-as all ways are alike there. Exit 1 where a schedule of ours breaks a rule.
+a plan makes of as many applications as tasks, with the effort a plan may spend. Smaller ones than the workers are
+left out, as all ways are alike there. Exit 1 where a schedule of ours breaks a rule.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def project_of(tasks: Tasks, workers: int) -> Project:
 
 
 def planned_s(graph: Graph, tasks: Tasks, workers: int) -> float:
-    """The makespan of the plan in which every task is an application that starts in no time, on a worker of one core."""
+    """The makespan of the plan where every task is an application that starts in no time, on a worker of one core."""
     names = graph.ids
     flow = Dataflow(
         name=graph.dataflow.name,

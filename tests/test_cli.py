@@ -180,6 +180,8 @@ def test_worker_resources_without_a_slot_are_bad_input(
 ) -> None:
     code, out, err = run(capsys, "worker-resources", str(tmp_path), *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
 @pytest.mark.usefixtures("files")
 def test_svg_is_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
     root = ET.fromstring(run(capsys, *PLANNING, "--format", "svg")[1])

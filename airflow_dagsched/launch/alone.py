@@ -54,4 +54,3 @@ def as_one(part: Dataflow, settings: Settings) -> Settings:
     ids = tuple(step.id for step in part.steps)
     together = (ids,) if len(ids) > 1 else ()
     return replace(settings, apart=(), together=together, max_steps_per_group=DEFAULTS.max_steps_per_group)
-

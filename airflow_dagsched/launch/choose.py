@@ -80,4 +80,3 @@ def _candidates(dataflow: Dataflow, gone: Sequence[str]) -> Iterator[tuple[Dataf
     yield dataflow, f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
     if any(step.pinned for step in dataflow.steps):
         yield unpinned(dataflow), "the workers that its steps are pinned to are full: any will do"
-

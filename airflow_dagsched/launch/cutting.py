@@ -1,10 +1,10 @@
-"""A group that is too large for the cluster, at launch: cut into the fewest parts that each fit.
+"""A group that is too large for the cluster, at launch: cut into few parts that each fit.
 
     a ──> b ──> c ──> d ──> e      too large: {a b c} is the longest beginning that fits, then {d e}
 
 The parts run one after another, as applications of one launch task. They are consecutive in a topological
-order, so that none waits for a later one. A part of what fits does, so taking the longest beginning each time
-gives the fewest parts; and each part is planned as it will be, so that it fits in any case.
+order, so that none waits for a later one. A part of what fits nearly always does, so taking the longest
+beginning each time gives few parts; and each part is planned as it will be, so that it fits in any case.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.alone import Fit
 
 Unit = tuple[str, ...]
@@ -40,12 +41,14 @@ def _parts(units: Sequence[Unit], fit: Fit) -> Iterator[Unit]:
 
 
 def _longest(units: Sequence[Unit], fit: Fit) -> int:
-    """How many of the first units fit together: all, else by bisection."""
+    """How many of the first units fit together: all, else by bisection, else (many instances may spread over
+    more workers than one's) whatever does.
+    """
     if fit.refusal(_joined(units)) is None:
         return len(units)
     refused = fit.refusal(units[0])
     if refused is not None:
-        raise refused
+        return _any(units, fit, refused)
     fits, too_many = 1, len(units)
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -54,6 +57,14 @@ def _longest(units: Sequence[Unit], fit: Fit) -> int:
         else:
             too_many = middle
     return fits
+
+
+def _any(units: Sequence[Unit], fit: Fit, refused: DoesNotFit) -> int:
+    """The most that fit where the first alone does not."""
+    for count in range(len(units) - 1, 1, -1):
+        if fit.refusal(_joined(units[:count])) is None:
+            return count
+    raise refused
 
 
 def _joined(units: Sequence[Unit]) -> Unit:

@@ -1,7 +1,7 @@
 """What the author asked for, one sentence each, with where it is in the plan or what it made of it.
 
-    apart            'a' in 'launch_a', 'c' in 'launch_c'
-    spill_mb         at most 300.0 MiB of spills at once, of 500 MiB
+apart            'a' in 'launch_a', 'c' in 'launch_c'
+spill_mb         at most 300.0 MiB of spills at once, of 500 MiB
 """
 
 from __future__ import annotations

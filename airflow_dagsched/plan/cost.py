@@ -53,9 +53,7 @@ class Priced:
     cost: Cost
 
 
-def price(
-    home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None
-) -> Priced:
+def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None) -> Priced:
     """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
 
     ``failures``: each group takes what it takes on average with the failures that the settings expect.

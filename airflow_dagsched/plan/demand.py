@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import structs
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.given import Given
@@ -34,6 +36,10 @@ class Demand:
         """Cores that the widest steps can keep busy side by side; of all steps, if all are resident."""
         widths = [step.cores * step.parallelism for step in self.steps]
         return sum(widths if self.residency == "all" else heapq.nlargest(self.slots, widths))
+
+    def unpinned(self) -> Demand:
+        """The same, wherever."""
+        return replace(self, steps=[structs.replace(step, pinned=()) for step in self.steps])
 
     def memory_at_once(self, cores: int) -> int:
         """MiB, without padding, that any container of ``cores`` may need: whichever instances it holds."""
@@ -80,8 +86,12 @@ class Share:
         else:
             held = min(cores, held)
             memory = sum(heapq.nlargest(at_once(cores, self.needs), [need.memory_mb for need in self.needs]))
-        disk = sum([need.disk_mb for need in self.needs])
-        return Resources(cores=held, memory_mb=memory + padding(memory, demand.settings), disk_mb=disk)
+        return Resources(cores=held, memory_mb=memory + padding(memory, demand.settings), disk_mb=self.disk_mb)
+
+    @property
+    def disk_mb(self) -> int:
+        """An instance keeps its disk to the end of the group."""
+        return sum([need.disk_mb for need in self.needs])
 
 
 def deal(demand: Demand, workers: Sequence[str]) -> list[Share]:

@@ -10,8 +10,8 @@ from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.plan.demand import Demand
 from airflow_dagsched.plan.needs import padding
 
-Shape = tuple[int, int]
-"""Cores and memory (MiB, with padding) of each container."""
+Shape = tuple[int, int, int]
+"""Cores, memory (MiB, with padding) and disk (MiB) of each container."""
 
 
 def places(demand: Demand, workers: Sequence[Worker], shape: Shape | None, count: int) -> tuple[Worker, ...]:
@@ -34,8 +34,9 @@ def places(demand: Demand, workers: Sequence[Worker], shape: Shape | None, count
 
 
 def _copies(worker: Worker, shape: Shape) -> int:
-    cores, memory = shape
-    return min(worker.free_cores // cores, worker.free_memory_mb // max(1, memory))
+    cores, memory, disk = shape
+    copies = min(worker.free_cores // cores, worker.free_memory_mb // max(1, memory))
+    return copies if worker.free_disk_mb is None or not disk else min(copies, worker.free_disk_mb // disk)
 
 
 def _open(demand: Demand, workers: Sequence[Worker]) -> list[int]:

@@ -47,9 +47,9 @@ def acyclic(graph: Graph, home: Sequence[int]) -> bool:
     for node, nexts in enumerate(graph.successors):
         edges[home[node]].update([home[after] for after in nexts])
     waiting = dict.fromkeys(edges, 0)
-    for of, nexts in edges.items():
-        nexts.discard(of)
-        for after in nexts:
+    for of, others in edges.items():
+        others.discard(of)
+        for after in others:
             waiting[after] += 1
     done = [of for of, count in waiting.items() if not count]
     for of in done:

@@ -70,7 +70,7 @@ def _containers(group: str, shape: Shape, workers: Sequence[str]) -> tuple[Conta
             required=share.required(shape.demand, shape.cores),
             cores=shape.cores,
             memory_mb=shape.memory_mb,
-            disk_mb=shape.disk_mb[at] if shape.disk_mb else sum([need.disk_mb for need in share.needs]),
+            disk_mb=shape.disk_mb[at] if shape.disk_mb else share.disk_mb,
         )
         for at, (worker, share) in enumerate(zip(workers, shares, strict=True))
     )

@@ -40,9 +40,7 @@ from airflow_dagsched.plan.work import work_of
 
 
 @uncollected
-def plan(
-    dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, stored: Sequence[Stored] = ()
-) -> Plan:
+def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, stored: Sequence[Stored] = ()) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
     ``stored``: what its steps read besides the datasets of ``dataflow``; each group takes the time to read it.

@@ -78,7 +78,7 @@ def _shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
     demand = demand_of(name, members, given)
     _refuse_pins(demand, given.work.workers)
     shape = _resident(demand, members, given) if demand.residency == "all" else _slotted(demand, members, given)
-    if any(worker.free_disk_mb is not None for worker in given.work.workers):
+    if _limits_disk(given.work.workers):
         return _with_disk(shape, given.work.workers)
     return shape
 
@@ -112,17 +112,35 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
 def _containers(demand: Demand, wanted: int, given: Given) -> tuple[int, tuple[Worker, ...]]:
     """Cores of a container and a worker for each: the most of the ``wanted`` cores, in few containers."""
     best: tuple[int, tuple[Worker, ...]] = 0, ()
+    without_disk = best
     for cores in _cores(demand, wanted, given):
-        memory = demand.memory_at_once(cores)
-        count = 1 if given.cluster.manager == "local" else -(-wanted // cores)
-        chosen = places(demand, given.work.workers, (cores, memory + padding(memory, demand.settings)), count)
+        chosen = _places(demand, cores, wanted, given)
+        if _short_of_disk(chosen, deal(demand, _ids(chosen)) if _limits_disk(chosen) else ()):
+            without_disk = cores, chosen
+            continue
         if min(wanted, cores * len(chosen)) > min(wanted, best[0] * len(best[1])):
             best = cores, chosen
         if cores * len(chosen) >= wanted:
             break
+    best = best if best[1] else without_disk
     if not best[1]:
         raise refusal(demand, given.work.workers)
     return best
+
+
+def _places(demand: Demand, cores: int, wanted: int, given: Given) -> tuple[Worker, ...]:
+    """A worker for each container with so many cores, together the ``wanted`` ones; for more, if disk is short."""
+    memory = demand.memory_at_once(cores)
+    shape = cores, memory + padding(memory, demand.settings), 0
+    if given.cluster.manager == "local":
+        return places(demand, given.work.workers, shape, 1)
+    count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
+    chosen = places(demand, given.work.workers, shape, count)
+    while count < most and _limits_disk(chosen) and _short_of_disk(chosen, deal(demand, _ids(chosen))):
+        count = min(most, 2 * count)
+        largest = max(share.disk_mb for share in deal(demand.unpinned(), [""] * count))
+        chosen = places(demand, given.work.workers, (*shape[:2], largest), count) or chosen
+    return chosen
 
 
 def _cores(demand: Demand, wanted: int, given: Given) -> Iterator[int]:
@@ -210,14 +228,31 @@ def _fewest(cores: int, workers: Sequence[Worker]) -> int:
 
 def _with_disk(shape: Shape, workers: Sequence[Worker]) -> Shape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
-    shares = shape.shares(shape.places)
-    disk = tuple(share.required(shape.demand, shape.cores).disk_mb for share in shares)
-    for worker in workers:
-        needed = sum(size for size, place in zip(disk, shape.places, strict=True) if place == worker.id)
-        if worker.free_disk_mb is not None and needed > worker.free_disk_mb:
-            what = f"group {shape.demand.group!r}"
-            raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb, "MiB")
-    return replace(shape, disk_mb=disk)
+    shares, known = shape.shares(shape.places), {worker.id: worker for worker in workers}
+    short = _short_of_disk([known[place] for place in shape.places], shares)
+    if short:
+        worker, needed = short
+        what = f"group {shape.demand.group!r}"
+        raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
+    return replace(shape, disk_mb=tuple(share.disk_mb for share in shares))
+
+
+def _limits_disk(workers: Sequence[Worker]) -> bool:
+    return any(worker.free_disk_mb is not None for worker in workers)
+
+
+def _ids(workers: Sequence[Worker]) -> list[str]:
+    return [worker.id for worker in workers]
+
+
+def _short_of_disk(places: Sequence[Worker], shares: Sequence[Share]) -> tuple[Worker, int] | None:
+    """The first worker with less disk than its containers hold, and the MiB they need."""
+    needed: dict[str, int] = {}
+    for worker, share in zip(places, shares, strict=False):
+        needed[worker.id] = needed.get(worker.id, 0) + share.disk_mb
+        if worker.free_disk_mb is not None and needed[worker.id] > worker.free_disk_mb:
+            return worker, sum(one.disk_mb for at, one in zip(places, shares, strict=True) if at is worker)
+    return None
 
 
 def _refuse_pins(demand: Demand, workers: Sequence[Worker]) -> None:

@@ -1,7 +1,7 @@
 """The groups of a plan on a time line, in characters.
 
-    launch_load    ░░▓▓▓▓▓▓▓▓▓▓▓
-    launch_report               ░░▓▓▓▓      ░ the application starts   ▓ it reads, computes, writes
+launch_load    ░░▓▓▓▓▓▓▓▓▓▓▓
+launch_report               ░░▓▓▓▓      ░ the application starts   ▓ it reads, computes, writes
 """
 
 from __future__ import annotations

@@ -365,6 +365,14 @@ class SparkDataflow(TaskGroup):
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
 
 
+def _takes(step: StepMirror, parameter: str) -> bool:
+    """Whether ``step`` has ``parameter``: the first iteration may leave one with a default out."""
+    if step.function is None or parameter in step.arguments:
+        return parameter in step.arguments
+    parameters = inspect.signature(step.function).parameters
+    return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
 def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
     """The dataflow ``step`` was made in; raises :class:`InvalidInput` outside of one."""
     group = step.task_group

@@ -12,6 +12,7 @@ from airflow_dagsched.plan.groups import Grouping, find_groups
 
 if TYPE_CHECKING:
     from airflow_dagsched.model.dataflow import Dataflow
+    from airflow_dagsched.plan.settings import Settings
     from airflow_dagsched.plan.values import Plan
     from airflow_dagsched.provider.dataflow import SparkDataflow
 
@@ -48,14 +49,14 @@ def structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
     if not file.is_file():
         return Structure(_groups(flow, dataflow))
     try:
-        return _adopted(file, dataflow)
+        return _adopted(file, dataflow, flow.settings)
     except InvalidInput as error:
         remedy = f"write it anew with `airflow dagsched tune {flow.dag.dag_id}`"
         return Structure(_groups(flow, dataflow), stale=f"{file} is ignored ({error}): {remedy}")
 
 
 def _groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
-    """As few as can be; fewer do not always end sooner where the author says what there is to wait for, or to run on."""
+    """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
     if flow.cluster is None and not flow.task_runtimes:
         return find_groups(dataflow, flow.settings)
     from airflow_dagsched.plan.planner import fitted_groups
@@ -71,10 +72,10 @@ def _ample(dataflow: Dataflow) -> Cluster:
     return Cluster(manager="local", workers=(worker,))
 
 
-def _adopted(file: Path, dataflow: Dataflow) -> Structure:
+def _adopted(file: Path, dataflow: Dataflow, settings: Settings) -> Structure:
     from airflow_dagsched.model.codec import read
     from airflow_dagsched.plan.adopt import adopted
     from airflow_dagsched.plan.values import Plan
 
     found = read(Plan, file)
-    return Structure(adopted(found, dataflow), found)
+    return Structure(adopted(found, dataflow, settings), found)

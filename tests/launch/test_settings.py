@@ -153,7 +153,7 @@ def test_where_all_is_busy_any_worker_will_do(manager: str) -> None:
 def test_local_is_one_heap() -> None:
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"memory_mb": 3000}), where).groups[0]
-    light = {"spark.driver.extraJavaOptions": LIGHT_COMPILER}
+    light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER}
     assert submission(group, where, LEVELS[1]).conf == {**COMMON, **light, "spark.driver.memory": "6768m"}
 
 
@@ -161,14 +161,14 @@ def test_a_long_local_application_is_compiled_thoroughly() -> None:
     """What it runs for minutes earns that back."""
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"runtime_s": 4000.0}), where).groups[0]
-    assert "spark.driver.extraJavaOptions" not in submission(group, where, TRY).conf
+    assert "spark.driver.defaultJavaOptions" not in submission(group, where, TRY).conf
 
 
 def test_more_memory_after_a_failure_but_never_more_than_a_worker_has() -> None:
     """1384, then 2768; 5536 MiB are on no worker of 4000."""
     where = replace(cluster("standalone"), workers=tuple(replace(w, memory_mb=4000) for w in cluster("yarn").workers))
     asked = [executors(_pinned(where), where, level).memory_mb for level in LEVELS]
-    assert asked == [1384, 2768, 4000]
+    assert asked == [1384, 2768, 4000, 4000]
 
 
 @given(st.integers(SMALLEST_HEAP_MB, 10**7))

@@ -137,7 +137,7 @@ def test_unknown_trigger_rule_and_size(dag: DAG) -> None:
         ({"reads": Table("/tmp/{{ ds }}/x")}, "reads: .*a location is not rendered"),
         ({"writes": Table("/tmp/{{ ds }}/x")}, "writes: .*a location is not rendered"),
         ({"cores": "2"}, "cores must be a whole number of at least 1, not '2'"),
-        ({"parallelism": 0}, "parallelism Expected `int` >= 1"),
+        ({"parallelism": 0}, "parallelism must be a whole number of at least 1, not 0"),
         ({"runtime_s": "1"}, "runtime_s must be a number"),
         ({"memory": None}, "memory: None is no size"),
     ],

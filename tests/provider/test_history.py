@@ -35,7 +35,7 @@ def test_runs_that_end_at_one_moment_lose_nothing(tmp_path: Path) -> None:
 
     def end(run: list[str]) -> None:
         for name in run:
-            record(file, [StepDone(name, "success", seconds=1.0)])
+            record(file, "spark", [Ran(9.0, 2, (StepDone(name, "success", seconds=1.0),), {name: 5.0})])
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(end, names))
@@ -44,5 +44,5 @@ def test_runs_that_end_at_one_moment_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_history_that_cannot_be_written_fails_no_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "h").write_text("a file where a folder should be")
-    record(tmp_path / "h" / "f.json", [StepDone("a", "success", seconds=1.0)])
+    record(tmp_path / "h" / "f.json", "spark", [])
     assert "cannot be written" in caplog.text

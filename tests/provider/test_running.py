@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -57,7 +59,7 @@ class Driver:
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]
         state = "failed" if failure else "success"
         events += [StepDone(name, state, seconds=2.0, failure=failure) for name in targets]  # type: ignore[arg-type]
-        on_line(marker_line(env[ENV_NONCE], [*events, Finished(failure is None, 2.0)]))
+        on_line(marker_line(env[ENV_NONCE], 1, [*events, Finished(failure is None, 2.0)]))
         if failure:
             raise AirflowException("Cannot execute: spark-submit. Error code is: 1.")
 
@@ -66,6 +68,13 @@ class Driver:
 def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+
+
+def connected(monkeypatch: pytest.MonkeyPatch, worker: Worker) -> None:
+    """The connection knows the cluster, the DAG file does not: its groups are made for any."""
+    cluster = msgspec.to_builtins(Cluster(manager="local", workers=(worker,)))
+    raw = {"conn_type": "spark", "host": "local[2]", "extra": {"cluster": cluster}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(raw))
 
 
 def launched(flow: SparkDataflow, folder: Path, fate: Fate) -> tuple[GroupRun, Driver]:
@@ -96,10 +105,10 @@ def test_one_application_and_what_it_teaches(dag: DAG, tmp_path: Path) -> None:
     assert len(known.connections["spark_default"].recent_start_s) == 1
 
 
-def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path) -> None:
+def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step holds 6 of 14 GiB disk: two fit, so four steps run in two applications of one launch task."""
-    worker = Worker(id="w", host="h", cores=2, memory_mb=4000, disk_mb=14_000)
-    with SparkDataflow("f", work_dir=str(tmp_path), cluster=Cluster(manager="local", workers=(worker,))) as flow:
+    connected(monkeypatch, Worker(id="w", host="h", cores=2, memory_mb=4000, disk_mb=14_000))
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         above = None
         for name in "abcd":
             above = rows.override(task_id=name, disk="6g")(above=above)
@@ -107,8 +116,11 @@ def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path) -> None:
     result = run.execute()
     assert (driver.submitted, result["applications"]) == (["ab", "cd"], 2)
     (why,) = result["cuts"]
-    assert why.startswith("cut into 2 applications, one after another: group 'launch' does not fit: disk")
-    assert why.endswith("needed 24576 MiB, available 14000 MiB")
+    assert re.fullmatch(
+        r"cut into 2 applications, one after another: group 'launch\w*' does not fit: disk of worker 'w' "
+        "needed 24576 MiB, available 14000 MiB",
+        why,
+    )
 
 
 def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
@@ -170,9 +182,9 @@ def test_a_stopped_launch_task_submits_nothing_more(dag: DAG, tmp_path: Path) ->
     assert driver.submitted == ["a"]
 
 
-def test_a_step_too_large_alone_is_refused(dag: DAG, tmp_path: Path) -> None:
-    worker = Worker(id="w", host="h", cores=2, memory_mb=4000)
-    with SparkDataflow("f", work_dir=str(tmp_path), cluster=Cluster(manager="local", workers=(worker,))) as flow:
+def test_a_step_too_large_alone_is_refused(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connected(monkeypatch, Worker(id="w", host="h", cores=2, memory_mb=4000))
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         rows.override(task_id="b", memory="40g")(above=rows.override(task_id="a")())
     run, driver = launched(flow, tmp_path, fine)
     with pytest.raises(AirflowFailException, match=r"does not fit: memory.* needed \d+ MiB, available 4000 MiB"):

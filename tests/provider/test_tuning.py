@@ -28,6 +28,11 @@ from airflow_dagsched.provider.tuning import tune
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
 
 
+@pytest.fixture(autouse=True)
+def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+
+
 @task.spark_step
 def rows(spark, *, above=None):
     return spark.range(3)
