@@ -91,14 +91,18 @@ def _steps(facts: Facts, group: Group) -> list[_Playing]:
     place = {name: at for at, name in enumerate(group.steps)}
     gone = _pruned(group)
     default = facts.settings.step_runtime_s
+    known: dict[tuple[int, tuple[str, ...]], int] = {}
     made = []
     for name in group.steps:
         step = facts.steps[name]
-        count = step.parallelism - gone.get(name, 0)
-        lanes = _lanes(step, group.containers)
-        made.append(_Playing(step.runtime_s or default, step.cores, max(0, count), lanes))
+        count = max(0, step.parallelism - gone[name]) if name in gone else step.parallelism
+        kind = step.cores, step.pinned
+        if kind not in known:
+            known[kind] = _lanes(step, group.containers)
+        made.append(_Playing(step.runtime_s or default, step.cores, count, known[kind]))
+    nexts = facts.edges.nexts
     for at, name in enumerate(group.steps):
-        after = [place[other] for other in facts.edges.nexts.get(name, ()) if place.get(other, -1) > at]
+        after = [there for other in nexts.get(name, ()) if (there := place.get(other, -1)) > at]
         made[at].readers = after
         for other in after:
             made[other].inputs += 1
