@@ -35,7 +35,7 @@ from airflow_dagsched.plan.work import MIB
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-BUDGET = 2.0
+BUDGET = 1.5
 """Deterministic seconds of the solver: about as many of one core."""
 TICKS = 200_000
 """The time of the heuristic plan in units of the solver."""
