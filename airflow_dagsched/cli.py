@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
+    checking.add_argument("--state", metavar="STATE.json", help="measured values the plan was made with")
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -187,7 +188,9 @@ def _policy(name: str, settings: PlacementSettings, state: State) -> Pass:
 
 def _check(options: argparse.Namespace) -> int:
     settings, _ = _settings(options.settings)
-    violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster), settings)
+    state = read(State, options.state) if options.state else State()
+    known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
+    violations = check(read(Plan, options.plan), *known, settings)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE

@@ -9,7 +9,7 @@ Groupings are compared by makespan, then core-seconds held, then bytes spilled, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -55,10 +55,11 @@ class Priced:
     cost: Cost
 
 
-def price(home: Home, given: Given, *, failures: bool = True) -> Priced:
+def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None) -> Priced:
     """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
 
     ``failures``: each group takes what it takes on average with the failures that the settings expect.
+    ``turns``: of what is ready, in which order it starts; see ``queue``.
     """
     members = members_of(home, given)
     running = members if given.left is WHOLE else _running(members, given)
@@ -76,7 +77,8 @@ def price(home: Home, given: Given, *, failures: bool = True) -> Priced:
         jobs[node] = Job(given.work.runtime[node], None)
     edges = _edges(home, given, jobs)
     limit = given.cluster.spill_mb
-    spans = run(jobs, edges, Room(given.work.workers), SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB))
+    spills = SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB)
+    spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
     cost = Cost(
         round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
         round(sum(shape.held_cores * jobs[first].seconds for first, shape in shapes.items()), DIGITS),
@@ -134,6 +136,9 @@ def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], 
         spilled = {home[reader] for reader in dataset.pipelined} - {here}
         if spilled:
             cuts.append(Cut(here, tuple(spilled), dataset.bytes))
+    for size, readers in given.stored:
+        for other in {home[reader] for reader in readers}:
+            read[other] = read.get(other, 0) + size
     return read, written, cuts
 
 

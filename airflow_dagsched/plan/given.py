@@ -29,6 +29,15 @@ WHOLE = Left()
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A dataset that is there already: made by what has finished, or will have by then."""
+
+    bytes: int
+    readers: tuple[str, ...]
+    """Steps."""
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """A valid dataflow as its graph, a valid cluster, the settings; and what follows from them."""
 
@@ -45,6 +54,9 @@ class Given:
     selections: Selections | None = None
     """What a lister found of the sources; None: what the dataflow declares."""
     left: Left = WHOLE
+    bound_reason: str = ""
+    stored: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Datasets from before: bytes, and the steps that read them."""
 
 
 Pass = Callable[[Plan, Given], Plan]

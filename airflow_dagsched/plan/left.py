@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.plan.bound import lower_bound
+from airflow_dagsched.plan.bound import Bound, lower_bound
 from airflow_dagsched.plan.demand import Demand, Share, demand_of
 from airflow_dagsched.plan.given import WHOLE, Given, Left
 from airflow_dagsched.plan.prune import prune, remaining, trim
@@ -67,10 +67,11 @@ def left_by(made: Plan, given: Given) -> Given:
         work=dataclasses.replace(work, order=given.work.order),  # in which the groups' steps stand
         left=Left(idle, only),
     )
-    return dataclasses.replace(after, bound=_bound(after))
+    bound = _bound(after)
+    return dataclasses.replace(after, bound=bound.seconds, bound_reason=bound.why)
 
 
-def _bound(given: Given) -> float:
+def _bound(given: Given) -> Bound:
     """Where steps are left out, starts and spills may be, too: then only what steps compute counts."""
     free = replace(given.cluster, application_start_s=0.0, spill_mb_s=UNCOUNTED)
     return lower_bound(dataclasses.replace(given, cluster=free) if given.left.idle else given)

@@ -10,6 +10,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.cost import DIGITS, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import longest_path
+from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.left import left_by
 from airflow_dagsched.plan.queue import Span
 from airflow_dagsched.plan.shape import Shape
@@ -29,7 +30,7 @@ def placed(made: Plan, given: Given) -> Plan:
         for step in group.steps:
             home[graph.index[step]] = first[group.id]
     priced = None if given.settings.failures_per_hour else given.work.chosen.get(tuple(home))
-    priced = priced or price(home, given, failures=False)
+    priced = priced or in_best_order(price(home, given, failures=False), given, failures=False)
     makespan = priced.cost.makespan_s
     bound = min(makespan, round(given.bound, DIGITS))
     groups = (
@@ -41,6 +42,7 @@ def placed(made: Plan, given: Given) -> Plan:
         groups=tuple(replace(group, time=_told(priced.times[first[group.id]])) for group in groups),
         makespan_s=makespan,
         lower_bound_s=bound,
+        lower_bound_reason=given.bound_reason,
         gap=round(makespan / bound - 1, DIGITS) if bound else 0.0,
     )
 

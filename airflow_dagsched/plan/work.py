@@ -40,6 +40,8 @@ class Work:
     """In natural order."""
     shapes: dict[tuple[int, ...], Shape]
     """Filled while groupings are priced: many share groups."""
+    alone: dict[tuple[Need, int, tuple[str, ...], bool], tuple[Shape, int]]
+    """Filled likewise: the shape of a step alone, and its waves, by need, parallelism, pins, and whether it streams."""
     chosen: dict[tuple[int, ...], Priced]
     """The price of the grouping that was chosen, by its homes."""
 
@@ -67,6 +69,7 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection
         # A stable sort of a topological order by what never rises along an edge is topological.
         sorted(graph.order, key=lambda node: -tail[node]),
         workers,
+        {},
         {},
         {},
     )

@@ -42,6 +42,9 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
     for group in facts.plan.groups:
         if not group.containers or any(name not in facts.steps for name in group.steps):
             continue
+        if group.progress != "planned":
+            yield from _over(group)
+            continue
         compute, spread = _played(facts, group)
         expected = {
             "start": (group.time.start, facts.cluster.application_start_s),
@@ -53,6 +56,12 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
         for what, (told, found) in expected.items():
             if abs(told - found) > TOLERANCE_S + 1e-9 * found:
                 yield Violation("times", group.id, f"{what} is {told:g} s, by simulation {found:g} s")
+
+
+def _over(group: Group) -> Iterator[Violation]:
+    """What runs was predicted before what is known now; what has finished takes no time any more."""
+    if group.progress == "finished" and group.end_s > group.start_s:
+        yield Violation("times", group.id, f"has finished, and still takes {group.end_s - group.start_s:g} s")
 
 
 def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
@@ -88,14 +97,18 @@ def _steps(facts: Facts, group: Group) -> list[_Playing]:
     place = {name: at for at, name in enumerate(group.steps)}
     gone = _pruned(group)
     default = facts.settings.step_runtime_s
+    known: dict[tuple[int, tuple[str, ...]], int] = {}
     made = []
     for name in group.steps:
         step = facts.steps[name]
-        count = step.parallelism - gone.get(name, 0)
-        lanes = _lanes(step, group.containers)
-        made.append(_Playing(step.runtime_s or default, step.cores, max(0, count), lanes))
+        count = max(0, step.parallelism - gone[name]) if name in gone else step.parallelism
+        kind = step.cores, step.pinned
+        if kind not in known:
+            known[kind] = _lanes(step, group.containers)
+        made.append(_Playing(step.runtime_s or default, step.cores, count, known[kind]))
+    nexts = facts.edges.nexts
     for at, name in enumerate(group.steps):
-        after = [place[other] for other in facts.edges.nexts.get(name, ()) if place.get(other, -1) > at]
+        after = [there for other in nexts.get(name, ()) if (there := place.get(other, -1)) > at]
         made[at].readers = after
         for other in after:
             made[other].inputs += 1

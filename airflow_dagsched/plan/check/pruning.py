@@ -12,13 +12,16 @@ from airflow_dagsched.plan.values import Group, Pruned
 def check_pruning(facts: Facts) -> Iterator[Violation]:
     """Pruned steps, workers, instances and partitions, against what the author declared and what the plan uses."""
     for group in facts.plan.groups:
-        streaming = any(facts.steps[name].mode == "streaming" for name in group.steps if name in facts.steps)
-        if streaming and group.pruned:
+        if group.pruned and _streams(facts, group):
             yield Violation("pruned", group.id, "has streaming steps: nothing of it may be left out")
         yield from _steps(facts, group)
         yield from _instances(facts, group)
         yield from _partitions(facts, group)
         yield from _used(group)
+
+
+def _streams(facts: Facts, group: Group) -> bool:
+    return any(facts.steps[name].mode == "streaming" for name in group.steps if name in facts.steps)
 
 
 def _steps(facts: Facts, group: Group) -> Iterator[Violation]:
