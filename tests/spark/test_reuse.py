@@ -71,7 +71,7 @@ def test_a_block_is_reused_as_one() -> None:
 
 def prints(*specs: StepSpec, generation: str = "1", **fields: object) -> dict[str, str]:
     made = replace(manifest(*specs), **fields)  # type: ignore[arg-type]
-    return dict(fingerprints(made, "4.2.0", lambda table, _: f"{table.location} {generation}"))
+    return dict(fingerprints(made, "4.2.0", lambda table, *_: f"{table.location} {generation}"))
 
 
 READER = step("a", reads=(Table("/in"),))
