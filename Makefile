@@ -1,14 +1,14 @@
 # make demo    the main job on real data, to look at
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
-# make test-cluster   plans on real Spark workers, and against recorded managers (some minutes)
+# make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
 # make bench   planned against one submit per step; BENCH="..." passes arguments
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
 #
-# Each makes what it needs: .venv from constraints.txt, Java, and for the tests PostgreSQL.
+# Each makes what it needs: .venv from constraints.txt, Java, and for the tests PostgreSQL and HDFS.
 
 SHELL := /bin/sh
 PYTHON ?= python3
@@ -28,14 +28,15 @@ test: .venv/installed
 
 test-system: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -m slow $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -m "slow and not cluster" $(TESTS)
 
 test-cases: .venv/installed
 	@$(PY) -m pytest tests/placement/high_availability/test_kip441.py tests/placement/high_availability/test_assign.py \
 		tests/placement/test_twister2_cases.py tests/plan/prune/test_cases.py $(TESTS)
 
 test-cluster: .venv/installed
-	@$(WITH_JAVA) $(PY) -m pytest -m cluster $(TESTS)
+	@tools/hdfs.sh >/dev/null
+	@$(WITH_JAVA) $(PY) -m pytest -m cluster tests/cluster $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .

@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,10 +24,13 @@ from airflow_dagsched.placement.policy import POLICIES, policy_of
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.given import Pass
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.picture import as_dot, as_svg
 from airflow_dagsched.plan.planner import exact_plan, plan
-from airflow_dagsched.plan.policies import Policy, named_by_steps, placed_by
+from airflow_dagsched.plan.policies import Policy, by_policy, named_by_steps
+from airflow_dagsched.plan.prune import Asked, interval_names
+from airflow_dagsched.plan.prune.asked import Mode
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.settings_file import placement_settings, read_settings
 from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
@@ -37,6 +41,7 @@ from airflow_dagsched.plan.values import Plan
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
 REPORTS = {"text": as_text, "json": as_json}
+PRUNINGS: dict[str, Mode] = {"auto": "auto", "declared": "declared", "analysed": "analysed", "off": False}
 FORMATS = {"json": pretty, "text": explain, "dot": as_dot, "svg": as_svg}
 
 
@@ -84,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
     planning.add_argument("--placement", metavar="POLICY", help=f"{', '.join(POLICIES)}, or a class; default: as sized")
+    _add_pruning(planning)
     planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
     planning.add_argument("--format", choices=tuple(FORMATS), default="json")
     planning.set_defaults(run=_plan)
@@ -92,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
+    checking.add_argument("--state", metavar="STATE.json", help="measured values the plan was made with")
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -103,6 +110,21 @@ def _parser() -> argparse.ArgumentParser:
     offering.set_defaults(run=_worker_resources)
     _add_simulation(commands.add_parser("simulate", help="run a plan on a modelled cluster"))
     return parser
+
+
+def _add_pruning(command: argparse.ArgumentParser) -> None:
+    told = "of the run's interval, e.g. 2013-01-15: conditions on sources may name it"
+    command.add_argument("--prune", choices=tuple(PRUNINGS), default="auto", help="default: %(default)s")
+    command.add_argument("--start", metavar="TIME", type=_moment, help=f"start {told}")
+    command.add_argument("--end", metavar="TIME", type=_moment, help=f"end {told}")
+    command.add_argument("--key", metavar="KEY", help=f"key {told}")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no ISO 8601 date or time") from None
 
 
 def _add_simulation(command: argparse.ArgumentParser) -> None:
@@ -137,30 +159,38 @@ def _plan(options: argparse.Namespace) -> int:
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    policy = _policy(options.placement or "", placement, state)
+    moved = _policy(options.placement or "", placement, state)
     for name in named_by_steps(dataflow).values():
         _policy(name, placement, state)
     try:
-        made = (exact_plan if options.exact else plan)(dataflow, cluster, settings)
+        made = (exact_plan if options.exact else plan)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
-    made = placed_by(made, dataflow, cluster, policy, settings)
     sys.stdout.write(FORMATS[options.format](made))
     return FINE
 
 
-def _policy(name: str, settings: PlacementSettings, state: State) -> Policy:
+def _asked(options: argparse.Namespace) -> Asked:
+    """Without any word on the interval no run is planned: then nothing is known of it."""
+    interval = options.start, options.end, options.key
+    return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
+
+
+def _policy(name: str, settings: PlacementSettings, state: State) -> Pass:
+    """A policy that there is not is bad input; a placement it has no Spark plan for, too."""
     try:
         if name:
             policy_of(name, settings)
     except InvalidInput as error:
         raise InvalidInput("dagsched plan", "--placement", error.rule) from error
-    return Policy(name, settings, state)
+    return by_policy(Policy(name, settings, state))
 
 
 def _check(options: argparse.Namespace) -> int:
     settings, _ = _settings(options.settings)
-    violations = check(read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster), settings)
+    state = read(State, options.state) if options.state else State()
+    known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
+    violations = check(read(Plan, options.plan), *known, settings)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE

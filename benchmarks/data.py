@@ -9,12 +9,17 @@ from pathlib import Path
 from demo import flights_data
 
 
+def year(folder: Path) -> Path:
+    """The flights of all of 2013."""
+    return flights_data.prepare(folder / "flights-2013")
+
+
 def flights(folder: Path) -> Path:
     """The flights of January 2013, with weather, planes, airports and airlines: links into the whole year's data."""
-    year, month = flights_data.prepare(folder / "flights-2013"), folder / "flights-2013-01"
+    whole, month = year(folder), folder / "flights-2013-01"
     (month / "flights").mkdir(parents=True, exist_ok=True)
-    for source in (*(year / name for name in flights_data.TABLES), *(year / "flights").glob("day=2013-01-*")):
-        link = month / source.relative_to(year)
+    for source in (*(whole / name for name in flights_data.TABLES), *(whole / "flights").glob("day=2013-01-*")):
+        link = month / source.relative_to(whole)
         if not link.exists():
             link.symlink_to(source.resolve())
     return month

@@ -20,7 +20,6 @@ from airflow_dagsched.placement.settings import SPARK
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 
 
-
 @dataclass(frozen=True, slots=True)
 class Case:
     """So many instances of so many steps on so many workers, and the most CPU seconds it may take."""

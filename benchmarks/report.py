@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.home import MASTER
 from benchmarks.measure import Measured
 from benchmarks.parse_time import Parse
+from benchmarks.pruning import Saved
 
 NAMES = {"per_step": "one submit per step", "planned": "planned", "by_hand": "hand-written application"}
 
@@ -43,6 +44,7 @@ def write(
     measured: Sequence[Measured],
     parses: Sequence[Parse],
     import_s: float | None,
+    saved: Sequence[Saved] = (),
 ) -> Path:
     """Write all of it as ``<folder>/<time>.json``; returns the file."""
     now = datetime.now(UTC)
@@ -54,6 +56,7 @@ def write(
         "cases": [found.as_json() for found in measured],
         "parse": parse,
         "import_s": import_s,
+        "pruning": [found.as_json() for found in saved],
     }
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{now:%Y-%m-%dT%H%M%SZ}.json"

@@ -22,6 +22,7 @@ from benchmarks.cases import Case
 from benchmarks.home import CONF, MASTER, PLAIN
 
 if TYPE_CHECKING:
+    from airflow_dagsched.plan.prune.asked import Mode
     from airflow_dagsched.provider.dataflow import SparkDataflow
     from airflow_dagsched.provider.facts import RunFacts
     from airflow_dagsched.provider.launch import LaunchOperator
@@ -73,6 +74,16 @@ def per_step(case: Case, folders: Folders) -> Run:
     return _launched(case, folders, "per_step", PLAIN)
 
 
+def pruned(case: Case, folders: Folders) -> Run:
+    """As planned: what the run does not need is left out."""
+    return _launched(case, folders, "planned", CONF, "auto")
+
+
+def unpruned(case: Case, folders: Folders) -> Run:
+    """As planned, with nothing left out."""
+    return _launched(case, folders, "planned", CONF, False)
+
+
 def by_hand(case: Case, folders: Folders) -> Run:
     """The program written by hand. Raises ``RuntimeError`` with the end of its log."""
     folders.work.mkdir(parents=True, exist_ok=True)
@@ -105,9 +116,9 @@ def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
     return next(dataflows(dag))
 
 
-def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str]) -> Run:
+def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto") -> Run:
     flow = dataflow(case, case.variables(folders.data, folders.out, folders.work))
-    flow.run, flow.conf = run, dict(conf)
+    flow.run, flow.conf, flow.prune = run, dict(conf), prune
     clock = Clock()
     results = [_launch(launch, case) for launch in flow.launches()]
     taken = clock.read()

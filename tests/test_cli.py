@@ -63,7 +63,7 @@ def test_violations_are_listed_with_exit_1(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.usefixtures("files")
 def test_text_and_dot(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, *PLANNING, "--format", "text")[1].startswith("two: 2 steps, 1 Spark application, 0 spills\n")
+    assert run(capsys, *PLANNING, "--format", "text")[1].startswith("two: 2 steps in 1 Spark application\n")
     assert run(capsys, *PLANNING, "--format", "dot")[1].startswith('digraph "two" {')
 
 
@@ -182,6 +182,33 @@ def test_worker_resources_without_a_slot_are_bad_input(
     assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (
+            ("--start", "2013-01-02"),
+            "pruned   partition read/day=2013-01-01: does not match day = '2013-01-02",
+        ),
+        (("--prune", "off"), "kept     step read: pruning is switched off"),
+        ((), "kept     partition read//t: not understood: day = interval.start"),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_a_day_is_planned_for(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], line: str) -> None:
+    """Of two days the plan reads one, if it is told which, and not told otherwise."""
+    days = [{"key": {"day": f"2013-01-0{day}"}, "bytes": 1} for day in (1, 2)]
+    source = {"path": "/t", "where": "day = interval.start", "partitions": days}
+    write(flow={"name": "days", "steps": [{"id": "read", "sources": [source]}]})
+    code, out, _ = run(capsys, *PLANNING, "--format", "text", *more)
+    assert (code, line in out) == (0, True), out
+
+
+@pytest.mark.usefixtures("files")
+def test_a_time_that_is_none_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, *PLANNING, "--start", "yesterday")
+    assert (code, "yesterday is no ISO 8601 date or time" in error) == (2, True)
+
+
 @pytest.mark.usefixtures("files")
 def test_svg_is_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
     root = ET.fromstring(run(capsys, *PLANNING, "--format", "svg")[1])
@@ -202,9 +229,10 @@ def test_a_plan_is_checked_against_the_settings_it_was_made_with(capsys: pytest.
 def test_without_the_extra_the_exact_mode_says_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seven steps of 7 s on three cores take three rounds; by their core-seconds alone it might be 2.33."""
-    flow = {"name": "x", "steps": [{"id": name, "runtime_s": 7} for name in "abcdefg"], "channels": []}
-    write(flow=flow, cluster={**CLUSTER, "workers": [{"id": "w", "host": "h", "cores": 3, "memory_mb": 64000}]})
+    """3, 3, 2, 2 and 2 s on two cores: 7 s in this order, and nothing that is simple says that 6 s are possible."""
+    seconds = {"a": 3, "b": 3, "c": 2, "d": 2, "e": 2}
+    flow = {"name": "x", "steps": [{"id": name, "runtime_s": seconds[name]} for name in seconds], "channels": []}
+    write(flow=flow, cluster={**CLUSTER, "workers": [{"id": "w", "host": "h", "cores": 2, "memory_mb": 64000}]})
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     code, _, err = run(capsys, *PLANNING, "--exact")
     assert (code, err) == (2, "flow.json: --exact: needs the extra: airflow-dagsched[exact]\n")

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, idle
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.policies import Policy, placed_by
+from airflow_dagsched.plan.planner import as_placed, plan
+from airflow_dagsched.plan.policies import Policy, by_policy
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.prune.steps import Selections
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 
@@ -25,13 +27,16 @@ class Fit:
     settings: Settings = DEFAULTS
     policy: Policy | None = None
     """Places it; None: it stays as it is sized."""
+    asked: Asked = NOTHING_ASKED
+    selections: Selections | None = None
 
     def planned(self, part: Dataflow, cluster: Cluster, settings: Settings) -> Plan:
-        """The plan of ``part``, placed. A local application has one worker to be on. Raises ``DoesNotFit``."""
-        made = plan(part, cluster, settings)
-        if self.policy is None or cluster.manager == "local":
-            return made
-        return placed_by(made, part, cluster, self.policy, settings)
+        """The plan of ``part``, pruned by what is known, and placed; raises ``DoesNotFit``.
+
+        A local application has one worker to be on.
+        """
+        moved = as_placed if self.policy is None or cluster.manager == "local" else by_policy(self.policy)
+        return plan(part, cluster, settings, asked=self.asked, selections=self.selections, moved=moved)
 
     def refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
         """Why ``steps`` cannot be one application on the idle cluster, on whichever workers; None: they can."""

@@ -50,6 +50,8 @@ class Feed:
     running: tuple[str, ...] = ()
     steps: Mapping[str, StepDone] = field(default_factory=dict)
     logs: Mapping[str, StepLines] = field(default_factory=dict)
+    pruned: Literal["success", "skipped"] = "success"
+    """How mirrors of pruned steps end."""
 
     def add(self, events: Iterable[Event]) -> Feed:
         """This feed after ``events``; the same object where they change nothing a mirror shows."""
@@ -99,7 +101,7 @@ def verdict(launch_state: str | None, feed: Feed | None, step: str, run_started:
     launch task               feed says             the mirror
     ========================= ===================== ==========================================
     not started               anything              waits (the feed is an earlier try's)
-    running, up for retry     green                 ends green
+    running, up for retry     green                 ends green (of a pruned step: as the dataflow wants it)
     running, up for retry     skipped               ends skipped
     running, up for retry     failed, nothing       waits (a retry may mend it)
     running, up for retry     of another round      waits (the feed is not wiped yet)
@@ -117,7 +119,7 @@ def verdict(launch_state: str | None, feed: Feed | None, step: str, run_started:
         return _after(str(launch_state), feed, done, run_started, launch_id)
     if feed is None or done is None or not _is_current(str(launch_state), feed, run_started):
         return Wait()
-    return _conclude(done) if done.state in GREEN or done.state == "skipped" else Wait()
+    return _conclude(done, feed) if done.state in GREEN or done.state == "skipped" else Wait()
 
 
 def _is_current(launch_state: str, feed: Feed, run_started: str) -> bool:
@@ -132,14 +134,16 @@ def _after(state: str, feed: Feed | None, done: StepDone | None, run_started: st
         return End(
             "failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)"
         )
-    if done is not None:
-        return _conclude(done)
+    if feed is not None and done is not None:
+        return _conclude(done, feed)
     if state == "skipped":
         return End("skipped", f"{launch_id!r} was skipped")
     return End("failed", f"{launch_id!r} ended as {state} before this step was done: see its log")
 
 
-def _conclude(done: StepDone) -> End:
+def _conclude(done: StepDone, feed: Feed) -> End:
+    if done.state == "pruned":
+        return End(feed.pruned, f"pruned: {done.reason}", done)
     if done.state in GREEN:
         return End("success", done.reason, done)
     if done.state == "skipped":
@@ -151,5 +155,6 @@ def _conclude(done: StepDone) -> End:
 def xcoms(done: StepDone) -> dict[str, Any]:
     """What ordinary tasks downstream of the step read: its plain value, else where its rows are."""
     facts = {"path": done.path, "rows": done.rows, "seconds": done.seconds, "metrics": dict(done.metrics)}
+    facts |= {"pruned": done.reason} if done.state == "pruned" else {}
     named = {name: {**facts, "path": path} for name, path in done.datasets.items() if name}
     return {**named, "return_value": facts if done.value is None else done.value}

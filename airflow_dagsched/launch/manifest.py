@@ -25,6 +25,15 @@ ENV_NONCE = "DAGSCHED_NONCE"
 
 
 @dataclass(frozen=True, slots=True)
+class Needed:
+    """What is read of a table by path: the partitions in ``folders``, relative to it, and no others."""
+
+    folders: tuple[str, ...]
+    no_rows: bool = False
+    """Nothing: then a folder is there for its columns alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepSpec:
     """One step of the dataflow as the driver sees it. Order in the manifest is topological."""
 
@@ -42,6 +51,10 @@ class StepSpec:
     rule: str = "all_success"
     reads: tuple[Table, ...] | None = None
     """Declared reads; None: undeclared, then results are reused only within one run."""
+    needed: Mapping[str, Needed] = field(default_factory=dict)
+    """Declared read, by its place -> what is read of it; of others, everything."""
+    pruned: str = ""
+    """Why it has nothing to do; empty: it runs."""
     takes_session: bool = True
     """Whether the function asks for ``spark``: without it and without reads a step sees its inputs alone."""
     writes: Table | None = None

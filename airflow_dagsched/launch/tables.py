@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 FILE_FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "avro"})
@@ -14,6 +15,16 @@ INTERVAL_NAMES = frozenset({"interval.start", "interval.end", "interval.key"})
 """What a ``where`` may say of the run."""
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'|`[^`]*`""")
 _COMPARED = re.compile(r"[=<>]\s*([A-Za-z_]\w*\.\w+)")
+
+
+def place(location: str) -> str:
+    """``location``, with and without ``file://`` or a last slash the same.
+
+    >>> place("file:///data/clean/")
+    '/data/clean'
+    """
+    plain = location.rstrip("/")
+    return str(Path(plain.removeprefix("file:").removeprefix("//"))) if plain.startswith("file:") else plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,11 @@ class Table:
     @property
     def is_path(self) -> bool:
         return "/" in self.location
+
+    @property
+    def key(self) -> str:
+        """The location, the same however it is written: what leases and commits of the table are filed under."""
+        return place(self.location)
 
     @property
     def uri(self) -> str:

@@ -8,24 +8,36 @@ neighbours may not share a group, with the rows between them written and read.
 ends no earlier than ``h + core-seconds / cores + t``, for every ``h`` and ``t``. Memory likewise, padded. A streaming
 step holds what it needs from the start of its application on.
 
+*Crowd.* Of the longest ``k * cores + 1`` instances some core has ``k + 1``: it takes at least as long as the
+shortest so many of them one after another (Dell'Amico, Martello 1995). Again behind ``h`` and before ``t``.
+
 Steps that stream run side by side with those they read from: along a path they count for nothing but the cuts
 between them. In a group with a streaming step the others stay as well, so if any streams, no step counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.words import count
 from airflow_dagsched.plan.work import MIB
 
 LOOKS = 16
 """Different tails behind which the area is looked at, at most; every head is."""
 LOOKED_AT = 10_000
 """Steps over which those looks go together: more steps, fewer looks."""
+CROWDS = 8
+"""Different heads, and tails, between which crowds are looked at."""
+CROWDED = 20_000
+"""Instances over which those looks go together."""
+TOLD = 8
+"""Names of a path that are told."""
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +52,37 @@ class _Times:
     """Behind it, at least."""
 
 
-def lower_bound(given: Given) -> float:
-    """Seconds; zero for a dataflow without steps and tasks."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No plan can take less than so many seconds, and why."""
+
+    seconds: float = 0.0
+    why: str = ""
+
+
+def lower_bound(given: Given) -> Bound:
+    """Zero for a dataflow without steps and tasks."""
     streams = any(given.work.streaming)
     times = _times(given, streams)
-    paths = [head + own for head, own in zip(times.head, times.own, strict=True)]
-    return max([0.0, *paths, *_areas(given, times, streams)])
+    path = max([head + own for head, own in zip(times.head, times.own, strict=True)], default=0.0)
+    area = max(_areas(given, times, streams), default=Bound(), key=lambda bound: bound.seconds)
+    return area if area.seconds > path else Bound(path, _path(given, times, path))
+
+
+def _path(given: Given, times: _Times, length: float) -> str:
+    """The nodes of a path of this length, ordinary tasks in brackets."""
+    graph, head = given.declared, times.head
+    left = [before + own + after for before, own, after in zip(head, times.own, times.tail, strict=True)]
+    longest = {node for node, first in enumerate(graph.loop) if node == first and left[node] >= length * (1 - ROUNDING)}
+    chain: list[int] = []
+    nexts: Iterable[int] = longest
+    while nexts:
+        chain.append(min(nexts, key=lambda node: (head[node], node)))
+        nexts = [after for after in graph.condensed[chain[-1]] if after in longest]
+    names = [graph.ids[node] if graph.is_step(node) else f"({graph.ids[node]})" for node in chain]
+    if len(names) > TOLD:
+        names[TOLD // 2 : -TOLD // 2] = [f"... {len(names) - TOLD} more"]
+    return f"the longest path is {' > '.join(names)}" if names else ""
 
 
 def _times(given: Given, streams: bool) -> _Times:
@@ -61,13 +98,15 @@ def _times(given: Given, streams: bool) -> _Times:
     for node in order:
         for after in graph.condensed[node]:
             gap = None if gaps.none else gaps.between(node, after)
-            length = 0.0 if streams and gap is None else own[node]
-            head[after] = max(head[after], head[node] + length + (gap or 0.0))
+            ready = head[node] + (0.0 if streams and gap is None else own[node]) + (gap or 0.0)
+            if ready > head[after]:  # noqa: PLR1730  a call of max here costs a tenth of the bound
+                head[after] = ready
     for node in reversed(order):
         for after in graph.condensed[node]:
             gap = None if gaps.none else gaps.between(node, after)
-            length = 0.0 if streams and gap is None else own[after]
-            tail[node] = max(tail[node], (gap or 0.0) + length + tail[after])
+            behind = (gap or 0.0) + (0.0 if streams and gap is None else own[after]) + tail[after]
+            if behind > tail[node]:  # noqa: PLR1730
+                tail[node] = behind
     return _Times(own, head, tail)
 
 
@@ -99,7 +138,7 @@ class Gaps:
         return self._start + 2 * size / (self._given.cluster.spill_mb_s * MIB)
 
 
-def _areas(given: Given, times: _Times, streams: bool) -> Iterator[float]:
+def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
     graph, work = given.declared, given.work
     cores = sum(worker.free_cores for worker in work.workers)
     memory = sum(worker.free_memory_mb for worker in work.workers)
@@ -107,9 +146,13 @@ def _areas(given: Given, times: _Times, streams: bool) -> Iterator[float]:
     rows.sort(reverse=True)
     looks = _looks([tail for _, tail, _, _ in rows])
     if cores:
-        yield from _area([(head, tail, used) for head, tail, used, _ in rows], cores, looks)
+        seconds = max(_area([(head, tail, used) for head, tail, used, _ in rows], cores, looks), default=0.0)
+        yield Bound(seconds, f"the steps need {sum(row[2] for row in rows):.0f} core-seconds of {count(cores, 'core')}")
+        crowd = _crowd(list(_instances(given, times)), cores)
+        yield Bound(crowd, f"the longest steps are more than {count(cores, 'core')}, some core has several of them")
     if memory and (streams or all(need.cores == 1 for need in work.needs)):
-        yield from _area([(head, tail, used) for head, tail, _, used in rows], memory, looks)
+        seconds = max(_area([(head, tail, used) for head, tail, _, used in rows], memory, looks), default=0.0)
+        yield Bound(seconds, f"the steps need their memory of the {memory} MiB there are")
 
 
 def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, float]:
@@ -123,10 +166,15 @@ def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, f
 
 
 def _looks(tails: list[float]) -> list[float]:
-    """Some of the tails, evenly from the shortest to the longest."""
-    ordered = sorted(set(tails))
-    count = max(2, min(LOOKS, LOOKED_AT // max(1, len(tails))))
-    return sorted({ordered[at * (len(ordered) - 1) // (count - 1)] for at in range(count)}) if ordered else []
+    """Some of the tails; fewer of many."""
+    return _spread(tails, min(LOOKS, LOOKED_AT // max(1, len(tails))))
+
+
+def _spread(values: list[float], most: int) -> list[float]:
+    """Some of the values, two at least where they differ, evenly from the least to the greatest."""
+    ordered = sorted(set(values))
+    steps = max(2, most) - 1
+    return sorted({ordered[at * (len(ordered) - 1) // steps] for at in range(steps + 1)}) if ordered else []
 
 
 def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence[float]) -> Iterator[float]:
@@ -135,3 +183,37 @@ def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence
         late = [row for row in rows if row[1] >= behind]
         areas = accumulate([row[2] for row in late])
         yield behind + max(row[0] + area / room for row, area in zip(late, areas, strict=True))
+
+
+def _instances(given: Given, times: _Times) -> Iterator[tuple[float, float, float, int]]:
+    """For each step head, tail, what one instance takes, and the cores of all instances."""
+    graph, work = given.declared, given.work
+    for node, step in enumerate(graph.steps):
+        start = given.cluster.application_start_s if work.streaming[node] else 0.0
+        first, cores = graph.loop[node], work.needs[node].cores * step.parallelism
+        yield times.head[first] - start, times.tail[first], work.runtime[node] + start, cores
+
+
+def _crowd(rows: list[tuple[float, float, float, int]], cores: int) -> float:
+    """The most of head + what some core takes at least + tail."""
+    pieces = sum(row[3] for row in rows)
+    if not cores < pieces <= CROWDED:
+        return 0.0
+    rows.sort(key=lambda row: -row[2])
+    looks = min(CROWDS, math.isqrt(CROWDED // pieces))
+    heads, tails = (_spread([row[side] for row in rows], looks) for side in (0, 1))
+    found = 0.0
+    for ahead in heads:
+        later = [row for row in rows if row[0] >= ahead]
+        for behind in tails:
+            waves = _waves([row for row in later if row[1] >= behind], cores)
+            found = max(found, ahead + waves + behind if waves else 0.0)
+    return found
+
+
+def _waves(rows: Sequence[tuple[float, float, float, int]], cores: int) -> float:
+    """Seconds of some core, zero where there is no crowd; ``rows`` by falling lengths."""
+    longest = [row[2] for row in rows for _ in range(row[3])]
+    sums = [0.0, *accumulate(longest)]
+    waves = range(1, (len(longest) - 1) // cores + 1)
+    return max((sums[k * cores + 1] - sums[k * cores - k] for k in waves), default=0.0)

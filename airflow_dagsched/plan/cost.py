@@ -9,14 +9,15 @@ Groupings are compared by makespan, then core-seconds held, then bytes spilled, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.given import WHOLE, Given
+from airflow_dagsched.plan.left import shape_left
 from airflow_dagsched.plan.queue import Job, Span, run
 from airflow_dagsched.plan.room import UNLIMITED, Cut, Room, SpillRoom
-from airflow_dagsched.plan.shape import Shape, shape_of
+from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.values import Times
 from airflow_dagsched.plan.work import MIB
 
@@ -48,30 +49,39 @@ class Priced:
     edges: dict[int, list[int]]
     """From each group and ordinary task to those that wait for it."""
     shapes: dict[int, Shape]
+    """A group whose steps are all left out has none, and takes no time."""
     times: dict[int, Times]
     spans: dict[int, Span]
     cost: Cost
 
 
-def price(home: Home, given: Given, *, failures: bool = True) -> Priced:
+def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None) -> Priced:
     """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
 
     ``failures``: each group takes what it takes on average with the failures that the settings expect.
+    ``turns``: of what is ready, in which order it starts; see ``queue``.
     """
     members = members_of(home, given)
-    shapes = {first: shape_of(name_of(first, members, given), steps, given) for first, steps in members.items()}
+    running = members if given.left is WHOLE else _running(members, given)
+    shapes = {
+        first: shape_left(first, name_of(first, members, given), given, steps) for first, steps in running.items()
+    }
     read, written, cuts = _traffic(home, given)
-    times = {first: _times(shapes[first], read.get(first, 0), written.get(first, 0), given) for first in members}
+    times = {
+        first: _times(shapes[first], read.get(first, 0), written.get(first, 0), given) if first in shapes else Times()
+        for first in members
+    }
     rate = given.settings.failures_per_hour / HOUR_S if failures else 0.0
-    jobs = {first: Job(expected_s(times[first].total_s, rate), shapes[first]) for first in members}
+    jobs = {first: Job(expected_s(times[first].total_s, rate), shapes.get(first)) for first in members}
     for node in range(len(given.graph.steps), len(home)):
         jobs[node] = Job(given.work.runtime[node], None)
     edges = _edges(home, given, jobs)
     limit = given.cluster.spill_mb
-    spans = run(jobs, edges, Room(given.work.workers), SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB))
+    spills = SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB)
+    spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
     cost = Cost(
         round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
-        round(sum(shapes[first].held_cores * jobs[first].seconds for first in members), DIGITS),
+        round(sum(shape.held_cores * jobs[first].seconds for first, shape in shapes.items()), DIGITS),
         sum(cut.bytes for cut in cuts),
         len(members),
     )
@@ -96,6 +106,12 @@ def members_of(home: Home, given: Given) -> dict[int, list[int]]:
     return members
 
 
+def _running(members: dict[int, list[int]], given: Given) -> dict[int, list[int]]:
+    """The steps of each group that are run, of groups with any."""
+    left = {first: [node for node in steps if node not in given.left.idle] for first, steps in members.items()}
+    return {first: steps for first, steps in left.items() if steps}
+
+
 def name_of(first: int, members: dict[int, list[int]], given: Given) -> str:
     """The id of the group whose first step is ``first``."""
     return "launch" if len(members) == 1 else f"launch_{given.graph.ids[first]}"
@@ -106,18 +122,23 @@ def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], 
     read: dict[int, int] = {}
     written: dict[int, int] = {}
     cuts = []
+    idle = given.left.idle
     for dataset in given.graph.datasets:
         here = home[dataset.src]
         others = {home[reader] for reader in dataset.readers}
         others.discard(here)
-        if not others:
+        if not others or dataset.src in idle:
             continue
         written[here] = written.get(here, 0) + dataset.bytes
-        for other in others:
+        takers = {home[reader] for reader in dataset.readers if reader not in idle} - {here} if idle else others
+        for other in takers:
             read[other] = read.get(other, 0) + dataset.bytes
         spilled = {home[reader] for reader in dataset.pipelined} - {here}
         if spilled:
             cuts.append(Cut(here, tuple(spilled), dataset.bytes))
+    for size, readers in given.stored:
+        for other in {home[reader] for reader in readers}:
+            read[other] = read.get(other, 0) + size
     return read, written, cuts
 
 

@@ -35,13 +35,14 @@ from airflow_dagsched.plan.work import MIB
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-BUDGET = 2.0
+BUDGET = 1.5
 """Deterministic seconds of the solver: about as many of one core."""
 TICKS = 200_000
 """The time of the heuristic plan in units of the solver."""
 INSTANCES = 600
 """Instances of a batch dataflow that are scheduled one by one; beyond, the bound stays as it is."""
 KIND = "found by the exact mode"
+PROOF = "the exact mode has proved it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> tuple[Given, Choice]
     found = _solved(given, choice, budget)
     if found is None:
         return given, choice
-    bounded = dataclasses.replace(given, bound=max(given.bound, found.bound_s))
+    bounded = given
+    if found.bound_s > given.bound:
+        bounded = dataclasses.replace(given, bound=found.bound_s, bound_reason=PROOF)
     if found.order is not None:
         return _reordered(bounded, choice, found.order)
     choice.given = bounded

@@ -1,11 +1,25 @@
-"""A plan as a page a person reads."""
+"""A plan as a page a person reads.
+
+The whole first, then what it was chosen from, when what runs, each group, and what is spilled::
+
+    sales: 5 steps in 2 Spark applications, 1 spill
+    predicted 71.0 s, 4.4% more than the 68.0 s that no plan can beat: the longest path is load > clean > report
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 
-from airflow_dagsched.plan.values import Container, Group, Limit, Plan, Spill
-from airflow_dagsched.plan.words import count
+from airflow_dagsched.plan.text_bars import bars
+from airflow_dagsched.plan.values import Compared, Container, Group, Limit, Plan, Spill, Times
+from airflow_dagsched.plan.words import count, duration, size, some
+
+WIDTH = 110
+"""Characters of a line that is broken where it can be."""
+MARGIN = " " * 11
+WORKERS = 8
+"""Of a group, that are told one by one."""
 
 _LIMITS: dict[Limit, str] = {
     "critical path": "its critical path: more cores would not end it sooner",
@@ -17,55 +31,93 @@ _LIMITS: dict[Limit, str] = {
 
 
 def explain(plan: Plan) -> str:
-    """The plan as text: summary, what it was chosen from, each group with its reason and limit, spills, movements."""
-    groups = (line for group in plan.groups for line in _group(group))
-    return "\n".join([*_summary(plan), *_compared(plan), *groups, *_spills(plan), *_movements(plan)]) + "\n"
+    """The plan as text, each line that may become long broken at about ``WIDTH`` characters."""
+    head = (_summary(plan), _compared(plan.compared), _asked(plan), _times(plan))
+    parts = (*head, _groups(plan), _spills(plan), _movements(plan))
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def _summary(plan: Plan) -> Iterator[str]:
     steps = sum(len(group.steps) for group in plan.groups)
-    counts = (count(steps, "step"), count(len(plan.groups), "Spark application"), count(len(plan.spills), "spill"))
-    yield f"{plan.dataflow}: {', '.join(counts)}"
-    bound = f"no plan can take less than {_seconds(plan.lower_bound_s)} (gap {plan.gap:.1%})"
-    yield f"predicted {_seconds(plan.makespan_s)}, {bound}"
+    spills = f", {count(len(plan.spills), 'spill')}" if plan.spills else ""
+    yield f"{plan.dataflow}: {count(steps, 'step')} in {count(len(plan.groups), 'Spark application')}{spills}"
+    over = f"{plan.gap:.1%} more than the {duration(plan.lower_bound_s)} that no plan can beat"
+    if not plan.gap:
+        over = "and no plan can take less"
+    why = f": {plan.lower_bound_reason}" if plan.lower_bound_reason else ""
+    yield from textwrap.wrap(f"predicted {duration(plan.makespan_s)}, {over}{why}", WIDTH)
 
 
-def _compared(plan: Plan) -> Iterator[str]:
-    if plan.compared:
+def _compared(kinds: Sequence[Compared]) -> Iterator[str]:
+    if not kinds:
+        return
+    yield ""
+    names = [_named(kind, at) for at, kind in enumerate(kinds)]
+    width = max(map(len, names))
+    yield f"compared{'':{width + 6}}applications  core-seconds       spilled"
+    for kind, name in zip(kinds, names, strict=True):
+        spilled = size(kind.spilled_bytes) if kind.spilled_bytes else ""
+        counts = f"{kind.groups:>12}{kind.core_seconds:>14,.0f}{spilled:>14}"
+        yield f"{duration(kind.makespan_s):>12}  {name:{width}}{counts}".rstrip()
+
+
+def _named(kind: Compared, at: int) -> str:
+    return f"{kind.what}{' (chosen)' if at == 0 else ' (runner-up)' if at == 1 else ''}"
+
+
+def _asked(plan: Plan) -> Iterator[str]:
+    if plan.asked:
         yield ""
-        yield "compared"
-    for at, kind in enumerate(plan.compared):
-        mark = ", chosen" if at == 0 else ", runner-up" if at == 1 else ""
-        counts = f"{count(kind.groups, 'application')}, {kind.core_seconds:.0f} core-seconds"
-        spilled = f", {_mebibytes(kind.spilled_bytes)} spilled" if kind.spilled_bytes else ""
-        yield f"  {_seconds(kind.makespan_s):>9}  {kind.what}: {counts}{spilled}{mark}"
+        yield "asked for"
+    for sentence in plan.asked:
+        yield from textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _times(plan: Plan) -> Iterator[str]:
+    if len(plan.groups) > 1:
+        yield ""
+        yield from bars(plan.groups, plan.makespan_s)
+
+
+def _groups(plan: Plan) -> Iterator[str]:
+    return (line for group in plan.groups for line in _group(group))
 
 
 def _group(group: Group) -> Iterator[str]:
-    time = group.time
     yield ""
-    yield f"{group.id}  {_seconds(group.start_s)} to {_seconds(group.end_s)}"
-    yield f"  why      {group.reason}"
-    yield f"  steps    {', '.join(group.steps)}"
+    progress = "" if group.progress == "planned" else f", {group.progress}"
+    yield f"{group.id}  {duration(group.start_s)} to {duration(group.end_s)}{progress}"
+    yield from _line("why", group.reason)
+    yield from _line("steps", ", ".join(group.steps))
     if group.after:
-        yield f"  after    {', '.join(group.after)}"
-    parts = (("start", time.start), ("read", time.read), ("compute", time.compute), ("write", time.write))
-    yield f"  time     {', '.join(f'{name} {_seconds(value)}' for name, value in parts)}"
-    yield f"  limit    {_LIMITS[group.limit]}"
-    yield f"  spread   its steps end within {_seconds(group.finish_spread_s)}"
+        yield from _line("after", some(group.after, 20))
+    yield from _line("time", _parts(group.time))
+    yield from _line("limit", _LIMITS[group.limit])
+    if len(group.steps) > 1:
+        yield from _line("spread", f"its steps end within {duration(group.finish_spread_s)}")
     yield from _containers(group)
-    yield from _pruned(group)
+    yield from pruning_lines(group)
 
 
-def _pruned(group: Group) -> Iterator[str]:
+def _line(word: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {word:9}", subsequent_indent=MARGIN, break_long_words=False)
+
+
+def _parts(time: Times) -> str:
+    """Start and compute, and the others where there are any."""
+    parts = (("start", time.start), ("read", time.read), ("compute", time.compute), ("write", time.write))
+    return ", ".join(f"{name} {duration(value)}" for name, value in parts if value or name in ("start", "compute"))
+
+
+def pruning_lines(group: Group) -> Iterator[str]:
     """What is left out, in one line where many are for one reason: partitions are."""
-    for word, entries in (("pruned  ", group.pruned), ("kept    ", group.unpruned)):
+    for word, entries in (("pruned", group.pruned), ("kept", group.unpruned)):
         alike: dict[tuple[str, str], list[str]] = {}
         for one in entries:
             alike.setdefault((one.what, one.reason), []).append(one.id)
         for (what, reason), ids in alike.items():
             named = f"{what} {ids[0]}" if len(ids) == 1 else f"{count(len(ids), what)}, {ids[0]} to {ids[-1]}"
-            yield f"  {word} {named}: {reason}"
+            yield from _line(word, f"{named}: {reason}")
 
 
 def _containers(group: Group) -> Iterator[str]:
@@ -73,16 +125,18 @@ def _containers(group: Group) -> Iterator[str]:
         return
     box, boxes = group.containers[0], count(len(group.containers), "container")
     held = "all resident" if group.residency == "all" else f"{count(group.slots, 'step')} side by side"
-    yield f"  size     {boxes} of {count(box.cores, 'core')}, {box.memory_mb} MiB, {held}"
+    yield from _line("size", f"{boxes} of {count(box.cores, 'core')}, {box.memory_mb} MiB, {held}")
+    if group.hosts:
+        yield from _line("hosts", group.hosts)
     workers: dict[str, list[Container]] = {}
     for one in group.containers:
         workers.setdefault(one.worker, []).append(one)
-    if group.hosts:
-        yield f"  hosts    {group.hosts}"
     if group.placement:
-        yield f"  placed   {group.placement}"
-    for worker, there in workers.items():
+        yield from _line("placed", group.placement)
+    for worker, there in list(workers.items())[:WORKERS]:
         yield f"  on       {worker}: {count(len(there), 'container')} with {_held(there)}"
+    if len(workers) > WORKERS:
+        yield f"{MARGIN}and {count(len(workers) - WORKERS, 'more worker')}"
 
 
 def _held(boxes: list[Container]) -> str:
@@ -97,7 +151,9 @@ def _spills(plan: Plan) -> Iterator[str]:
         yield ""
         yield "spills"
     for spill in plan.spills:
-        yield f"  {_spilled(spill)} -> {', '.join(spill.dst)}, {_size(spill.bytes)}: {spill.reason}"
+        amount = size(spill.bytes) if spill.bytes else "size unknown"
+        text = f"{_dataset(spill)} -> {some(spill.dst)}, {amount}: {spill.reason}"
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
 def _movements(plan: Plan) -> Iterator[str]:
@@ -108,17 +164,5 @@ def _movements(plan: Plan) -> Iterator[str]:
         yield f"  {moving.instance}  {moving.from_worker} -> {moving.to_worker}: {moving.reason}"
 
 
-def _spilled(spill: Spill) -> str:
+def _dataset(spill: Spill) -> str:
     return f"{spill.src}.{spill.output}" if spill.output else spill.src
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.1f} s"
-
-
-def _size(size: int) -> str:
-    return _mebibytes(size) if size else "size unknown"
-
-
-def _mebibytes(size: int) -> str:
-    return f"{size / 1024 / 1024:.1f} MiB"

@@ -21,9 +21,9 @@ def places(demand: Demand, workers: Sequence[Worker], shape: Shape | None, count
     """
     room = [1 if shape is None else _copies(worker, shape) for worker in workers]
     taken = [0] * len(workers)
-    for step in demand.steps:
+    for step in (step for step in demand.steps if step.pinned):
         allowed = [at for at, worker in enumerate(workers) if worker.id in step.pinned]
-        if step.pinned and not any(taken[at] for at in allowed):
+        if not any(taken[at] for at in allowed):
             first = next((at for at in allowed if room[at]), None)
             if first is None:
                 return ()

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.prune.steps import Selections
 from airflow_dagsched.plan.rules import Rules
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.plan.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What pruning takes away."""
+
+    idle: frozenset[int] = frozenset()
+    """Steps, as nodes, that are not run."""
+    workers: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """First step of a group -> the only workers it may be on; of others, any."""
+
+
+WHOLE = Left()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A dataset that is there already: made by what has finished, or will have by then."""
+
+    bytes: int
+    readers: tuple[str, ...]
+    """Steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +50,13 @@ class Given:
     work: Work
     bound: float = 0.0
     """Seconds that any plan takes, at least."""
+    asked: Asked = NOTHING_ASKED
+    selections: Selections | None = None
+    """What a lister found of the sources; None: what the dataflow declares."""
+    left: Left = WHOLE
+    bound_reason: str = ""
+    stored: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Datasets from before: bytes, and the steps that read them."""
 
 
 Pass = Callable[[Plan, Given], Plan]

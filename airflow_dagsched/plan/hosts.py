@@ -83,11 +83,18 @@ def hosted(made: Plan, given: Given) -> Plan:
 
 def with_hosts(made: Plan, cluster: Cluster) -> Plan:
     """The same for a plan whose containers have moved since."""
-    return replace(made, groups=tuple(replace(group, hosts=_how(group, cluster)) for group in made.groups))
+    known: dict[frozenset[tuple[str, int]], str] = {}
+    groups = []
+    for group in made.groups:
+        containers = containers_on(group)
+        alike = frozenset(containers.items())
+        if alike not in known:
+            known[alike] = _how(containers, cluster)
+        groups.append(replace(group, hosts=known[alike]))
+    return replace(made, groups=tuple(groups))
 
 
-def _how(group: Group, cluster: Cluster) -> str:
-    containers = containers_on(group)
+def _how(containers: Counter[str], cluster: Cluster) -> str:
     others = len(cluster.workers) - len(containers)
     if cluster.manager == "local" or not containers:
         return ""

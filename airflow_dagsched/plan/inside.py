@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.plan.given import Given
@@ -151,10 +151,26 @@ def _edges(members: Sequence[int], given: Given) -> tuple[list[list[int]], list[
     if len(members) == 1:
         return [[]], [0]
     place = {node: at for at, node in enumerate(members)}
-    successors = given.graph.successors
-    nexts = [[place[after] for after in successors[node] if place.get(after, -1) > at] for node, at in place.items()]
+    behind = _past_idle(given) if given.left.idle else given.graph.successors.__getitem__
+    nexts = [[place[after] for after in behind(node) if place.get(after, -1) > at] for node, at in place.items()]
     above = [0] * len(members)
     for afters in nexts:
         for after in afters:
             above[after] += 1
     return nexts, above
+
+
+def _past_idle(given: Given) -> Callable[[int], Sequence[int]]:
+    """What waits for a node, if only behind steps that are not run: those take no time."""
+    successors, idle = given.graph.successors, given.left.idle
+
+    def behind(node: int) -> Sequence[int]:
+        found: dict[int, None] = {}
+        queue = [*successors[node]]
+        for after in queue:
+            if after not in found:
+                found[after] = None
+                queue += successors[after] if after in idle else ()
+        return [after for after in found if after not in idle]
+
+    return behind

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from airflow_dagsched.plan.values import Group, Plan, Spill
+from airflow_dagsched.plan.words import MINUTE_S, count, duration, some
 
-WIDTH, ROW, BAR, MARGIN, HEAD = 1000, 44, 30, 20, 36
-"""Pixels: of the time line, from bar to bar, of a bar, around all, above the first bar."""
+WIDTH, ROW, BAR, MARGIN, HEAD, FOOT = 1000, 44, 30, 20, 60, 24
+"""Pixels: of the time line, from bar to bar, of a bar, around all, above the first bar, for the scale below."""
 CHARACTER = 6.6
 """Pixels of one, about."""
+TICKS = 8
+"""Moments on the scale, at most."""
+STEPS = 8
+"""Names of steps in a box."""
+DASHES = ' stroke-dasharray="5 4"'
+STARTS, WORKS, EDGE, LINE = "#c6c6c6", "#9ecae1", "#3182bd", "#888"
 
 
 def as_dot(plan: Plan) -> str:
     """The groups as boxes with their steps; solid edges: who waits for whom; dashed ones: spills."""
     home = {step: group.id for group in plan.groups for step in group.steps}
-    lines = [f"digraph {_quoted(plan.dataflow)} {{", "  node [shape=box];"]
+    lines = [f"digraph {_quoted(plan.dataflow)} {{", "  rankdir=LR;", "  node [shape=box];"]
     lines += [f"  {_quoted(g.id)} [label={_quoted(_label(g))}];" for g in plan.groups]
     lines += [f"  {_quoted(task)} [shape=ellipse];" for task in _tasks(plan)]
     lines += [f"  {_quoted(before)} -> {_quoted(group.id)};" for group in plan.groups for before in group.after]
@@ -34,20 +42,54 @@ def as_svg(plan: Plan) -> str:
     Solid lines: who waits for whom; dashed ones: spills. Bars on one row do not overlap.
     """
     rows = _rows(plan)
-    height = HEAD + ROW * (max(rows.values(), default=-1) + 1) + MARGIN
+    bottom = HEAD + ROW * (max(rows.values(), default=-1) + 1)
+    height = bottom + FOOT + MARGIN
     scale = (WIDTH - 2 * MARGIN) / (plan.makespan_s or 1.0)
     ends = {group.id: (MARGIN + group.end_s * scale, _middle(rows[group.id])) for group in plan.groups}
     starts = {group.id: (MARGIN + group.start_s * scale, _middle(rows[group.id])) for group in plan.groups}
-    title = f"{plan.dataflow}: {plan.makespan_s:.1f} s, at least {plan.lower_bound_s:.1f} s"
+    title = f"{plan.dataflow}: {duration(plan.makespan_s)}; no plan can take less than {duration(plan.lower_bound_s)}"
     font = 'font-family="sans-serif" font-size="12"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {font}>',
+        '  <rect width="100%" height="100%" fill="white"/>',
         f'  <text x="{MARGIN}" y="{MARGIN}" font-size="14">{escape(title)}</text>',
+        *_legend(spills=bool(plan.spills)),
+        *_scale(plan.makespan_s, scale, bottom),
         *(_line(ends[name], starts[group.id], "") for group in plan.groups for name in group.after if name in ends),
-        *(_line(ends[src], starts[dst], ' stroke-dasharray="5 4"') for src, dst in _spilled_between(plan)),
+        *(_line(ends[src], starts[dst], DASHES) for src, dst in _spilled_between(plan)),
         *(line for group in plan.groups for line in _bar(group, rows[group.id], scale)),
     ]
     return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _legend(*, spills: bool) -> Iterator[str]:
+    """What the colors and lines are."""
+    y = HEAD - BAR
+    for at, (color, text) in enumerate(((STARTS, "the application starts"), (WORKS, "reads, computes, writes"))):
+        x = MARGIN + at * 180
+        yield f'  <rect x="{x}" y="{y}" width="12" height="12" fill="{color}"/>'
+        yield f'  <text x="{x + 18}" y="{y + 11}">{text}</text>'
+    for at, (dashes, text) in enumerate((("", "waits for"), (DASHES, "reads a spill of"))[: 2 if spills else 1]):
+        x = MARGIN + 370 + at * 110
+        yield _line((x, y + 6), (x + 24, y + 6), dashes)
+        yield f'  <text x="{x + 30}" y="{y + 11}">{text}</text>'
+
+
+def _scale(makespan_s: float, scale: float, bottom: float) -> Iterator[str]:
+    """Round moments below the bars, with a thin line up through them."""
+    each = _round_up(makespan_s / TICKS)
+    for at in range(int(makespan_s / each) + 1 if each else 0):
+        x = MARGIN + at * each * scale
+        yield f'  <line x1="{x:.1f}" y1="{HEAD - 4}" x2="{x:.1f}" y2="{bottom}" stroke="#ddd"/>'
+        yield f'  <text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle" fill="#555">{duration(at * each)}</text>'
+
+
+def _round_up(seconds: float) -> float:
+    """To 1, 2 or 5 times a power of ten; from a minute on, to minutes of such a number."""
+    if seconds > MINUTE_S:
+        return MINUTE_S * _round_up(seconds / MINUTE_S)
+    power = 10.0 ** math.floor(math.log10(seconds)) if seconds > 0 else 0.0
+    return next((factor * power for factor in (1, 2, 5) if seconds <= factor * power), 10 * power)
 
 
 def _rows(plan: Plan) -> dict[str, int]:
@@ -68,17 +110,18 @@ def _middle(row: int) -> float:
 def _bar(group: Group, row: int, scale: float) -> Iterator[str]:
     x, y = MARGIN + group.start_s * scale, HEAD + row * ROW
     width, started = (group.end_s - group.start_s) * scale, group.time.start * scale
-    about = f"{group.id}: {', '.join(group.steps)}; {group.start_s:.1f} s to {group.end_s:.1f} s; {group.reason}"
-    label = group.id[: max(0, int((width - 8) / CHARACTER))]
+    span = f"{duration(group.start_s)} to {duration(group.end_s)}"
+    about = f"{group.id}: {', '.join(group.steps)}; {span}; {group.reason}"
+    label = f"{group.id}: {count(len(group.steps), 'step')}"[: max(0, int((width - 8) / CHARACTER))]
     yield f"  <g><title>{escape(about)}</title>"
-    yield f'    <rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" fill="#9ecae1" stroke="#3182bd"/>'
-    yield f'    <rect x="{x:.1f}" y="{y}" width="{min(width, started):.1f}" height="{BAR}" fill="#c6c6c6"/>'
+    yield f'    <rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{WORKS}" stroke="{EDGE}"/>'
+    yield f'    <rect x="{x:.1f}" y="{y}" width="{min(width, started):.1f}" height="{BAR}" fill="{STARTS}"/>'
     yield f'    <text x="{x + 4:.1f}" y="{y + BAR / 2 + 4}">{escape(label)}</text></g>'
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], dashes: str) -> str:
     (x1, y1), (x2, y2) = start, end
-    return f'  <line x1="{x1:.1f}" y1="{y1}" x2="{x2:.1f}" y2="{y2}" stroke="#888"{dashes}/>'
+    return f'  <line x1="{x1:.1f}" y1="{y1}" x2="{x2:.1f}" y2="{y2}" stroke="{LINE}"{dashes}/>'
 
 
 def _spilled_between(plan: Plan) -> list[tuple[str, str]]:
@@ -93,7 +136,7 @@ def _tasks(plan: Plan) -> list[str]:
 
 
 def _label(group: Group) -> str:
-    return f"{group.id}\n{', '.join(group.steps)}\n{group.start_s:.1f} s to {group.end_s:.1f} s"
+    return f"{group.id}\n{some(group.steps, STEPS)}\n{duration(group.start_s)} to {duration(group.end_s)}"
 
 
 def _spilled(spill: Spill) -> str:

@@ -10,6 +10,8 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.cost import DIGITS, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import longest_path
+from airflow_dagsched.plan.launch_order import in_best_order
+from airflow_dagsched.plan.left import left_by
 from airflow_dagsched.plan.queue import Span
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.values import Container, Driver, Group, Instance, Limit, Plan, Times
@@ -20,6 +22,7 @@ LOCAL_DRIVER_CORES = 0
 
 def placed(made: Plan, given: Given) -> Plan:
     """The plan with containers and times of its groups, its makespan and its lower bound; raises ``DoesNotFit``."""
+    given = left_by(made, given)
     graph = given.graph
     first = {group.id: min(graph.index[step] for step in group.steps) for group in made.groups}
     home = list(range(len(graph.ids)))
@@ -27,22 +30,26 @@ def placed(made: Plan, given: Given) -> Plan:
         for step in group.steps:
             home[graph.index[step]] = first[group.id]
     priced = None if given.settings.failures_per_hour else given.work.chosen.get(tuple(home))
-    priced = priced or price(home, given, failures=False)
+    priced = priced or in_best_order(price(home, given, failures=False), given, failures=False)
     makespan = priced.cost.makespan_s
     bound = min(makespan, round(given.bound, DIGITS))
     groups = (
-        _placed(group, priced.shapes[first[group.id]], priced.spans[first[group.id]], given) for group in made.groups
+        _placed(group, priced.shapes.get(first[group.id]), priced.spans[first[group.id]], given)
+        for group in made.groups
     )
     return replace(
         made,
         groups=tuple(replace(group, time=_told(priced.times[first[group.id]])) for group in groups),
         makespan_s=makespan,
         lower_bound_s=bound,
+        lower_bound_reason=given.bound_reason,
         gap=round(makespan / bound - 1, DIGITS) if bound else 0.0,
     )
 
 
-def _placed(group: Group, shape: Shape, span: Span, given: Given) -> Group:
+def _placed(group: Group, shape: Shape | None, span: Span, given: Given) -> Group:
+    if shape is None:
+        return replace(group, start_s=round(span.start_s, DIGITS), end_s=round(span.end_s, DIGITS))
     workers = [given.work.workers[at].id for at in span.places]
     containers = _containers(group.id, shape, workers)
     return replace(

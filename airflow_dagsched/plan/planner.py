@@ -2,12 +2,15 @@
 
 A plan grows from left to right::
 
-    Plan(digest) ──grouped──> groups, spills ──placed──> containers, times, makespan ──hosted──> hosts
+    Plan(digest) ──grouped──> groups, spills ──pruned──> what is left out ──placed──> containers, times, makespan
+                 ──moved──> as a policy has it ──trimmed──> no instance without rows ──hosted──> hosts
+                 ──answered──> what was asked for, and where it is
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -16,15 +19,20 @@ from airflow_dagsched.model.codec import checked, digest
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
+from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
 from airflow_dagsched.plan.exact import choose_exactly
-from airflow_dagsched.plan.given import Given, Pass
+from airflow_dagsched.plan.given import Given, Pass, Stored
 from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
+from airflow_dagsched.plan.launch_order import in_best_order
+from airflow_dagsched.plan.left import pruned, trimmed
 from airflow_dagsched.plan.place import placed
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.prune.steps import Selections
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.savings import Savings, compared
@@ -35,17 +43,43 @@ from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.work import work_of
 
 
+def as_placed(made: Plan, given: Given) -> Plan:
+    """The plan as it is."""
+    return made
+
+
 @uncollected
-def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+def plan(
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: Asked = NOTHING_ASKED,
+    selections: Selections | None = None,
+    stored: Sequence[Stored] = (),
+    moved: Pass = as_placed,
+) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
+    :param asked: how to prune, and what is known besides dataflow and cluster.
+    :param selections: what a lister found of the sources; None: what the dataflow lists of them.
+    :param stored: what its steps read besides the datasets of ``dataflow``; each group takes the time to read it.
+    :param moved: places anew what is placed, as another policy wants it.
     Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a step is larger than the cluster.
     """
     given = given_of(dataflow, cluster, settings)
+    index = given.graph.index
+    read = tuple(sorted((one.bytes, tuple(sorted(index[name] for name in one.readers))) for one in stored))
+    given = dataclasses.replace(given, asked=asked, selections=selections, stored=read)
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    for step in PASSES:
+    for step in (grouped, *placing(moved)):
         made = step(made, given)
     return made
+
+
+def placing(moved: Pass = as_placed) -> tuple[Pass, ...]:
+    """The passes behind the choice of groups."""
+    return (pruned, placed, moved, trimmed, hosted, answered)
 
 
 def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Grouping:
@@ -67,20 +101,31 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     declared = valid_graph(dataflow)
     graph, rules = ruled(declared, told)
     given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
-    return dataclasses.replace(given, bound=lower_bound(given))
+    bound = lower_bound(given)
+    return dataclasses.replace(given, bound=bound.seconds, bound_reason=bound.why)
 
 
 @uncollected
-def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Plan:
+def exact_plan(
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: Asked = NOTHING_ASKED,
+    moved: Pass = as_placed,
+) -> Plan:
     """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
 
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    given, choice = choose_exactly(given_of(dataflow, cluster, settings))
-    if choice.best is None or not choice.best.members:
-        return made
-    return hosted(placed(described(made, given, choice, choice.best), given), given)
+    found, choice = choose_exactly(given_of(dataflow, cluster, settings))
+    given = dataclasses.replace(found, asked=asked)
+    if choice.best is not None and choice.best.members:
+        made = described(made, given, choice, in_best_order(choice.best, given))
+    for step in placing(moved):
+        made = step(made, given)
+    return made
 
 
 def grouped(made: Plan, given: Given) -> Plan:
@@ -88,7 +133,7 @@ def grouped(made: Plan, given: Given) -> Plan:
     choice = choose(given)
     if choice.best is None or not choice.best.members:
         return made
-    return described(made, given, choice, choice.best)
+    return described(made, given, choice, in_best_order(choice.best, given))
 
 
 def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
@@ -118,6 +163,11 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
     )
 
 
+def answered(made: Plan, given: Given) -> Plan:
+    """The plan with what its author asked for, and where it is."""
+    return replace(made, asked=asked_for(made, given.declared.dataflow, given.cluster, given.settings))
+
+
 def _stages(choice: Choice, best: Priced) -> Stages:
     """What forces groups apart; where there is one, nothing does."""
     if len(best.members) == 1:
@@ -128,6 +178,3 @@ def _stages(choice: Choice, best: Priced) -> Stages:
 def _in_order(best: Priced) -> list[int]:
     """The groups as they start: those above come first, since they end before."""
     return sorted(best.members, key=lambda first: (best.spans[first].start_s, best.spans[first].end_s, first))
-
-
-PASSES: tuple[Pass, ...] = (grouped, placed, hosted)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,8 +43,11 @@ from airflow_dagsched.placement.values import (
 )
 from airflow_dagsched.plan.assigned import as_sized, with_assigned
 from airflow_dagsched.plan.bins import LEVELLING, Shape, bins, shapes
+from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.hosts import with_hosts
+from airflow_dagsched.plan.left import left_by
 from airflow_dagsched.plan.planner import given_of
+from airflow_dagsched.plan.prune import sources_left
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.timed import timed
 from airflow_dagsched.plan.values import Container, Group, Instance, Plan, Resources
@@ -67,6 +71,16 @@ def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy, 
 
     Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.
     """
+    return with_hosts(_moved(made, given_of(dataflow, cluster, settings), policy), cluster)
+
+
+def by_policy(policy: Policy) -> Pass:
+    """The same as a pass: on the containers of what pruning left."""
+    return lambda made, given: _moved(made, given, policy)
+
+
+def _moved(made: Plan, given: Given, policy: Policy) -> Plan:
+    dataflow, cluster = given.declared.dataflow, given.cluster
     named = named_by_steps(dataflow)
     if not policy.name and not named:
         return made
@@ -85,8 +99,8 @@ def placed_by(made: Plan, dataflow: Dataflow, cluster: Cluster, policy: Policy, 
     told = [assigned[group.id] for group in made.groups if group.id in assigned]
     again = replace(made, groups=tuple(groups[group.id] for group in made.groups))
     if _cores(again) != _cores(made):
-        again = timed(again, given_of(dataflow, cluster, settings))
-    return with_hosts(with_assigned(again, told), cluster)
+        again = timed(again, left_by(again, given))
+    return with_assigned(again, told)
 
 
 def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
@@ -102,7 +116,8 @@ def _cores(made: Plan) -> list[list[int]]:
 def _placed(
     group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]
 ) -> tuple[Group, Assigned | None]:
-    part, idle = part_of(dataflow, group), offers_of(cluster)
+    barred = {one.id for one in group.pruned if one.what == "worker"}
+    part, idle = part_of(dataflow, group), tuple(each for each in offers_of(cluster) if each.worker not in barred)
     chosen, why = _resolved(policy, request_of(part, idle, policy.settings))
     beside = [other for other in groups if other.id != group.id and _overlap(group, other)]
     try:
@@ -133,10 +148,15 @@ def _may_refuse(policy: Policy) -> bool:
 
 
 def part_of(dataflow: Dataflow, group: Group) -> Dataflow:
-    """The dataflow of the group's steps alone. One streaming step makes all of them resident."""
-    names = set(group.steps)
+    """The dataflow of what is left of the group. One streaming step makes all of it resident."""
+    names = set(group.steps) - {one.id for one in group.pruned if one.what == "step"}
+    gone = Counter(one.id.rpartition("/")[0] for one in group.pruned if one.what == "instance")
     mode = "streaming" if group.residency == "all" else "batch"
-    steps = [replace(step, mode=mode) for step in dataflow.steps if step.id in names]
+    steps = [
+        replace(step, mode=mode, parallelism=step.parallelism - gone[step.id], sources=sources_left(step, group))
+        for step in dataflow.steps
+        if step.id in names
+    ]
     channels = [channel for channel in dataflow.channels if {channel.src, channel.dst} <= names]
     return Dataflow(name=group.id, steps=tuple(sorted(steps, key=step_rank)), channels=tuple(channels))
 

@@ -16,6 +16,7 @@ from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Task
 from airflow_dagsched.model.order import natural_sort
 from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.given import Stored
 from airflow_dagsched.plan.values import Group, Plan, Times
 
 NEXT_TO_NOTHING_S = 1e-3
@@ -34,6 +35,8 @@ class Progress:
     """Ordinary tasks."""
     again: Mapping[str, str]
     """Group that has to begin again -> why."""
+    since: Mapping[str, float]
+    """Ordinary task that runs -> when all above it had ended."""
 
 
 def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) -> Progress:
@@ -51,12 +54,21 @@ def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) 
     spans = _spans(plan, dataflow, above, (begun - set(again)) | ended, over)
     placed = [replace(group, start_s=spans[group.id][0]) for group in plan.groups if group.id in spans]
     finished = tuple(_over(group, spans[group.id][1], cluster) for group in placed if group.id in over)
-    running = tuple(replace(group, end_s=spans[group.id][1]) for group in placed if group.id not in over)
-    return Progress(_now_s(spans, running, state), finished, running, ended, again)
+    going_on = (group for group in placed if group.id not in over)
+    running = tuple(replace(group, end_s=spans[group.id][1], progress="running") for group in going_on)
+    since = {
+        task.id: max((spans[name][1] for name in above[task.id]), default=0.0)
+        for task in dataflow.tasks
+        if task.id not in ended and above[task.id] <= over & spans.keys() | ended
+    }
+    return Progress(_now_s(spans, running, state), finished, running, ended, again, since)
 
 
-def left_over(dataflow: Dataflow, progress: Progress, waits: Iterable[Group]) -> Dataflow:
-    """What is left of ``dataflow``. The groups in ``waits`` are tasks in it that take what they have left."""
+def left_over(dataflow: Dataflow, progress: Progress, waits: Iterable[Group], start_s: float) -> Dataflow:
+    """What is left of ``dataflow`` from ``start_s`` on, ordinary tasks that run among it.
+
+    The groups in ``waits`` are tasks in it, too. Whatever runs takes what it has left, next to nothing at least.
+    """
     waits = tuple(waits)
     home = {step: group.id for group in waits for step in group.steps}
     gone = {step for group in (*progress.finished, *progress.running) for step in group.steps} | progress.ended
@@ -68,11 +80,31 @@ def left_over(dataflow: Dataflow, progress: Progress, waits: Iterable[Group]) ->
         steps=left,
         channels=tuple(channel for channel in dataflow.channels if not _touches(channel, gone)),
         tasks=(
-            *(task for task in dataflow.tasks if task.id not in gone),
-            *(Task(id=group.id, runtime_s=max(NEXT_TO_NOTHING_S, group.end_s - progress.now_s)) for group in waits),
+            *(_left(task, progress.since, start_s) for task in dataflow.tasks if task.id not in gone),
+            *(Task(id=group.id, runtime_s=max(NEXT_TO_NOTHING_S, group.end_s - start_s)) for group in waits),
         ),
         dependencies=tuple(dict.fromkeys(edge for edge in waiting if gone.isdisjoint(edge))),
     )
+
+
+def _left(task: Task, since: Mapping[str, float], start_s: float) -> Task:
+    """One of unknown runtime stays so."""
+    if task.id not in since or not task.runtime_s:
+        return task
+    return replace(task, runtime_s=max(NEXT_TO_NOTHING_S, since[task.id] + task.runtime_s - start_s))
+
+
+def stored_for(dataflow: Dataflow, left: Dataflow) -> list[Stored]:
+    """What the steps of ``left`` read of datasets that others of ``dataflow`` make."""
+    steps = {step.id for step in left.steps}
+    size: dict[tuple[str, str], int] = {}
+    readers: dict[tuple[str, str], set[str]] = {}
+    for channel in dataflow.channels:
+        if channel.src not in steps:
+            dataset = channel.src, channel.output
+            size[dataset] = max(size.get(dataset, 0), channel.bytes)
+            readers.setdefault(dataset, set()).update({channel.dst} & steps)
+    return [Stored(size[dataset], tuple(sorted(names))) for dataset, names in readers.items() if names]
 
 
 def beside(cluster: Cluster, groups: Iterable[Group]) -> Cluster:
@@ -222,7 +254,14 @@ def _over(group: Group, end_s: float, cluster: Cluster) -> Group:
     boxes = tuple(box if box.worker in there else replace(box, worker=other) for box in group.containers)
     driver = group.driver if group.driver.worker in {None, *there} else replace(group.driver, worker=other)
     return replace(
-        group, containers=boxes, driver=driver, time=Times(), start_s=end_s, end_s=end_s, finish_spread_s=0.0
+        group,
+        progress="finished",
+        containers=boxes,
+        driver=driver,
+        time=Times(),
+        start_s=end_s,
+        end_s=end_s,
+        finish_spread_s=0.0,
     )
 
 

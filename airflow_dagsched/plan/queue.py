@@ -93,17 +93,26 @@ class _Line:
         heapq.heappush(self.ending, (end, node))
 
 
-def run(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], room: Room, spills: SpillRoom) -> dict[int, Span]:
+def run(
+    jobs: Mapping[int, Job],
+    edges: Mapping[int, Sequence[int]],
+    room: Room,
+    spills: SpillRoom,
+    *,
+    turns: Mapping[int, int] | None = None,
+) -> dict[int, Span]:
     """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
 
-    Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in
-    flight leave no room for those that would make room.
+    ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
+    at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
+    those that would make room.
     """
     above = dict.fromkeys(jobs, 0)
     for nexts in edges.values():
         for after in nexts:
             above[after] += 1
-    line = _Line(jobs, _order(jobs, edges, dict(above)), room, spills)
+    order = _order(jobs, edges, dict(above)) if turns is None else {node: (turns[node], node) for node in jobs}
+    line = _Line(jobs, order, room, spills)
     for node in jobs:
         if not above[node]:
             line.arrive(node, 0.0)

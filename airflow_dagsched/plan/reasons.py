@@ -11,6 +11,7 @@ from airflow_dagsched.model.order import natural_sort
 from airflow_dagsched.plan.parts import find, join
 from airflow_dagsched.plan.rules import Rules
 from airflow_dagsched.plan.stages import NOBODY, Stages
+from airflow_dagsched.plan.words import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Reasons:
         if any(not units[1].isdisjoint(self.rules.apart.get(unit, ())) for unit in units[0]):
             return "the settings keep steps of the two groups apart"
         if sum(self.rules.size[unit] for unit in units[0] | units[1]) > self.rules.most_steps:
-            return f"the settings allow {self.rules.most_steps} steps a group"
+            return f"the settings allow {count(self.rules.most_steps, 'step')} a group"
         return ""
 
     def _connected(self, members: Sequence[int]) -> bool:

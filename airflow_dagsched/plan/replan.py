@@ -26,9 +26,10 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan as plan_of
-from airflow_dagsched.plan.progress import Progress, beside, left_over, progress_of
+from airflow_dagsched.plan.progress import Progress, beside, left_over, progress_of, stored_for
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.whole import Rest, whole
@@ -111,14 +112,13 @@ def _chosen(facts: _Facts, progress: Progress) -> Replanned:
 
 def _told(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: str) -> Replanned:
     changes = tuple(_changes(facts.old, made, progress, why))
+    made = replace(made, asked=asked_for(made, facts.dataflow, facts.cluster, facts.settings))
     return Replanned(made, changes, made.makespan_s - progress.now_s, saved_s)
 
 
 def _on(old: Plan, kept: Plan) -> Plan:
     """The groups so far, with what the old plan says of how they were chosen."""
-    return replace(
-        old, groups=kept.groups, spills=kept.spills, makespan_s=kept.makespan_s, lower_bound_s=kept.lower_bound_s
-    )
+    return replace(kept, compared=old.compared, movements=old.movements, follow_up=old.follow_up)
 
 
 def _best(facts: _Facts, progress: Progress, anew: Plan | DoesNotFit) -> Plan | DoesNotFit:
@@ -148,16 +148,18 @@ def _tried(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Data
 
 def _beside(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
     """At once, on what the running groups leave free."""
-    left = left_over(facts.dataflow, progress, progress.running)
-    made = plan_of(grouped(left), beside(facts.cluster, progress.running), facts.settings)
+    left = left_over(facts.dataflow, progress, progress.running, progress.now_s)
+    free = beside(facts.cluster, progress.running)
+    made = plan_of(grouped(left), free, facts.settings, stored=stored_for(facts.dataflow, left))
     return Rest(made, progress.now_s)
 
 
 def _behind(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
     """After the last running group, on all there is."""
-    left = left_over(facts.dataflow, progress, ())
     start = max([progress.now_s, *(group.end_s for group in progress.running)])
-    return Rest(plan_of(grouped(left), facts.cluster, facts.settings), start)
+    left = left_over(facts.dataflow, progress, (), start)
+    made = plan_of(grouped(left), facts.cluster, facts.settings, stored=stored_for(facts.dataflow, left))
+    return Rest(made, start)
 
 
 def _as_it_is(dataflow: Dataflow) -> Dataflow:
@@ -193,7 +195,7 @@ def _changes(old: Plan, new: Plan, progress: Progress, why: str) -> Iterator[Cha
 
 def _moved(runs: Mapping[str, Group], group: Group) -> bool:
     """Whether the group was running and does not go on as it was."""
-    return group.id in runs and runs[group.id].start_s != group.start_s
+    return group.id in runs and group.progress != "running"
 
 
 def _what(before: Group | None, group: Group, *, restarted: bool) -> What | None:

@@ -11,6 +11,7 @@ from airflow_dagsched.plan.cost import Cost, Priced, price
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.shape import shape_of
 from airflow_dagsched.plan.values import Compared
+from airflow_dagsched.plan.words import duration
 
 SIMULATED = 6_000
 """Steps and edges that may be simulated to tell what single cuts save; beyond, the whole grouping is compared."""
@@ -75,23 +76,32 @@ class Savings:
         return ""
 
     def _profit(self, writer: int, reader: int) -> str:
-        single = self._saved(writer, reader)
+        single = self._joined(writer, reader)
         if single is not None:
-            return _text(single, self.best.cost, "one group of both")
+            checkpoint = "a checkpoint: " if self._only_for_failures(single) else ""
+            return checkpoint + _text(single.cost, self.best.cost, "one group of both")
         rivals = [(cost, what) for what, cost in self.choice.compared.items() if what in (COARSEST, FEWEST)]
         if not rivals or min(rivals)[0] == self.best.cost:
             return "larger groups do not fit the cluster, or end later"
         return "this grouping " + _text(*min(rivals)[:1], self.best.cost, min(rivals)[1])
 
-    def _saved(self, writer: int, reader: int) -> Cost | None:
-        """The cost of the plan with the two groups made one; None where that is not known."""
+    def _only_for_failures(self, single: Priced) -> bool:
+        """Whether the cut ends nothing sooner if nothing fails."""
+        given = self.choice.given
+        if not given.settings.failures_per_hour:
+            return False
+        whole, cut = (price(one.home, given, failures=False).cost for one in (single, self.best))
+        return whole.makespan_s <= cut.makespan_s
+
+    def _joined(self, writer: int, reader: int) -> Priced | None:
+        """The plan with the two groups made one; None where that is not known."""
         given, home = self.choice.given, self.best.home
         self.budget -= len(home) + len(given.graph.datasets)
         if self.budget <= 0 or self._detour(writer, reader):
             return None
         kept = min(writer, reader)
         try:
-            return price([kept if of in (writer, reader) else of for of in home], given).cost
+            return price([kept if of in (writer, reader) else of for of in home], given)
         except DoesNotFit:
             return None
 
@@ -126,7 +136,7 @@ def _compared(what: str, cost: Cost) -> Compared:
 def _text(rival: Cost, best: Cost, what: str) -> str:
     """What ``best`` saves against ``rival``."""
     if rival.makespan_s > best.makespan_s:
-        return f"ends {rival.makespan_s - best.makespan_s:.1f} s sooner than {what}"
+        return f"ends {duration(rival.makespan_s - best.makespan_s)} sooner than {what}"
     if rival.core_seconds > best.core_seconds:
         return f"ends with {what}, and holds {rival.core_seconds - best.core_seconds:.0f} core-seconds less"
     return f"ends no later than {what}"

@@ -29,19 +29,20 @@ LEVELS = range(4)
 """So many levels come first whole, before the longest tails of all that is left."""
 
 
-def segmentations(given: Given, home: Sequence[int]) -> Iterator[list[int]]:
-    """The groups of ``home``, each cut into runs, in several ways."""
+def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+    """The groups of ``home``, each cut into runs, in several ways, and the units that each way has looked at."""
     lines = _Lines(given)
     filled = FILLED[: len(given.work.workers)]
     for weight in WEIGHTS:
         for order in _orders(given):
             for share in filled:
                 number = [0] * len(home)
+                before = lines.looked
                 for nodes in _by_home(given, home, order):
                     for at, run in enumerate(lines.cut(nodes, weight, share)):
                         for node in run:
                             number[node] = at
-                yield cut_by(given.graph, home, number)
+                yield cut_by(given.graph, home, number), lines.looked - before
 
 
 def _orders(given: Given) -> Iterator[list[int]]:
@@ -86,6 +87,8 @@ class _Lines:
 
     def __init__(self, given: Given) -> None:
         self._given = given
+        self.looked = 0
+        """Units by which runs have grown so far."""
         graph, work = given.graph, given.work
         count = len(graph.ids)
         self._longest, self._cores, self._memory = [0.0] * count, [0] * count, [0] * count
@@ -119,6 +122,7 @@ class _Lines:
                 cost = best[at] + self._seconds(run) * (weight + run.cores / max(1.0, cores))
                 if cost < found:
                     found, where = cost, at
+            self.looked += end - at + 1
             best.append(found)
             first.append(where)
         return _runs(nodes, first)

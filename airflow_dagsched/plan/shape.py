@@ -70,8 +70,24 @@ def shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
     key = tuple(members)
     known = given.work.shapes.get(key)
     if known is None:
-        known = given.work.shapes[key] = _shape_of(name, members, given)
+        make = _alone if len(key) == 1 else _shape_of
+        known = given.work.shapes[key] = make(name, members, given)
     return known
+
+
+def _alone(name: str, members: Sequence[int], given: Given) -> Shape:
+    """Of one step: most steps are like others but for what a wave of them takes."""
+    node = members[0]
+    step, seconds, work = given.graph.steps[node], given.work.runtime[node], given.work
+    kind = work.needs[node], step.parallelism, step.pinned, work.streaming[node]
+    if kind in work.alone and seconds:
+        shape, waves = work.alone[kind]
+        inside = replace(shape.inside, compute_s=waves * seconds)
+        return replace(shape, demand=demand_of(name, members, given), inside=inside)
+    shape = _shape_of(name, members, given)
+    if seconds and not shape.dealt:
+        work.alone[kind] = shape, round(shape.inside.compute_s / seconds)
+    return shape
 
 
 def _shape_of(name: str, members: Sequence[int], given: Given) -> Shape:

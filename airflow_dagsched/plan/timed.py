@@ -32,12 +32,13 @@ def timed(made: Plan, given: Given) -> Plan:
 
 
 def _inside(group: Group, given: Given) -> Inside:
-    boxes, steps = group.containers, [given.graph.steps[given.graph.index[name]] for name in group.steps]
+    nodes = [given.graph.index[name] for name in group.steps if given.graph.index[name] not in given.left.idle]
+    boxes, steps = group.containers, [given.graph.steps[node] for node in nodes]
     lanes = [
         sum(box.cores // step.cores for box in boxes if not step.pinned or box.worker in step.pinned) for step in steps
     ]
     pool = Pool(sum(box.cores for box in boxes), lanes)
-    return in_slots([given.graph.index[name] for name in group.steps], given, group.slots, pool)
+    return in_slots(nodes, given, group.slots, pool)
 
 
 def _with_inside(groups: list[Group], at: int, inside: Inside) -> list[Group]:

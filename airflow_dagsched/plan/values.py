@@ -77,6 +77,8 @@ class Group(Value, frozen=True, kw_only=True):
     finish_spread_s: Seconds = 0.0
     """How far apart its steps are predicted to end."""
     reason: str
+    progress: Literal["planned", "running", "finished"] = "planned"
+    """Of a plan made part-way through a run: one that runs has the times it was started with, a finished one none."""
     residency: Literal["all", "slots"] = "slots"
     slots: Count = 1
     """Steps side by side."""
@@ -134,10 +136,13 @@ class Plan(Value, frozen=True, kw_only=True):
     makespan_s: Seconds = 0.0
     lower_bound_s: Seconds = 0.0
     """No plan of this dataflow can end sooner."""
+    lower_bound_reason: str = ""
     gap: Quantity = 0.0
     """How much longer the plan takes, as a share of the lower bound."""
     compared: tuple[Compared, ...] = ()
     """What the groups were chosen from: the chosen first, then the runner-up."""
+    asked: tuple[str, ...] = ()
+    """What the author asked for that the dataflow itself does not need, and where it is in this plan."""
     groups: tuple[Group, ...] = ()
     spills: tuple[Spill, ...] = ()
     assignment: Assignment | None = None

@@ -17,6 +17,7 @@ from airflow_dagsched.plan.values import Container, Group, Plan, Spill
 ONLY = "launch"
 """Id of a group that is the only one."""
 DIGITS = 6
+BEGUN = "what has begun has taken its time, and what is left has a bound of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,15 @@ def whole(old: Plan, dataflow: Dataflow, progress: Progress, rest: Rest) -> Plan
     groups = _with_waits((*begun, *later), dataflow)
     reasons = {frozenset(group.steps): group.reason for group in old.groups}
     end = max([progress.now_s, rest.start_s + rest.plan.makespan_s, *(group.end_s for group in groups)])
+    bound = min(end, progress.now_s + rest.plan.lower_bound_s)
     return replace(
         rest.plan,
         dataflow=dataflow.name,
         digest=digest(dataflow),
         makespan_s=round(end, DIGITS),
-        lower_bound_s=round(min(end, progress.now_s + rest.plan.lower_bound_s), DIGITS),
+        lower_bound_s=round(bound, DIGITS),
+        lower_bound_reason=BEGUN if begun else rest.plan.lower_bound_reason,
+        gap=round(end / bound - 1, DIGITS) if bound else 0.0,
         groups=tuple(replace(group, reason=reasons.get(frozenset(group.steps), group.reason)) for group in groups),
         spills=tuple(_spills(groups, dataflow, _reasons(old, rest.plan))),
     )

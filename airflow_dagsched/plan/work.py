@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,16 +40,18 @@ class Work:
     """In natural order."""
     shapes: dict[tuple[int, ...], Shape]
     """Filled while groupings are priced: many share groups."""
+    alone: dict[tuple[Need, int, tuple[str, ...], bool], tuple[Shape, int]]
+    """Filled likewise: the shape of a step alone, and its waves, by need, parallelism, pins, and whether it streams."""
     chosen: dict[tuple[int, ...], Priced]
     """The price of the grouping that was chosen, by its homes."""
 
 
-def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
-    """The arrays for ``graph``; linear but for sorting."""
+def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection[int] = ()) -> Work:
+    """The arrays for ``graph``, of which the steps ``idle`` take no time; linear but for sorting."""
     workers = tuple(sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
     known: dict[tuple[int, int, int], Need] = {}
     needs = [_need(step, settings, known) for step in graph.steps]
-    runtime = [runtime_of(step, settings) for step in graph.steps]
+    runtime = [0.0 if node in idle else runtime_of(step, settings) for node, step in enumerate(graph.steps)]
     lanes: dict[tuple[int, tuple[str, ...]], int] = {}
     least = [
         seconds if step.parallelism == 1 else seconds * math.ceil(step.parallelism / _lanes(step, workers, lanes))
@@ -67,6 +69,7 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings) -> Work:
         # A stable sort of a topological order by what never rises along an edge is topological.
         sorted(graph.order, key=lambda node: -tail[node]),
         workers,
+        {},
         {},
         {},
     )

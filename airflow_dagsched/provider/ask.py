@@ -1,9 +1,10 @@
-"""One HTTP question to a cluster manager: an answer in JSON in time, or an error that says what came instead."""
+"""HTTP questions to a cluster manager or a store: JSON in time, or an error that says what came instead."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import httpx
 
@@ -12,27 +13,40 @@ from airflow_dagsched.errors import ClusterUnknown
 ANSWER_WITHIN_S = 5.0
 
 
+class Answered(NamedTuple):
+    """What came back: JSON text, and the status it has."""
+
+    status: int
+    content: bytes
+
+
 def ask(url: str, *, headers: Mapping[str, str] | None = None, ca_file: str | None = None) -> bytes:
     """The JSON text that ``url`` answers; raises :class:`ClusterUnknown`.
 
     A page in HTML is no answer, whatever its status: Spark's Master sends one for every path it doesn't know.
     """
+    with asking(ca_file) as client:
+        status, content = answered(client, url, headers)
+    if status >= 400:
+        raise ClusterUnknown(url, f"status {status}")
+    return content
+
+
+def asking(ca_file: str | None = None) -> httpx.Client:
+    """Keeps connections for many questions; several threads may use it."""
+    verify = ssl.create_default_context(cafile=ca_file) if ca_file else True
+    return httpx.Client(verify=verify, timeout=ANSWER_WITHIN_S, follow_redirects=True)
+
+
+def answered(client: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Answered:
+    """The JSON text that ``url`` answers, a refusal's too; raises :class:`ClusterUnknown`."""
     try:
-        answer = httpx.get(
-            url,
-            headers={"Accept": "application/json", **(headers or {})},
-            verify=ssl.create_default_context(cafile=ca_file) if ca_file else True,
-            timeout=ANSWER_WITHIN_S,
-            follow_redirects=True,
-        )
-        answer.raise_for_status()
+        answer = client.get(url, headers={"Accept": "application/json", **(headers or {})})
     except httpx.TimeoutException:
         raise ClusterUnknown(url, f"nothing came within {ANSWER_WITHIN_S:g} s") from None
-    except httpx.HTTPStatusError as error:
-        raise ClusterUnknown(url, f"status {error.response.status_code}") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise ClusterUnknown(url, str(error) or type(error).__name__) from None
     kind = answer.headers.get("content-type", "nothing")
     if "json" not in kind:
-        raise ClusterUnknown(url, f"it sent {kind}, not JSON")
-    return answer.content
+        raise ClusterUnknown(url, f"status {answer.status_code}" if answer.is_error else f"it sent {kind}, not JSON")
+    return Answered(answer.status_code, answer.content)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from airflow_dagsched.launch.live.yarn import Where, yarn_cluster
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import decode, read
 from airflow_dagsched.model.validate import validate_cluster
+from airflow_dagsched.provider.addresses import addresses, first
 
 log = logging.getLogger(__name__)
 
@@ -95,17 +96,16 @@ def _local(reached: Reached) -> Cluster:
 
 
 def _standalone(reached: Reached) -> Cluster:
-    pages = _addresses(reached.extra.get("master_ui")) or [
+    pages = addresses(reached.extra.get("master_ui")) or [
         f"http://{master.rpartition(':')[0]}:{MASTER_UI_PORT}" for master in masters(reached.master)
     ]
-    urls = [f"{page.rstrip('/')}/json/" for page in pages]
-    return _first(urls, lambda url: standalone_cluster(_ask(url), url))
+    return first([f"{page}/json/" for page in pages], lambda url: standalone_cluster(_ask(url), url))
 
 
 def _yarn(reached: Reached) -> Cluster:
     where = Where(str(reached.extra.get("queue") or "default"), str(reached.extra.get("node_label") or ""))
-    bases = [f"{page.rstrip('/')}/ws/v1/cluster" for page in _addresses(reached.extra.get(RESOURCE_MANAGER))]
-    return _first(bases, lambda base: yarn_cluster(_ask(f"{base}/nodes"), _ask(f"{base}/scheduler"), base, where))
+    bases = [f"{page}/ws/v1/cluster" for page in addresses(reached.extra.get(RESOURCE_MANAGER))]
+    return first(bases, lambda base: yarn_cluster(_ask(f"{base}/nodes"), _ask(f"{base}/scheduler"), base, where))
 
 
 def _kubernetes(reached: Reached) -> Cluster:
@@ -136,22 +136,3 @@ def _ask(url: str, **rights: Any) -> bytes:
     from airflow_dagsched.provider.ask import ask
 
     return ask(url, **rights)
-
-
-def _addresses(value: Any) -> list[str]:
-    parts = value.split(",") if isinstance(value, str) else value or ()
-    found = (str(part).strip() for part in parts)
-    return [part if "://" in part else f"http://{part}" for part in found if part]
-
-
-def _first(addresses: Iterable[str], cluster_at: Callable[[str], Cluster]) -> Cluster:
-    """Of the first that answers, and leads: others are its standbys. Raises what all of them said."""
-    refusals = []
-    for address in addresses:
-        try:
-            return cluster_at(address)
-        except ClusterUnknown as error:
-            refusals.append(error)
-    if len(refusals) == 1:
-        raise refusals[0]
-    raise ClusterUnknown("every address", "; ".join(map(str, refusals)))

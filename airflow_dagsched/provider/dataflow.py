@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow.sdk import TaskGroup
 from airflow.sdk.definitions.mappedoperator import MappedOperator
@@ -16,6 +17,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import checked, read
+from airflow_dagsched.plan.prune.asked import Mode
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
@@ -62,6 +64,8 @@ class SparkDataflow(TaskGroup):
     :param failures_per_hour: of a running application, as expected: a cut that saves repeated work may pay.
     :param task_runtimes: seconds of ordinary tasks, by task id, where they are long: the steps that do not wait
         for a three-hour sensor then need not wait for those that do.
+    :param prune: how what a run does not need is left out: ``"auto"``, ``"declared"``, ``"analysed"`` or False.
+    :param pruned: how mirrors of steps with nothing to do end.
     :param placement: policy that places the steps on workers, by name or as the dotted path of your own class; see
         ``docs/placement.md``. A step may name another one: then it runs in another application.
     :param placement_settings: settings of the policies, by name.
@@ -86,6 +90,8 @@ class SparkDataflow(TaskGroup):
         max_steps_per_group: int = DEFAULTS.max_steps_per_group,
         failures_per_hour: float = 0.0,
         task_runtimes: Mapping[str, float] | None = None,
+        prune: Mode = "auto",
+        pruned: Literal["success", "skipped"] = "success",
         placement: str = "auto",
         placement_settings: Mapping[str, Any] | None = None,
         pool_cores: int | None = None,
@@ -98,6 +104,10 @@ class SparkDataflow(TaskGroup):
         super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
         if run not in ("planned", "per_step"):
             raise self.invalid(f"run must be 'planned' or 'per_step', not {run!r}", "run")
+        if prune not in get_args(Mode):
+            raise self.invalid(f"must be 'auto', 'declared', 'analysed' or False, not {prune!r}", "prune")
+        if pruned not in ("success", "skipped"):
+            raise self.invalid(f"must be 'success' or 'skipped', not {pruned!r}", "pruned")
         if isinstance(cluster, (str, Path)) and not Path(cluster).is_file():
             raise self.invalid(f"no file {str(cluster)!r}", "cluster")
         for setting in launch_args:
@@ -108,6 +118,8 @@ class SparkDataflow(TaskGroup):
         self.run = run
         self.conf = dict(conf or {})
         self.slots = slots
+        self.prune: Mode = prune
+        self.pruned = pruned
         self.settings = self._checked(
             Settings(
                 slots=slots,

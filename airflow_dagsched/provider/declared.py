@@ -36,6 +36,7 @@ class Declared:
     reads: Table | Sequence[Table] | None = None
     writes: Table | None = None
     works_without_input: bool = True
+    needs: Literal["all", "any"] = "all"
     isolate: bool = False
     application: Mapping[str, Any] = field(default_factory=dict)
     mode: Literal["batch", "streaming"] = "batch"

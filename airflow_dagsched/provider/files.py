@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_dagsched.plan.prune.layout import Entry
+from airflow_dagsched.plan.prune.layout import Entry, Lister
+
+DEFAULT_FS = "spark.hadoop.fs.defaultFS"
+_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+"""Hadoop's names for what fsspec calls otherwise."""
+
+
+def stored_at(location: str, conf: Mapping[str, str], master: Callable[[], str]) -> str:
+    """Where fsspec finds what Spark finds at ``location``.
+
+    Raises ``ValueError`` where only the cluster knows which file system a path without a scheme is on.
+    """
+    scheme, colon, rest = location.partition(":")
+    if colon and "/" not in scheme:
+        return f"{_SCHEMES.get(scheme, scheme)}:{rest}" if rest.startswith("//") else rest
+    if DEFAULT_FS in conf:
+        return stored_at(f"{conf[DEFAULT_FS].rstrip('/')}{location}", {}, master)
+    if master().startswith("yarn"):
+        raise ValueError(
+            f"{location} names no file system: on YARN that is the cluster's own; write file:// or hdfs://"
+        )
+    return location
+
+
+Opened = tuple[Lister, str]
+"""A lister, and the path that is meant on its file system."""
+Open = Callable[[str], AbstractContextManager[Opened]]
+"""Opens the lister of the file system that a location is on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +57,10 @@ class FileLister:
         for found in self.system.ls(folder, detail=True, refresh=True):
             path = found["name"].rstrip("/")
             if path != folder.strip("/") and path != folder.rstrip("/"):  # object stores may list the folder itself
-                name, is_folder = path.rpartition("/")[2], found["type"] == "directory"
-                yield Entry(name, is_folder, 0 if is_folder else found["size"] or 0)
+                is_folder = self.system.isdir(path) if found.get("islink") else found["type"] == "directory"
+                yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)
+
+
+def local_listing(location: str) -> AbstractContextManager[Opened]:
+    """By what this machine has: fsspec."""
+    return nullcontext(FileLister.of(location))

@@ -120,6 +120,7 @@ def _step(flow: SparkDataflow, name: str, mirror: StepMirror, order: int) -> Ste
         mode=declared.mode,
         stateful=declared.stateful,
         works_without_input=declared.works_without_input,
+        needs=declared.needs,
         repeat=any(mirror in block.steps for block in flow.repeats),
         isolate=declared.isolate,
         application=_application(flow, mirror),

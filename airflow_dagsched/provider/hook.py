@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from airflow.sdk import DAG, BaseHook, Connection
@@ -10,6 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
 from airflow_dagsched.launch.live.declared import live_of_declared
+from airflow_dagsched.launch.live.webhdfs import address_of
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import Violation, check
@@ -17,12 +19,14 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, tolerations
+from airflow_dagsched.provider.files import FileLister
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_dagsched.launch.live.kubernetes_objects import Toleration
     from airflow_dagsched.provider.dataflow import SparkDataflow
+    from airflow_dagsched.provider.files import Opened
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +116,17 @@ class PlannerHook(BaseHook):
     def tolerations(self) -> tuple[Toleration, ...]:
         """Of executors on Kubernetes: the connection's extra ``tolerations``."""
         return tolerations(self._reached())
+
+    @contextmanager
+    def listing(self, location: str) -> Iterator[Opened]:
+        """The lister of the file system ``location`` is on: an HDFS is asked by HTTP, who holds blocks included."""
+        if not location.startswith("hdfs://"):
+            yield FileLister.of(location)
+            return
+        from airflow_dagsched.provider.webhdfs import WebHdfsLister
+
+        with WebHdfsLister.of(location, self._reached()) as lister:
+            yield lister, address_of(location)[1]
 
     def plan(self, what: DAG | SparkDataflow | Dataflow, cluster: Cluster | None = None) -> Plan:
         """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""

@@ -30,15 +30,18 @@ from airflow_dagsched.launch.feed import Feed, xcoms
 from airflow_dagsched.launch.learning import Ran
 from airflow_dagsched.launch.manifest import ENV_NONCE
 from airflow_dagsched.launch.outcome import hopeless
+from airflow_dagsched.launch.pruned import ends_of, left_nothing
+from airflow_dagsched.plan.prune.steps import dataset_of
 from airflow_dagsched.provider.facts import RunFacts, gather
 from airflow_dagsched.provider.follow import Follower, Memory, lost
 from airflow_dagsched.provider.history import record
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
 from airflow_dagsched.provider.outlets import outlets_of
+from airflow_dagsched.provider.pruning import Pruning, pruning_of
 from airflow_dagsched.provider.shipping import Paths, Shipment, ship
 from airflow_dagsched.provider.sizing import Room, Sized, knowledge, room_for, sized
-from airflow_dagsched.provider.specs import Submit
+from airflow_dagsched.provider.specs import Submit, parts_of
 from airflow_dagsched.provider.submit import check_java
 
 if TYPE_CHECKING:
@@ -151,13 +154,21 @@ class GroupRun:
             self._run_in(targets, _paths(self.folder / self._name(targets), private))
 
     def _run_in(self, targets: Unit, paths: Paths) -> None:
+        """Submit the steps, unless none of them is called: because of what is above them, or of what is not."""
         self.follower.open(paths.events)
-        shipment = self._ship(targets, paths)
-        without = hopeless(spec for spec in shipment.manifest.steps if spec.id in targets)
-        if len(without) == len(targets):
-            self.follower.take(without.values())
-        else:
-            self._submit(targets, shipment, paths)
+        submit = self._asked_for(targets)
+        parts = parts_of(submit)
+        pruning = pruning_of(submit, parts, self.hook.master, self.hook.listing)
+        parts = pruning.applied(parts)
+        mine = [spec for spec in parts.specs if spec.id in targets]
+        without = {**ends_of(mine), **hopeless(mine)}
+        if len(without) < len(targets):
+            slots = 1 if self.level.one_at_a_time else self.launch.flow.slots
+            self._submit(targets, ship(submit, parts, self.launch.group.id, paths, slots=slots), paths, pruning)
+            return
+        for done in without.values():
+            log.info("%s: %s: %s", done.step, done.state, done.reason)
+        self.follower.take(without.values())
 
     def _name(self, targets: Unit) -> str:
         """Folder of one submit: clear and try, then what else tells it from others of its try."""
@@ -166,11 +177,11 @@ class GroupRun:
         parts = (str(facts.clear_number), str(facts.try_number), more, "" if whole else _safe(targets[0]))
         return "-".join(part for part in parts if part)
 
-    def _ship(self, targets: tuple[str, ...], paths: Paths) -> Shipment:
+    def _asked_for(self, targets: tuple[str, ...]) -> Submit:
         launch, known = self.launch, [*self.facts.feeds.values(), self.follower.feed]
         done = {name: end for feed in known for name, end in feed.steps.items()}
         env = launch.get_template_env()
-        submit = Submit(
+        return Submit(
             launch.flow,
             launch.graph,
             targets,
@@ -179,14 +190,19 @@ class GroupRun:
             roots=self.roots,
             states={name: end.state for name, end in done.items()},
             datasets={f"{name}/{output}": path for name, end in done.items() for output, path in end.datasets.items()},
+            empty=frozenset(
+                dataset_of(output.step, output.name)
+                for outputs in launch.graph.inputs.values()
+                for output in outputs
+                if output.step in done and left_nothing(done[output.step])
+            ),
         )
-        return ship(submit, launch.group.id, paths, slots=1 if self.level.one_at_a_time else launch.flow.slots)
 
-    def _submit(self, targets: Unit, shipment: Shipment, paths: Paths) -> None:
+    def _submit(self, targets: Unit, shipment: Shipment, paths: Paths, pruning: Pruning) -> None:
         launch = self.launch
         self.hook.check_connection(launch.group.id)
         check_java(launch.group.id)
-        with room_for(launch, self.hook, self.level, targets) as room:
+        with room_for(launch, self.hook, self.level, targets, pruning) as room:
             Path(paths.folder).mkdir(parents=True, exist_ok=True)
             planned = sized(launch, self.hook, room.chosen, self.level, Path(paths.folder))
             self.predicted_s += planned.predicted_s
@@ -275,6 +291,7 @@ class GroupRun:
         record(self.launch.history, self.launch.flow.conn_id, self.applications)
         return {
             "steps": {name: _measured(done) for name, done in ends.items()},
+            "pruned": {name: done.reason for name, done in ends.items() if done.state == "pruned"},
             "applications": self.follower.applications,
             "cuts": self.cuts,
             "predicted_s": round(self.predicted_s, 1),
@@ -305,7 +322,7 @@ def _follower(launch: LaunchOperator, context: Context, facts: RunFacts) -> Foll
         if event.ui:
             ti.xcom_push(key=SparkUiLink().xcom_key, value=event.ui)
 
-    feed = Feed(nonce=secrets.token_hex(8), run_started=facts.run_started)
+    feed = Feed(nonce=secrets.token_hex(8), run_started=facts.run_started, pruned=launch.flow.pruned)
     follower = Follower(feed, ti.xcom_push, publish, started)
     follower.push()
     return follower

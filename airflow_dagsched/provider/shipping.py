@@ -14,7 +14,7 @@ from datetime import datetime
 import airflow_dagsched
 from airflow_dagsched.launch.manifest import Manifest
 from airflow_dagsched.provider.payload import pickled
-from airflow_dagsched.provider.specs import Submit, parts_of
+from airflow_dagsched.provider.specs import Parts, Submit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Shipment:
     payload: bytes
 
 
-def ship(submit: Submit, group: str, paths: Paths, *, slots: int) -> Shipment:
-    """Manifest and payload of ``submit``, a part of ``group``.
+def ship(submit: Submit, parts: Parts, group: str, paths: Paths, *, slots: int) -> Shipment:
+    """Manifest and payload of ``submit``, whose steps are ``parts``, itself a part of ``group``.
 
-    Raises :class:`InvalidInput` for a step whose arguments cannot be had or shipped.
+    Raises :class:`InvalidInput` for a step whose arguments cannot be shipped.
     """
-    flow, facts, parts = submit.flow, submit.facts, parts_of(submit)
+    flow, facts = submit.flow, submit.facts
     manifest = Manifest(
         package_version=airflow_dagsched.__version__,
         python=f"{sys.version_info.major}.{sys.version_info.minor}",

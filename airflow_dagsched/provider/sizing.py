@@ -20,15 +20,18 @@ from airflow_dagsched.launch.alone import Fit
 from airflow_dagsched.launch.choose import Chosen, choose
 from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.kubernetes import POD, TEMPLATE
+from airflow_dagsched.launch.live.hosts import as_called, holding
 from airflow_dagsched.launch.live.local import is_local
 from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, reservation
 from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.explain import pruning_lines
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.policies import Policy
 from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.provider.history import recall
+from airflow_dagsched.provider.pruning import Pruning
 from airflow_dagsched.provider.reservations import Reservations
 from airflow_dagsched.provider.work_dir import default_work_dir
 
@@ -78,13 +81,15 @@ class Sized:
 
 
 @contextmanager
-def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str]) -> Iterator[Room]:
-    """Room for ``steps`` as one application, reserved until it has started.
+def room_for(
+    launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str], pruning: Pruning
+) -> Iterator[Room]:
+    """Room for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
     reservations = Reservations(default_work_dir(), hook.master())
-    ask = partial(knowledge, launch, hook, level)
+    ask = partial(knowledge, launch, hook, level, pruning)
     if is_local(hook.master()):
         room = _here(ask(), steps, reservations)
     else:
@@ -97,20 +102,22 @@ def room_for(launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Seq
         room.leave()
 
 
-def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level) -> Fit:
-    """The dataflow as measured, the cluster as it is, and how many steps may run side by side."""
+def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
+    """The dataflow as measured, the cluster as it is, how many steps may run side by side, and what is left out."""
+    pruning = pruning or Pruning(launch.graph.dataflow)
     flow = launch.flow
     wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
     known = recall(launch.history)
     dataflow, cluster = informed(
-        launch.graph.dataflow,
+        pruning.dataflow,
         hook.cluster(flow.declared_cluster),
         known,
         connection=flow.conn_id,
         settings=wanted,
     )
+    selections = as_called(pruning.selections, cluster)
     policy = Policy(flow.placement, placement_settings(wanted, flow.placement_settings), known)
-    return Fit(dataflow, cluster, wanted, policy)
+    return Fit(holding(dataflow, selections), cluster, wanted, policy, pruning.asked, selections)
 
 
 def sized(launch: LaunchOperator, hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
@@ -172,9 +179,11 @@ def _find(
 
 
 def _check(launch: LaunchOperator, chosen: Chosen) -> None:
-    """One checker accepts every plan before anything is launched; what had to give way is in the log."""
+    """One checker accepts every plan before anything is launched; what gave way or is left out is in the log."""
     if chosen.note:
         log.warning("%s", chosen.note)
+    for line in pruning_lines(chosen.group):
+        log.info("%s", line)
     violations = check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings)
     if violations:
         raise LaunchRefused(

@@ -40,6 +40,8 @@ class Submit:
     """How steps of other submits ended."""
     datasets: Mapping[str, str] = field(default_factory=dict)
     """``step/output`` -> path of what other submits of this run committed."""
+    empty: frozenset[str] = frozenset()
+    """``step/output`` of what other submits of this run left without rows."""
 
 
 @dataclass(frozen=True)

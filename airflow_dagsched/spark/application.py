@@ -56,6 +56,8 @@ class Application:
             outcome = decide(spec.rule, tuple(states.values()))
             if outcome != "run":
                 return Made(step, outcome, reason=_because(spec.rule, states))
+        if step in self.lineage.uncalled and step not in self.reused:
+            return Made(step, "pruned", reason=spec.pruned)
         above = [each.step for each in spec.inputs if self._is_before(each.step, step)]
         lost = next((each for each in above if self._is_lost(each)), None)
         if lost is not None:
@@ -73,7 +75,7 @@ class Application:
 
     def _is_lost(self, up: str) -> bool:
         """Whether an earlier group's step was run again for its rows, in vain."""
-        return up not in self.manifest.targets and self.ledger.state(up) != "success"
+        return up not in self.manifest.targets and self.ledger.state(up) not in ("success", "pruned")
 
     def _reuse(self, step: str) -> Made:
         spec = self.lineage.by_id[step]

@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from airflow_dagsched.errors import DagschedError
+from airflow_dagsched.launch.keys import safe, short
 from airflow_dagsched.launch.wire import decode, encode
-from airflow_dagsched.spark.keys import safe, short
 from airflow_dagsched.spark.store import Store, join
 
 _RECORD = re.compile(r"(\d{10})\.json")

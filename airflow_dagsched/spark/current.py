@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_dagsched.launch.manifest import Needed
 
 
 class _Current(threading.local):
@@ -18,6 +20,8 @@ class _Current(threading.local):
     """The step's own session."""
     on_action: Callable[[DataFrame | None], None] | None = None
     """Called before an action of the author's; None while our own code acts."""
+    needed: Mapping[str, Needed] = {}
+    """Table, by its place -> all that is read of it."""
 
 
 CURRENT = _Current()
@@ -42,3 +46,13 @@ def watching_actions(on_action: Callable[[DataFrame | None], None]) -> Iterator[
         yield
     finally:
         CURRENT.on_action = None
+
+
+@contextmanager
+def reading(needed: Mapping[str, Needed]) -> Iterator[None]:
+    """The author's code runs in this block: of the tables in ``needed`` it gets no more than that."""
+    before, CURRENT.needed = CURRENT.needed, needed
+    try:
+        yield
+    finally:
+        CURRENT.needed = before

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import NullType, StringType, StructField, StructType
 
+from airflow_dagsched.launch.keys import safe, short
 from airflow_dagsched.spark.commits import CommitLog, Committed, Origin, OutputGone
-from airflow_dagsched.spark.keys import safe, short
 from airflow_dagsched.spark.leases import Keeper, Lease
 from airflow_dagsched.spark.observed import NO_GLOB, metrics_of, observe, quoted
 from airflow_dagsched.spark.store import Store, join, walk

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark import actions, sessions
+from airflow_dagsched.spark import actions, reads, sessions
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.commits import CommitLog, Committed
 from airflow_dagsched.spark.keep import Kept
@@ -36,6 +36,7 @@ from airflow_dagsched.spark.turn import take_turn
 def run_group(app: Application) -> bool:
     """Take all turns; whether all targets ended well."""
     actions.listen()
+    reads.narrow()
     sessions.share_builder()
     blocks = {repeat.steps: repeat for repeat in app.manifest.repeats}
 
@@ -77,9 +78,9 @@ def application(
     """Find out what has to run, and set the table for it."""
     interval, store = interval_of(manifest), open_store(spark, manifest.work_dir)
 
-    def generation(table: Table, writers: tuple[StepSpec, ...]) -> str:
+    def generation(table: Table, writers: tuple[StepSpec, ...], needed: Needed | None) -> str:
         if not writers:
-            return input_generation(spark, store, table, interval)
+            return input_generation(spark, store, table, interval, needed)
         keys = [(outputs.output_key(spec), manifest.interval_key, outputs.writer(spec)) for spec in writers]
         return others_generation(spark, table, interval, [own for key in keys if (own := log.latest(*key))])
 

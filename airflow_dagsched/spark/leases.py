@@ -26,9 +26,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from airflow_dagsched.launch.keys import safe
 from airflow_dagsched.launch.wire import decode, encode
 from airflow_dagsched.spark.commits import WriteRefused
-from airflow_dagsched.spark.keys import safe
 from airflow_dagsched.spark.store import Entry, Store, join
 
 log = logging.getLogger(__name__)

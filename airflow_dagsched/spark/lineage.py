@@ -20,6 +20,7 @@ from typing import Literal
 
 from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.manifest import Repeat, StepSpec
+from airflow_dagsched.launch.pruned import uncalled
 
 Mode = Literal["write", "keep", "lazy", "run"]
 
@@ -115,6 +116,11 @@ class Lineage:
             unit: frozenset(home[up] for step in unit for up in self._above(self.by_id[step]) if up in home) - {unit}
             for unit in self.units
         }
+
+    @cached_property
+    def uncalled(self) -> frozenset[str]:
+        """Steps with nothing to do that nobody needs."""
+        return uncalled(spec for spec in self.specs if spec.id not in self.reused)
 
     @property
     def _running(self) -> list[StepSpec]:

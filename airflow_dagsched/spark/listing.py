@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.interval import Interval
+from airflow_dagsched.launch.manifest import Needed
 from airflow_dagsched.launch.tables import FILE_FORMATS, Table
 from airflow_dagsched.spark.catalog_tables import NULL_PARTITION, describe
 from airflow_dagsched.spark.commits import Committed
@@ -100,9 +101,12 @@ def _equal_as(read: Callable[[str], object], value: str, literal: str) -> bool:
     return found is not None and (wanted is None or found == wanted)
 
 
-def input_generation(spark: SparkSession, store: Store, table: Table, interval: Interval) -> str:
+def input_generation(
+    spark: SparkSession, store: Store, table: Table, interval: Interval, needed: Needed | None = None
+) -> str:
     """Digest of the files, or the version, that reading ``table`` for ``interval`` would see now.
 
+    :param needed: what is read of it; None: all that ``where`` allows.
     A table whose state cannot be told gets a new value at each call: nothing made from it is reused.
     Raises ``InvalidInput`` naming the table if it is missing.
     """
@@ -110,7 +114,7 @@ def input_generation(spark: SparkSession, store: Store, table: Table, interval: 
         raise InvalidInput(f"table {table.location}", "reads", "it is not in the catalog")
     format_, folder = _stored(spark, table)
     if format_ in FILE_FORMATS and folder is not None:
-        return digest(open_store(spark, folder), folder, parse_where(table.where), interval)
+        return digest(open_store(spark, folder), folder, parse_where(table.where), interval, needed)
     return version(spark, table, format_)
 
 
@@ -138,12 +142,14 @@ def _stored(spark: SparkSession, table: Table) -> tuple[str, str | None]:
     return described.get("Provider", table.format).lower(), folder
 
 
-def digest(store: Store, folder: str, conditions: Conditions, interval: Interval) -> str:
+def digest(store: Store, folder: str, conditions: Conditions, interval: Interval, needed: Needed | None = None) -> str:
     """Digest over path, size and date of the files. Raises ``InvalidInput`` if there is no such path."""
     root = folder.rstrip("/")
     if not store.exists(root):
         raise InvalidInput(f"path {folder}", "reads", "it does not exist: check the path, or what should write it")
-    return _digest(_files(store, root, conditions, interval))
+    if needed is None:
+        return _digest(_files(store, root, conditions, interval))
+    return _digest(_below(store, root, () if needed.no_rows else needed.folders, {}, interval))
 
 
 def _digest(files: Iterable[tuple[str, Entry]]) -> str:
@@ -158,7 +164,14 @@ def _files(store: Store, root: str, conditions: Conditions, interval: Interval) 
     parent, _, name = root.rpartition("/")
     own = [entry for entry in store.list(parent) if entry.name == name and not entry.is_folder]
     yield from ((name, entry) for entry in own)
-    folders = [] if own else [""]
+    yield from () if own else _below(store, root, ("",), conditions, interval)
+
+
+def _below(
+    store: Store, root: str, start: Iterable[str], conditions: Conditions, interval: Interval
+) -> Iterator[tuple[str, Entry]]:
+    """The files in and below the folders ``start``."""
+    folders = list(start)
     while folders:
         folder = folders.pop()
         for entry in store.list(join(root, folder)):

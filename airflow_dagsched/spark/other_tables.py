@@ -23,10 +23,10 @@ from pyspark.sql.functions import col, lit
 from pyspark.sql.types import StructType
 
 from airflow_dagsched.errors import DagschedError
+from airflow_dagsched.launch.keys import short
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.catalog_tables import NULL_PARTITION, partition_values
 from airflow_dagsched.spark.commits import CommitLog, Committed, Origin, OutputGone
-from airflow_dagsched.spark.keys import short
 from airflow_dagsched.spark.leases import Keeper
 from airflow_dagsched.spark.listing import version
 from airflow_dagsched.spark.observed import metrics_of, observe, quoted

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.manifest import Manifest, StepSpec
-from airflow_dagsched.launch.tables import FILE_FORMATS, Table
+from airflow_dagsched.launch.tables import FILE_FORMATS
 from airflow_dagsched.spark.catalog_tables import CatalogTables, in_order
 from airflow_dagsched.spark.commits import CommitLog, Committed, Origin
 from airflow_dagsched.spark.datasets import Datasets
 from airflow_dagsched.spark.leases import Keeper
 from airflow_dagsched.spark.other_tables import OtherTables
 from airflow_dagsched.spark.path_tables import PathTables
-from airflow_dagsched.spark.store import Store, local_path
+from airflow_dagsched.spark.store import Store
 from airflow_dagsched.spark.stores import open_store
 
 
@@ -41,13 +41,13 @@ class Outputs:
         self._catalog = CatalogTables(spark)
         self._paths = PathTables(spark, log, self.keeper, follow=self._catalog.follow)
         self._others = OtherTables(store, log, self.keeper)
-        self._written = {_key(spec.writes): spec.writes for spec in manifest.steps if spec.writes is not None}
+        self._written = {spec.writes.key: spec.writes for spec in manifest.steps if spec.writes is not None}
         self._finish_torn()
 
     def output_key(self, spec: StepSpec, name: str = "") -> str:
         """What leases and commits of the output are filed under."""
         if spec.writes is not None and not name:
-            return _key(spec.writes)
+            return spec.writes.key
         return f"{self.writer(spec)}/{name}"
 
     def writer(self, spec: StepSpec) -> str:
@@ -57,7 +57,7 @@ class Outputs:
     def write_table(self, df: DataFrame, spec: StepSpec, fingerprint: str, session: SparkSession) -> Committed:
         """Write what ``spec.writes`` declares and commit it. Raises ``WriteRefused`` if another is the writer."""
         assert spec.writes is not None, f"{spec.id} declares no table"
-        table, origin = spec.writes, self._origin(_key(spec.writes), spec, fingerprint)
+        table, origin = spec.writes, self._origin(spec.writes.key, spec, fingerprint)
         if table.format not in FILE_FORMATS:
             return self._others.write(df, table, origin, session)
         if table.is_path:
@@ -117,9 +117,3 @@ class Outputs:
                 folder = table.location if table.is_path else self._catalog.folder(table.location)
                 if folder is not None:
                     self._paths.finish_torn(folder)
-
-
-def _key(table: Table) -> str:
-    """The table's location, with and without ``file://`` or a last slash the same."""
-    location = table.location.rstrip("/")
-    return str(local_path(location)) if location.startswith("file:") else location

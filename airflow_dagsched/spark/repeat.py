@@ -23,7 +23,7 @@ from airflow_dagsched.launch.calls import Call, Output
 from airflow_dagsched.launch.manifest import Repeat
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.calls import Answer, check, invoke
-from airflow_dagsched.spark.current import working_for
+from airflow_dagsched.spark.current import reading, working_for
 from airflow_dagsched.spark.failures import failure_of
 from airflow_dagsched.spark.keep import Kept
 from airflow_dagsched.spark.ledger import Made
@@ -123,7 +123,9 @@ class Block:
         with working_for(step, session):
             try:
                 enter(session, step, f"{step}, iteration {iteration}")
-                answer = check(invoke(call, session, self._input, self.app.context), (), table=False)
+                with reading(self.app.lineage.by_id[step].needed):
+                    returned = invoke(call, session, self._input, self.app.context)
+                answer = check(returned, (), table=False)
                 cut = iteration % CUT_EVERY == 0
                 frames = {name: self.rows.add(df, cut) for name, df in answer.frames.items()}
             finally:

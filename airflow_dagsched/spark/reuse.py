@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from airflow_dagsched.launch.calls import Output
-from airflow_dagsched.launch.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.spark.lineage import Lineage, committed_names
 
@@ -28,8 +28,10 @@ class Selection:
     """Target -> why it need not run."""
 
 
-Generation = Callable[[Table, tuple[StepSpec, ...]], str]
-"""Digest of what a declared read would read now, but for what these steps, which write the table before, wrote."""
+Generation = Callable[[Table, tuple[StepSpec, ...], Needed | None], str]
+"""Digest of what a declared read would read now, but for what these steps, which write the table before, wrote; of no
+more than is needed.
+"""
 
 
 def fingerprints(manifest: Manifest, spark_version: str, generation: Generation) -> Mapping[str, str]:
@@ -61,7 +63,7 @@ def _parts(
 ) -> list[str]:
     inputs = [f"{each.step}/{each.name}:{found[each.step]}" for each in spec.inputs if each.step not in unit]
     above = [lineage.by_id[up] for up in sorted(lineage.above[spec.id]) if up not in unit]
-    reads = [_read(table, above, generation, found) for table in spec.reads or ()]
+    reads = [_read(table, spec, above, generation, found) for table in spec.reads or ()]
     run = [manifest.run_id] if spec.takes_session and spec.reads is None else []
     return [spec.code, *inputs, *reads, *run, *_writes(spec.writes)]
 
@@ -73,14 +75,16 @@ def _writes(table: Table | None) -> list[str]:
     return [json.dumps([table.format, table.partition_by, table.mode, sorted(table.options.items())])]
 
 
-def _read(table: Table, above: list[StepSpec], generation: Generation, found: Mapping[str, str]) -> str:
+def _read(
+    table: Table, reader: StepSpec, above: list[StepSpec], generation: Generation, found: Mapping[str, str]
+) -> str:
     """What the read depends on: the steps that write the table before, and what is there now of others."""
     writers = tuple(spec for spec in above if spec.writes and spec.writes.location == table.location)
     made = "".join(found[spec.id] for spec in writers)
     if any(spec.writes and _is_whole(spec.writes) for spec in writers):
         return made
     try:
-        return made + generation(table, writers)
+        return made + generation(table, writers, reader.needed.get(table.key))
     except Exception:  # noqa: BLE001 - whatever it is, the step that reads the table says it better
         return uuid.uuid4().hex
 
@@ -106,7 +110,8 @@ def select(manifest: Manifest, committed: Callable[[Output], bool], at_hand: Cal
     for unit in reversed(lineage.units):
         specs = [lineage.by_id[step] for step in unit]
         if unit[0] not in manifest.targets:
-            needed = [output for output in lineage.readers if output.step in unit and run & {*lineage.readers[output]}]
+            called = run - lineage.uncalled
+            needed = [out for out in lineage.readers if out.step in unit and called & {*lineage.readers[out]}]
             if not all(at_hand(output) for output in needed):
                 run.update(unit)
             continue

@@ -16,8 +16,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from airflow_dagsched.launch.keys import short
 from airflow_dagsched.spark.commits import CommitLog, Committed
-from airflow_dagsched.spark.keys import short
 from airflow_dagsched.spark.leases import Keeper, Lease
 from airflow_dagsched.spark.store import Store, join, walk
 from airflow_dagsched.spark.swap import REPLACED, Swap, drafts, lock_path, move_all, read_journal, torn, write_journal

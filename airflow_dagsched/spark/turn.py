@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -11,7 +12,7 @@ from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.launch.events import Failure
 from airflow_dagsched.spark.application import Application
 from airflow_dagsched.spark.calls import Answer, check, invoke
-from airflow_dagsched.spark.current import watching_actions, working_for
+from airflow_dagsched.spark.current import reading, watching_actions, working_for
 from airflow_dagsched.spark.failures import culprit, failure_of
 from airflow_dagsched.spark.ledger import Made
 from airflow_dagsched.spark.marks import marks
@@ -61,12 +62,14 @@ class Turn:
         fused = self._fused()
         if fused:
             self.app.ledger.fuse((*fused, step), seconds)
-        self.app.ledger.end(made_of(step, parts, answer, seconds, fused))
+        made = made_of(step, parts, answer, seconds, fused)
+        pruned = self.spec.pruned
+        self.app.ledger.end(replace(made, state="pruned", reason=pruned) if pruned else made)
 
     def _call(self) -> Answer:
         enter(self.session, self.spec.id, self.spec.id)
         call = self.app.payload.call(self.spec.id)
-        with watching_actions(self._on_action):
+        with watching_actions(self._on_action), reading(self.spec.needed):
             returned = invoke(call, self.session, self.app.input, self.app.context)
         return check(returned, self.app.lineage.requested(self.spec.id), self.spec.writes is not None)
 

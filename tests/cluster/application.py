@@ -2,7 +2,8 @@
 
 ``spark-submit application.py EXECUTORS [FILE]``: counts once so many executors have registered, and ends once
 FILE is there. ``application.py idle FILE``: counts nothing. ``application.py conf``: only prints what spark-submit
-has made of the settings.
+has made of the settings. ``application.py scan EXECUTORS TABLE FOLDER...``: sums column ``value`` of those folders of
+a table, once so many executors have registered.
 """
 
 from __future__ import annotations
@@ -19,17 +20,31 @@ from pyspark.sql import SparkSession
 PATIENCE_S = 60.0
 
 
-def main(what: str, file: str = "") -> dict[str, Any]:
+def main(what: str, *arguments: str) -> dict[str, Any]:
     """Run as the command line says."""
     if what == "conf":
         SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
         return dict(SparkConf().getAll())
+    return _scan(int(arguments[0]), *arguments[1:]) if what == "scan" else _hold(what, *arguments)
+
+
+def _hold(what: str, file: str = "") -> dict[str, Any]:
     spark = SparkSession.builder.getOrCreate()
     count = None if what == "idle" else _count(spark, int(what))
     _wait(lambda: not file or Path(file).exists())
     found = {"application": spark.sparkContext.applicationId, "executors": _executors(spark), "count": count}
     spark.stop()
     return found
+
+
+def _scan(executors: int, table: str, *folders: str) -> dict[str, Any]:
+    spark = SparkSession.builder.getOrCreate()
+    _wait(lambda: _executors(spark) >= executors)
+    read = spark.read.schema("value long").option("basePath", table).parquet(*(f"{table}/{one}" for one in folders))
+    row = read.selectExpr("count(value) rows", "sum(value) sum").first()
+    assert row is not None
+    spark.stop()
+    return row.asDict()
 
 
 def _count(spark: SparkSession, executors: int) -> int:

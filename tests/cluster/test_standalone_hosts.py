@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ from airflow_dagsched.launch.reserve import Reservation, reservation
 from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.settings import PlacementSettings
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.policies import Policy, placed_by
 from airflow_dagsched.provider.hook import PlannerHook
 from demo.rest import until
 from tests.cluster.submitting import result, start
@@ -81,6 +86,26 @@ def test_a_plan_that_names_workers_2_and_4_gets_exactly_these(
     assert (set(started.executors(done["application"])), done["executors"]) == ({SECOND, FOURTH}, 2)
 
 
+@pytest.mark.parametrize(("policy", "workers"), [("first_fit", 2), ("round_robin", 4)])
+def test_a_policy_gets_the_workers_cores_and_memory_it_planned(
+    policy: str, workers: int, started: StandaloneCluster, hook: PlannerHook, tmp_path: Path
+) -> None:
+    """Four instances on four workers of two cores: as few as hold them, or all."""
+    flow = drawn("a", a={"parallelism": 4, "memory_mb": 300})
+    planned = chosen_for(flow, hook)
+    placed = placed_by(planned.plan, flow, planned.cluster, Policy(policy, PlacementSettings(), State()))
+    assert check(placed, flow, planned.cluster) == ()
+    containers = placed.groups[0].containers
+    expected = {box.worker: (box.cores, box.memory_mb) for box in containers}
+    assert len(expected) == len(containers) == workers
+    gate = tmp_path / "looked"
+    running = start(started.master, settings_of(replace(planned, plan=placed)).conf, str(workers), str(gate))
+    seen = until("executors", lambda: found if len(found := used(started)) >= workers else None, timeout_s=120.0)
+    gate.touch()
+    result(running)
+    assert seen == expected
+
+
 def test_a_token_nobody_offers_is_found_before_it_is_waited_for(hook: PlannerHook) -> None:
     """The slots of the eight that no worker has are offered by all: they may be asked for."""
     workers = hook.cluster().workers
@@ -107,12 +132,15 @@ def test_two_launches_at_one_moment_both_finish(started: StandaloneCluster, hook
 
 
 def test_a_worker_killed_between_plan_and_launch(started: StandaloneCluster, hook: PlannerHook) -> None:
-    """The plan is made anew from what is alive, and whoever must be on the dead worker may be anywhere. (Last: it
-    stays dead.)
+    """Submitted as it was planned, it runs on what is left. Planned anew from what is alive, as a launch does, whoever
+    must be on the dead worker may be anywhere. (Last: it stays dead.)
     """
     flow = pinned(SECOND, FOURTH)
-    assert {box.worker for box in chosen_for(flow, hook).group.containers} == {SECOND, FOURTH}
+    before = chosen_for(flow, hook)
+    assert {box.worker for box in before.group.containers} == {SECOND, FOURTH}
     started.kill(FOURTH)
+    late = result(start(started.master, settings_of(before).conf, "1"))
+    assert set(started.executors(late["application"])) == {SECOND}
     chosen = chosen_for(flow, hook)
     assert chosen.note == "the workers that s1 must be on are gone: any will do"
     done = result(start(started.master, settings_of(chosen).conf, "1"))

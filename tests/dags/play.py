@@ -1,6 +1,6 @@
-"""``python -m tests.dags.play DAG_FILE [DATE]``: one ``dag.test()``; prints how each task ended, as JSON, last.
+"""``python -m tests.dags.play DAG_FILE [DATE]``: one ``dag.test()``; prints how each task ended and what it told.
 
-A process of its own, since Airflow reads its home folder when it is imported.
+As JSON, last. A process of its own, since Airflow reads its home folder when it is imported.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ def main(file: str, date: str | None = None) -> None:
     """Run the file's DAG for ``date``, an ISO 8601 day."""
     (dag,) = DagBag(Path(file), collect_dags=False).process_file(file, only_if_updated=False)
     run = dag.test(logical_date=pendulum.parse(date) if date else None)
-    states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
-    print("\n" + json.dumps({"state": str(run.state), "tasks": states}))
+    ended = run.get_task_instances()
+    states = {ti.task_id: str(ti.state) for ti in ended}
+    told = {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in ended}
+    print("\n" + json.dumps({"state": str(run.state), "tasks": states, "told": told}, default=str))
 
 
 if __name__ == "__main__":

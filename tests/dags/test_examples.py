@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.dataset
 import pytest
@@ -121,3 +124,87 @@ def test_flights_of_a_day(play: Play, home: Path, flights_data: Path) -> None:
     arrived = [row for row in rows(flights_data / "flights" / "day=2013-01-15") if row["arr_delay"] is not None]
     found = {row["carrier"]: row["flights"] for row in rows(home / "tables" / "by_carrier")}
     assert found == Counter(row["carrier"] for row in arrived)
+
+
+@pytest.fixture
+def some_days(flights_data: Path, tmp_path: Path) -> Path:
+    """The flights' data, of the days there are but the 14th and the 15th of January."""
+    for folder in ("weather", "planes", "airports"):
+        shutil.copytree(flights_data / folder, tmp_path / "data" / folder)
+    for day in ("2013-01-14", "2013-01-15"):
+        shutil.copytree(flights_data / "flights" / f"day={day}", tmp_path / "data" / "flights" / f"day={day}")
+    return tmp_path / "data"
+
+
+def manifests(work: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(work.rglob("manifest.json"))]
+
+
+@pytest.mark.airflow
+@pytest.mark.spark
+def test_flights_read_their_day_alone(play: Play, some_days: Path, tmp_path: Path) -> None:
+    """The day before is not even opened: it is no Parquet."""
+    (some_days / "flights" / "day=2013-01-14" / "part-0.parquet").write_bytes(b"no Parquet")
+    run = play("flights", "2013-01-16", **places(some_days, tmp_path))
+    assert set(run["tasks"].values()) == {"success"}
+    (manifest,) = manifests(tmp_path / "work")
+    (departures,) = (step for step in manifest["steps"] if step["id"] == "departures")
+    assert departures["needed"] == {f"{some_days}/flights": {"folders": ["day=2013-01-15"], "no_rows": False}}
+
+
+def places(data: Path, folder: Path) -> dict[str, str]:
+    return {"FLIGHTS_DATA": str(data), "FLIGHTS_OUT": f"{folder}/out", "FLIGHTS_WORK": f"{folder}/work"}
+
+
+@pytest.mark.airflow
+@pytest.mark.spark
+def test_a_day_without_flights_starts_nothing(play: Play, some_days: Path, tmp_path: Path) -> None:
+    """All boxes are green and say why; no application, no table."""
+    run = play("flights", "2013-01-20", **places(some_days, tmp_path))
+    assert set(run["tasks"].values()) == {"success"}
+    launch = run["told"]["flights.launch"]
+    assert (launch["applications"], len(launch["pruned"])) == (0, 10)
+    assert launch["pruned"]["departures"].startswith(
+        f"no work without input: nothing in {some_days}/flights matches day ="
+    )
+    assert launch["pruned"]["planes"] == "all that read its rows have nothing to do: enriched"
+    assert run["told"]["flights.by_route"]["pruned"] == "no work without input: step 'enriched' has nothing to do"
+    assert not (tmp_path / "out").exists()
+
+
+COUNTED = """
+from airflow.sdk import dag, task
+from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
+
+@dag(schedule=None)
+def counted():
+    with SparkDataflow("counted", work_dir="{folder}/work", pruned="skipped"):
+
+        @task.spark_step(reads=Table("{data}/flights", where="day = '2013-01-19'"), works_without_input=False)
+        def departures(spark):
+            return spark.read.parquet("{data}/flights")
+
+        rows = departures()
+        SparkSqlStep("total", sql="select count(*) as n from departures", inputs=[rows], writes=Table("{folder}/total"))
+        SparkSqlStep(
+            "by_carrier",
+            sql="select carrier, count(*) as n from departures group by carrier",
+            inputs=[rows],
+            writes=Table("{folder}/by_carrier", partition_by=["carrier"]),
+        )
+
+counted()
+"""
+
+
+@pytest.mark.airflow
+@pytest.mark.spark
+def test_a_day_without_flights_is_counted_as_none(play: Play, some_days: Path, tmp_path: Path) -> None:
+    """A global count writes its 0, in SQL as anywhere; a grouped one writes nothing, and is grey as asked for."""
+    file = tmp_path / "counted.py"
+    file.write_text(COUNTED.format(folder=tmp_path, data=some_days))
+    run = play(str(file.with_suffix("")), AIRFLOW__CORE__DAGS_FOLDER=str(tmp_path))
+    states = {name.partition(".")[2]: state for name, state in run["tasks"].items()}
+    assert states == {"launch": "success", "departures": "skipped", "total": "success", "by_carrier": "skipped"}
+    assert [row["n"] for row in rows(tmp_path / "total")] == [0]
+    assert not (tmp_path / "by_carrier").exists()

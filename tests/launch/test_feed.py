@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -41,6 +42,15 @@ def test_while_running_only_good_ends_count(state: str) -> None:
     assert verdict(state, feed(GREY), "s", FIRST, "launch") == End("skipped", GREY.reason, GREY)
     assert verdict(state, feed(RED), "s", FIRST, "launch") == Wait()
     assert verdict(state, feed(), "s", FIRST, "launch") == Wait()
+
+
+@pytest.mark.parametrize("state", [*BUSY, "success"])
+@pytest.mark.parametrize("wanted", ["success", "skipped"])
+def test_a_pruned_step_says_why_and_ends_as_wanted(state: str, wanted: Literal["success", "skipped"]) -> None:
+    done = StepDone("s", "pruned", reason="no work without input")
+    end = verdict(state, replace(feed(done), pruned=wanted), "s", FIRST, "launch")
+    assert end == End(wanted, "pruned: no work without input", done)
+    assert xcoms(done)["return_value"]["pruned"] == "no work without input"
 
 
 @pytest.mark.parametrize("state", sorted(FINISHED))

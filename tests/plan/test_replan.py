@@ -17,6 +17,7 @@ from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Measured, State
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.replan import replan
 from airflow_dagsched.plan.settings import Settings
@@ -84,7 +85,7 @@ def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, flow, cluster) == ()
+    assert check(found.plan, *informed(flow, cluster, state)) == ()
     left = {group.id: group.steps for group in found.plan.groups}
     assert all(left[group.id] == group.steps for group in made.groups if group.id in state.finished)
     if {change.group for change in found.changes}.isdisjoint(state.running):
@@ -107,7 +108,7 @@ def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> N
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, flow, fewer) == ()
+    assert check(found.plan, *informed(flow, fewer, state)) == ()
 
 
 @examples(max_examples=50, deadline=None)

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_dagsched.plan.prune import list_stored
 from airflow_dagsched.plan.prune.where import condition_of
-from airflow_dagsched.provider.files import FileLister
+from airflow_dagsched.provider.files import FileLister, stored_at
 
 
 @pytest.fixture
@@ -33,6 +33,33 @@ def test_a_local_folder(table: Path, scheme: str) -> None:
     assert stored.folder == "day=2013-01-02/at=05%3A00"
     assert (stored.partition.key, stored.partition.bytes) == ({"day": "2013-01-02", "at": "05:00"}, 10)
     assert listing.left_out == ("day=2013-01-01",)
+
+
+def test_a_linked_folder_is_one(table: Path, tmp_path: Path) -> None:
+    """Spark follows links, too."""
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "day=2013-01-02").symlink_to(table / "day=2013-01-02")
+    (stored,) = list_stored(*FileLister.of(str(tmp_path / "links"))).stored
+    assert (stored.folder, stored.partition.bytes) == ("day=2013-01-02/at=05%3A00", 10)
+
+
+@pytest.mark.parametrize(
+    ("location", "conf", "found"),
+    [
+        ("/data/t", {}, "/data/t"),
+        ("file:///data/t", {}, "file:///data/t"),
+        ("file:/data/t", {}, "/data/t"),
+        ("s3a://bucket/t", {}, "s3://bucket/t"),
+        ("/data/t", {"spark.hadoop.fs.defaultFS": "hdfs://name:8020/"}, "hdfs://name:8020/data/t"),
+    ],
+)
+def test_where_spark_finds_it(location: str, conf: dict[str, str], found: str) -> None:
+    assert stored_at(location, conf, lambda: "local[2]") == found
+
+
+def test_on_yarn_a_path_alone_says_too_little() -> None:
+    with pytest.raises(ValueError, match="names no file system"):
+        stored_at("/data/t", {}, lambda: "yarn")
 
 
 def test_a_store_of_objects() -> None:

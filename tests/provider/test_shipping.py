@@ -16,7 +16,7 @@ from airflow_dagsched.launch.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.manifest import PAYLOAD_KEY, read_manifest
 from airflow_dagsched.provider.facts import RunFacts, interval_of
 from airflow_dagsched.provider.shipping import Paths, Shipment, ship
-from airflow_dagsched.provider.specs import Submit
+from airflow_dagsched.provider.specs import Submit, parts_of
 
 DAY = Interval("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
 URL = "jdbc:postgresql://user:hunter2@db/sales"
@@ -30,7 +30,7 @@ def facts(**changes: Any) -> RunFacts:
 
 def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
     submit = Submit(flow, flow.graph, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
-    return ship(submit, "launch", Paths("/w", "/w/events", "/w/manifest", "/p"), slots=2)
+    return ship(submit, parts_of(submit), "launch", Paths("/w", "/w/events", "/w/manifest", "/p"), slots=2)
 
 
 def calls(shipment: Shipment) -> dict[str, Call]:

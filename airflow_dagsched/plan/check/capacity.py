@@ -41,6 +41,8 @@ def _equal(group: Group) -> Iterator[Violation]:
 def _holds(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
     asked = box.cores, box.memory_mb, box.disk_mb
     steps = [facts.steps[name] for name, _ in box.instances if name in facts.steps]
+    if group.progress != "planned":  # it was sized for what was known when it started
+        steps = []
     runs = _resident(steps) if group.residency == "all" else _in_slots(steps, box.cores)
     kept = _kept([facts.steps[name] for name, _ in (*box.standbys, *box.warmups) if name in facts.steps])
     declared = runs[0], runs[1] + kept[1], runs[2] + kept[2]

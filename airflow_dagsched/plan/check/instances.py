@@ -38,10 +38,11 @@ def _complete(facts: Facts, group: Group) -> bool:
             if name not in found:
                 return False
             found[name].append(index)
-    return all(
-        name in facts.steps and sorted(indices) == list(range(facts.steps[name].parallelism))
-        for name, indices in found.items()
-    )
+    return all(name in facts.steps and _all(indices, facts.steps[name].parallelism) for name, indices in found.items())
+
+
+def _all(indices: list[int], count: int) -> bool:
+    return indices == [0] if count == 1 else sorted(indices) == list(range(count))
 
 
 def _active(facts: Facts, group: Group) -> Iterator[Instance]:

@@ -2,7 +2,8 @@
 
 Batch: whenever something ends, steps that run and have instances left, then steps whose inputs are done, take
 free cores in the group's order; a step takes a slot from its first instance to its last. Streaming: all from
-start to end. Edges that lead back in the group's order (a loop's) hold nothing up.
+start to end. Edges that lead back in the group's order (a loop's) hold nothing up. A step that is left out ends with
+its last input, without a slot, and is no end of the group's work.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
     for group in facts.plan.groups:
         if not group.containers or any(name not in facts.steps for name in group.steps):
             continue
+        if group.progress != "planned":
+            yield from _over(group)
+            continue
         compute, spread = _played(facts, group)
         expected = {
             "start": (group.time.start, facts.cluster.application_start_s),
@@ -54,20 +58,31 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
                 yield Violation("times", group.id, f"{what} is {told:g} s, by simulation {found:g} s")
 
 
+def _over(group: Group) -> Iterator[Violation]:
+    """What runs was predicted before what is known now; what has finished takes no time any more."""
+    if group.progress == "finished" and group.end_s > group.start_s:
+        yield Violation("times", group.id, f"has finished, and still takes {group.end_s - group.start_s:g} s")
+
+
 def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes that each group reads from and writes for other groups, each dataset once."""
+    """Bytes that each group reads from and writes for other groups, each dataset once; what is left out, neither."""
     crossing = {(one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing}
     size = {(src, output): 0 for src, output, _ in crossing}
     for channel in facts.dataflow.channels if crossing else ():
         dataset = channel.src, channel.output
         if dataset in size:
             size[dataset] = max(size[dataset], channel.bytes)
+    idle = {one.id for group in facts.plan.groups for one in group.pruned if one.what == "step"}
+    taken = {
+        (one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing if not idle & {one.src, one.dst}
+    }
     read: dict[str, int] = {}
-    for src, output, reader in crossing:
+    for src, output, reader in taken:
         read[reader] = read.get(reader, 0) + size[src, output]
     written: dict[str, int] = {}
     for (src, _), amount in size.items():
-        written[facts.unit(src)] = written.get(facts.unit(src), 0) + amount
+        if src not in idle:
+            written[facts.unit(src)] = written.get(facts.unit(src), 0) + amount
     return read, written
 
 
@@ -82,14 +97,18 @@ def _steps(facts: Facts, group: Group) -> list[_Playing]:
     place = {name: at for at, name in enumerate(group.steps)}
     gone = _pruned(group)
     default = facts.settings.step_runtime_s
+    known: dict[tuple[int, tuple[str, ...]], int] = {}
     made = []
     for name in group.steps:
         step = facts.steps[name]
-        count = step.parallelism - gone.get(name, 0)
-        lanes = _lanes(step, group.containers)
-        made.append(_Playing(step.runtime_s or default, step.cores, max(0, count), lanes))
+        count = max(0, step.parallelism - gone[name]) if name in gone else step.parallelism
+        kind = step.cores, step.pinned
+        if kind not in known:
+            known[kind] = _lanes(step, group.containers)
+        made.append(_Playing(step.runtime_s or default, step.cores, count, known[kind]))
+    nexts = facts.edges.nexts
     for at, name in enumerate(group.steps):
-        after = [place[other] for other in facts.edges.nexts.get(name, ()) if place.get(other, -1) > at]
+        after = [there for other in nexts.get(name, ()) if (there := place.get(other, -1)) > at]
         made[at].readers = after
         for other in after:
             made[other].inputs += 1
@@ -125,17 +144,15 @@ def _together(steps: list[_Playing]) -> list[float]:
 
 def _in_turn(steps: list[_Playing], group: Group) -> list[float]:
     play = _Play(steps, sum(box.cores for box in group.containers), group.slots)
-    play.ready = [at for at, step in enumerate(steps) if not step.inputs]
+    for at in [at for at, step in enumerate(steps) if not step.inputs]:
+        play.let_in(at)
     play.hand_out()
     ends: list[float] = []
     while play.ending:
         done = play.advance()
         ends += [play.now] * len(done)
         for at in done:
-            for reader in steps[at].readers:
-                steps[reader].inputs -= 1
-                if not steps[reader].inputs:
-                    heapq.heappush(play.ready, reader)
+            play.tell_readers(at)
         play.hand_out()
     return ends
 
@@ -153,6 +170,20 @@ class _Play:
     """Steps that run and have instances left, sorted."""
     ending: list[tuple[float, int, int]] = field(default_factory=list)
 
+    def let_in(self, at: int) -> None:
+        """A step has all its inputs; one without instances has ended with that."""
+        if self.steps[at].to_start:
+            heapq.heappush(self.ready, at)
+        else:
+            self.tell_readers(at)
+
+    def tell_readers(self, at: int) -> None:
+        """A step has ended."""
+        for reader in self.steps[at].readers:
+            self.steps[reader].inputs -= 1
+            if not self.steps[reader].inputs:
+                self.let_in(reader)
+
     def hand_out(self) -> None:
         """Cores first for what runs, then for what is ready, while there are slots."""
         for at in self.partly:
@@ -165,16 +196,15 @@ class _Play:
                 self.partly = sorted([*self.partly, at])
 
     def _start(self, at: int) -> bool:
-        """Start as many instances as fit; whether any did, or there are none."""
+        """Start as many instances as fit; whether any did."""
         step = self.steps[at]
-        nothing = not step.to_start
         count = min(step.to_start, step.at_once - step.running, self.free // step.cores)
-        if count <= 0 and not nothing:
+        if count <= 0:
             return False
         step.to_start -= count
         step.running += count
         self.free -= count * step.cores
-        heapq.heappush(self.ending, (self.now if nothing else self.now + step.seconds, at, count))
+        heapq.heappush(self.ending, (self.now + step.seconds, at, count))
         return True
 
     def advance(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from airflow_dagsched.plan.check.facts import Facts, Violation
@@ -9,22 +10,65 @@ from airflow_dagsched.plan.values import Group, Pruned
 
 
 def check_pruning(facts: Facts) -> Iterator[Violation]:
-    """Pruned steps, workers and partitions, against what the author declared and what the plan uses."""
+    """Pruned steps, workers, instances and partitions, against what the author declared and what the plan uses."""
     for group in facts.plan.groups:
-        streaming = any(facts.steps[name].mode == "streaming" for name in group.steps if name in facts.steps)
-        if streaming and group.pruned:
+        if group.pruned and _streams(facts, group):
             yield Violation("pruned", group.id, "has streaming steps: nothing of it may be left out")
         yield from _steps(facts, group)
+        yield from _instances(facts, group)
+        yield from _partitions(facts, group)
         yield from _used(group)
 
 
+def _streams(facts: Facts, group: Group) -> bool:
+    return any(facts.steps[name].mode == "streaming" for name in group.steps if name in facts.steps)
+
+
 def _steps(facts: Facts, group: Group) -> Iterator[Violation]:
-    for one in _of(group, "step"):
-        step = facts.steps.get(one.id) if one.id in group.steps else None
+    gone = {one.id for one in _of(group, "step")}
+    for name in sorted(gone):
+        step = facts.steps.get(name) if name in group.steps else None
         if step is None:
-            yield Violation("pruned", one.id, f"is left out of {group.id!r}, which has no such step")
+            yield Violation("pruned", name, f"is left out of {group.id!r}, which has no such step")
         elif step.works_without_input:
-            yield Violation("pruned", one.id, "is left out, but works without input")
+            yield Violation("pruned", name, "is left out, but works without input")
+        elif step.repeat:
+            yield Violation("pruned", name, "is left out of a loop: its steps run together")
+        if name in group.partitions:
+            yield Violation("pruned", name, "is left out, but reads partitions")
+    if gone.issuperset(group.steps) and group.steps and (group.containers or group.end_s > group.start_s):
+        yield Violation("pruned", group.id, "has nothing left to do, but takes containers or time")
+
+
+def _instances(facts: Facts, group: Group) -> Iterator[Violation]:
+    """One that is left out was there; of a step that runs, one at least stays."""
+    gone = Counter(one.id for one in _of(group, "instance"))
+    there = {f"{name}/{at}": name for name in group.steps if name in facts.steps for at in range(_width(facts, name))}
+    for name, count in sorted(gone.items()):
+        if name not in there or count > 1:
+            yield Violation("pruned", name, f"is left out of {group.id!r} {count} times, which has it once at most")
+    left = Counter(there.values())
+    left.subtract(there[name] for name in gone if name in there)
+    for name, count in sorted(left.items()):
+        if not count:
+            yield Violation("pruned", name, "has all its instances left out, but runs")
+
+
+def _width(facts: Facts, name: str) -> int:
+    return facts.steps[name].parallelism
+
+
+def _partitions(facts: Facts, group: Group) -> Iterator[Violation]:
+    """Each listed partition of a step that says what it reads is read or left out, once."""
+    gone = [one.id for one in _of(group, "partition")]
+    for name, keys in sorted(group.partitions.items()):
+        sources = facts.steps[name].sources if name in facts.steps else ()
+        if len({source.path for source in sources}) != 1 or not all(source.partitions for source in sources):
+            continue
+        listed = max(len(source.partitions) for source in sources)
+        told = len(keys) + sum(one.startswith(f"{name}/") for one in gone)
+        if told != listed:
+            yield Violation("pruned", name, f"has {listed} partitions, of which {told} are read or left out")
 
 
 def _used(group: Group) -> Iterator[Violation]:

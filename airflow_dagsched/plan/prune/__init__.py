@@ -14,8 +14,10 @@ proved to be without use stays, and the reason for either is a value. ``mode``:
     False      nothing is left out
 """
 
-from airflow_dagsched.plan.prune.apply import prune, remaining, select_all, trim
+from airflow_dagsched.plan.prune.apply import prune, remaining, select_all, sources_left, trim
 from airflow_dagsched.plan.prune.asked import Asked, interval_names
 from airflow_dagsched.plan.prune.layout import Lister, list_stored
 
-__all__ = ["Asked", "Lister", "interval_names", "list_stored", "prune", "remaining", "select_all", "trim"]
+__all__ = [
+    "Asked", "Lister", "interval_names", "list_stored", "prune", "remaining", "select_all", "sources_left", "trim",
+]  # fmt: skip

@@ -36,12 +36,17 @@ def select_all(graph: Graph, asked: Asked) -> Selections:
 
 
 def _select(step: Step, path: str, asked: Asked) -> Selection:
-    """A source that the step reads twice is needed for either."""
     sources = [source for source in step.sources if source.path == path]
-    conditions = tuple(dict.fromkeys(condition_for(step.id, source, asked) for source in sources))
     listed = {spelled(one): one for source in sources for one in source.partitions}
     whole = sources[0] if len(sources) == 1 else Source(path=path, partitions=tuple(listed.values()))
-    return select(whole, conditions[0] if len(conditions) == 1 else _either(conditions))
+    return select(whole, wanted(step, path, asked))
+
+
+def wanted(step: Step, path: str, asked: Asked) -> Condition:
+    """What the step asks of its source at ``path``: of one that it reads twice, either."""
+    sources = (source for source in step.sources if source.path == path)
+    conditions = tuple(dict.fromkeys(condition_for(step.id, source, asked) for source in sources))
+    return conditions[0] if len(conditions) == 1 else _either(conditions)
 
 
 def _either(conditions: Iterable[Condition]) -> Condition:
@@ -67,7 +72,7 @@ def prune(
     if asked.mode is False:
         return replace(made, groups=tuple(_whole(group, OFF) for group in made.groups))
     found = select_all(graph, asked) if selections is None else selections
-    idle = idle_steps(graph, found, empty=asked.empty, empty_if=asked.empty_if)
+    idle = idle_steps(graph, found, asked)
     scene = Scene(graph, cluster, asked, found, settings, idle.datasets)
     return replace(made, groups=tuple(_pruned(group, scene, idle) for group in made.groups))
 
@@ -91,6 +96,21 @@ def remaining(group: Group, graph: Graph, workers: Sequence[Worker]) -> tuple[di
     }
     left = (worker for worker in workers if ("worker", worker.id) not in gone)
     return counts, sorted(left, key=lambda worker: natural_key(worker.id))
+
+
+def sources_left(step: Step, group: Group) -> tuple[Source, ...]:
+    """The step's sources with the partitions that the group reads, as far as they are listed."""
+    gone = {one.id for one in group.pruned if one.what == "partition"}
+    return tuple(
+        replace(source, partitions=tuple(one for one in source.partitions if prefix + spelled(one) not in gone))
+        for source in step.sources
+        for prefix in [f"{step.id}/{_prefix(source.path, _paths(step))}"]
+    )
+
+
+def _prefix(path: str, paths: Sequence[str]) -> str:
+    """What stands in front of a key, of a step that reads ``paths``."""
+    return f"{path}/" if len(paths) > 1 else ""
 
 
 def _whole(group: Group, reason: str) -> Group:
@@ -135,7 +155,7 @@ def _workers(group: str, scene: Scene, running: Sequence[str]) -> tuple[list[Pru
 def _of(step: str, scene: Scene) -> list[tuple[str, Selection]]:
     """The step's selections that a condition was put on, with what stands in front of their keys."""
     paths = _paths(scene.graph.steps[scene.graph.index[step]])
-    found = ((f"{path}/" if len(paths) > 1 else "", scene.selections[step, path]) for path in paths)
+    found = ((_prefix(path, paths), scene.selections[step, path]) for path in paths)
     return [(prefix, one) for prefix, one in found if one.condition != ALWAYS]
 
 

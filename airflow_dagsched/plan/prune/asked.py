@@ -32,10 +32,17 @@ class Asked:
     """Datasets of earlier groups that are committed and hold no row."""
     stored: Mapping[str, Source] = field(default_factory=dict)
     """Datasets of earlier groups -> where they are stored."""
+    idle: Mapping[str, str] = field(default_factory=dict)
+    """Steps that were found to have nothing to do before, and why."""
+    only_rows: frozenset[str] = frozenset()
+    """Steps that leave nothing behind but rows for other steps of the dataflow."""
 
     def query_of(self, step: str, path: str) -> Condition:
         """What the step's own SQL asks of the source at ``path``."""
         return self.queries.get((step, path), ALWAYS)
+
+
+NOTHING_ASKED = Asked()
 
 
 def interval_names(start: datetime | None, end: datetime | None, key: str | None) -> Names:

@@ -27,9 +27,8 @@ from airflow_dagsched.plan.values import Container, Group, Pruned
 def useful_instances(scene: Scene, running: Sequence[str]) -> dict[str, int]:
     """For each running step how many of its instances, the first so many, may get rows."""
     found: dict[str, int] = {}
-    inbound = _inbound(scene)
     for name in running:
-        step, channels = scene.graph.steps[scene.graph.index[name]], inbound.get(name, [])
+        step, channels = scene.graph.steps[scene.graph.index[name]], scene.inbound.get(name, ())
         found[name] = min(step.parallelism, _most(scene, step, channels, found))
     return found
 
@@ -89,9 +88,8 @@ def _placed(group: Group) -> dict[str, frozenset[str]]:
 def _rows_on(group: Group, scene: Scene, on: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """For each step the workers it is on to which rows may come."""
     order = [step for step in group.steps if step in on]
-    inbound = _inbound(scene)
-    start = {step: _starts(scene, step, on, inbound.get(step, ())) for step in order}
-    edges = [_edge(channel, on) for step in order for channel in inbound.get(step, ()) if channel.src in on]
+    start = {step: _starts(scene, step, on, scene.inbound.get(step, ())) for step in order}
+    edges = [_edge(channel, on) for step in order for channel in scene.inbound.get(step, ()) if channel.src in on]
     reached = presence(order, start, edges, natural_sort({box.worker for box in group.containers}))
     return {step: reached[step] & on[step] for step in order}
 
@@ -133,10 +131,3 @@ def _instances(group: Group, dropped: Collection[tuple[str, str]]) -> Iterator[P
         for step, index in box.instances:
             if (step, box.worker) in dropped:
                 yield Pruned(what="instance", id=f"{step}/{index}", reason=f"no rows come to worker {box.worker!r}")
-
-
-def _inbound(scene: Scene) -> dict[str, list[Channel]]:
-    found: dict[str, list[Channel]] = {}
-    for channel in scene.graph.dataflow.channels:
-        found.setdefault(channel.dst, []).append(channel)
-    return found

@@ -212,7 +212,13 @@ def _is_row_by_row(select: Node) -> bool:
     group = select.args.get("group")
     if group is not None:
         plain = all(type(item).__name__ not in _GROUPS_OF_NOTHING for item in group.expressions)
-        more = any(value for name, value in group.args.items() if name != "expressions")
-        return bool(group.expressions) and plain and not more
+        more = any(value for name, value in group.args.items() if name not in ("expressions", "all"))
+        named = bool(group.expressions) if not group.args.get("all") else _has_plain_column(select)
+        return named and plain and not more
     nodes = (node for item in select.expressions for node in item.walk())
     return select.args.get("having") is None and all(type(node).__name__ in _ROW_BY_ROW for node in nodes)
+
+
+def _has_plain_column(select: Node) -> bool:
+    """Then ``GROUP BY ALL`` groups by it; without any, all may be aggregates, and the one group is there always."""
+    return any(type(item.unalias()).__name__ == "Column" for item in select.expressions)

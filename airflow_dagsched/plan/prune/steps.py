@@ -5,8 +5,9 @@
     read and clean do not work without input: they and their datasets are empty, and so is the join,
     which needs all its inputs. report counts, so it works without input: it runs and writes its 0.
 
-A step runs unless it declares that it does no work without input, and its inputs are known to be empty. Loops of
-repeated steps and streaming steps always run. Rules K1 to K5; a dataset that somebody waits for is still published.
+A step runs unless it declares that it does no work without input, and its inputs are known to be empty; or all that
+read its rows have nothing to do, and rows are all it leaves. Loops of repeated steps and streaming steps always run.
+Rules K1 to K5; a dataset that somebody waits for is still published.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
 from airflow_dagsched.plan.prune.emptiness import Causes
 from airflow_dagsched.plan.prune.sources import Selection
 
@@ -39,21 +41,29 @@ def dataset_of(src: str, output: str) -> str:
     return f"{src}/{output}"
 
 
-def idle_steps(
-    graph: Graph, selections: Selections, *, empty: Collection[str] = (), empty_if: Mapping[str, Causes] | None = None
-) -> Emptiness:
-    """The steps that need not run; ``empty``: datasets known to be. Linear in steps and channels."""
+def idle_steps(graph: Graph, selections: Selections, asked: Asked = NOTHING_ASKED) -> Emptiness:
+    """The steps that need not run. Linear in steps and channels."""
     inputs, outputs = inputs_of(graph), _outputs(graph)
-    datasets = {name: f"{name} has no rows" for name in empty}
-    idle: dict[str, str] = {}
-    for step in _candidates(graph):
+    datasets = {name: f"{name} has no rows" for name in asked.empty}
+    idle = dict(asked.idle)
+    candidates = [step for step in _candidates(graph) if step.id not in idle]
+    for step in candidates:
         known = ChainMap(dict(_empty_sources(step, selections)), datasets)
-        causes = (empty_if or {}).get(step.id, _causes(step, inputs[step.id]))
+        causes = asked.empty_if.get(step.id, _causes(step, inputs[step.id]))
         cause = next((each for each in causes if all(name in known for name in each)), None)
         if cause is not None:
             idle[step.id] = f"no work without input: {', '.join(known[name] for name in natural_sort(cause))}"
             datasets |= dict.fromkeys(outputs.get(step.id, ()), f"step {step.id!r} has nothing to do")
+    for step in reversed(candidates):
+        readers = _readers(graph, step) if step.id in asked.only_rows and step.id not in idle else []
+        if readers and all(reader in idle for reader in readers):
+            idle[step.id] = f"all that read its rows have nothing to do: {', '.join(readers)}"
     return Emptiness(idle, frozenset(datasets))
+
+
+def _readers(graph: Graph, step: Step) -> list[str]:
+    node = graph.index[step.id]
+    return natural_sort(graph.ids[after] for after in graph.successors[node] if graph.is_step(after))
 
 
 def inputs_of(graph: Graph) -> dict[str, tuple[str, ...]]:

@@ -11,8 +11,9 @@ worker goes with all that is on it. A wrong choice costs time, never rows: Spark
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Partition, Step
@@ -20,7 +21,7 @@ from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.plan.needs import need_of, padding
 from airflow_dagsched.plan.prune.asked import Asked
 from airflow_dagsched.plan.prune.owners import cover, held_by
-from airflow_dagsched.plan.prune.steps import Selections, dataset_of, inputs_of
+from airflow_dagsched.plan.prune.steps import Selections, dataset_of
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 
@@ -32,7 +33,7 @@ class Needed:
     any_because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scene:
     """All that the choice of workers depends on."""
 
@@ -43,6 +44,15 @@ class Scene:
     settings: Settings = DEFAULTS
     empty: frozenset[str] = frozenset()
     """Datasets without rows."""
+
+    @cached_property
+    def inbound(self) -> Mapping[str, Sequence[Channel]]:
+        """The channels into each step, in an order of their own: that of the file means nothing."""
+        found: dict[str, list[Channel]] = {}
+        ordered = sorted(self.graph.dataflow.channels, key=lambda channel: (channel.src, channel.output, channel.dst))
+        for channel in ordered:
+            found.setdefault(channel.dst, []).append(channel)
+        return found
 
 
 def workers_needed(scene: Scene, running: Sequence[str]) -> Needed:
@@ -59,24 +69,21 @@ def workers_needed(scene: Scene, running: Sequence[str]) -> Needed:
 
 def _objections(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
     """Why it is not known what the group reads."""
-    inputs = inputs_of(scene.graph)
     inside = {step.id for step in steps}
     for step in steps:
-        if not inputs[step.id]:
+        if not (step.sources or scene.inbound.get(step.id)):
             yield f"step {step.id!r} makes its rows itself: any worker may"
         yield from _unlisted(scene, step)
-    for channel in _channels(scene):
+    for channel in _into(scene, steps):
         name = dataset_of(channel.src, channel.output)
-        outside = channel.dst in inside and channel.src not in inside
-        if outside and name not in scene.asked.stored and name not in scene.empty:
+        if channel.src not in inside and name not in scene.asked.stored and name not in scene.empty:
             yield f"who holds dataset {name!r} is not known"
     if scene.asked.mode == "analysed":
         yield from _analysed(scene, steps, inside)
 
 
-def _channels(scene: Scene) -> list[Channel]:
-    """In an order of their own: that of the file means nothing."""
-    return sorted(scene.graph.dataflow.channels, key=lambda channel: (channel.src, channel.output, channel.dst))
+def _into(scene: Scene, steps: Sequence[Step]) -> Iterator[Channel]:
+    return (channel for step in steps for channel in scene.inbound.get(step.id, ()))
 
 
 def _unlisted(scene: Scene, step: Step) -> Iterator[str]:
@@ -92,17 +99,16 @@ def _analysed(scene: Scene, steps: Sequence[Step], inside: Collection[str]) -> I
     for step in steps:
         if step.works_without_input and not step.pinned:
             yield f"step {step.id!r} works without input, on any worker"
-    for channel in _channels(scene):
-        if channel.routing == "broadcast" and channel.src in inside and channel.dst in inside:
+    for channel in _into(scene, steps):
+        if channel.routing == "broadcast" and channel.src in inside:
             yield f"the rows from {channel.src!r} to {channel.dst!r} are broadcast to all workers"
 
 
 def _partitions(scene: Scene, steps: Sequence[Step]) -> Iterator[Partition]:
-    inside = {step.id for step in steps}
     for step in steps:
         for source in step.sources:
             yield from scene.selections[step.id, source.path].needed
-    for name in sorted({dataset_of(c.src, c.output) for c in scene.graph.dataflow.channels if c.dst in inside}):
+    for name in sorted({dataset_of(channel.src, channel.output) for channel in _into(scene, steps)}):
         if name in scene.asked.stored:
             yield from scene.asked.stored[name].partitions
 

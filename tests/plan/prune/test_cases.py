@@ -20,6 +20,8 @@ import pytest
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.prune.apply import select_all
 from airflow_dagsched.plan.prune.asked import Asked
 from airflow_dagsched.plan.prune.condition import Condition, Some, values_of
@@ -81,6 +83,17 @@ def needed_workers(flow: Dataflow, members: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in members if name in needed.workers)
 
 
+def planned_workers(flow: Dataflow, members: tuple[str, ...]) -> tuple[str, ...]:
+    """The workers that a whole plan leaves to the only group; it puts no container elsewhere."""
+    cluster = cluster_of(members)
+    made = plan(flow, cluster)
+    assert check(made, flow, cluster) == ()
+    (group,) = made.groups
+    gone = {one.id for one in group.pruned if one.what == "worker"}
+    assert gone.isdisjoint(box.worker for box in group.containers)
+    return tuple(name for name in members if name not in gone)
+
+
 def data_of(case: Case, data: list[int], required: list[str]) -> dict[str, list[int]]:
     """Who reads which partition, partitions as numbers again."""
     owner = case["cluster"]["owner"]
@@ -107,10 +120,11 @@ def test_plans(case: Case) -> None:
         Step(id=name, pinned=(to[name],) if name in to else (), sources=() if name in fed else (read,))
         for name in case["dag"]["vertices"]
     )
-    channels = (Channel(src=edge["from"], dst=edge["to"], routing=routing_of(edge)) for edge in edges)  # type: ignore[arg-type]
-    members = needed_workers(Dataflow(name="case", steps=steps, channels=tuple(channels)), workers_of(case))
+    channels = tuple(Channel(src=edge["from"], dst=edge["to"], routing=routing_of(edge)) for edge in edges)  # type: ignore[arg-type]
+    members = needed_workers(Dataflow(name="case", steps=steps, channels=channels), workers_of(case))
     expect = case["expect"]
     assert list(members) == expect["members"]
+    assert planned_workers(Dataflow(name="case", steps=steps, channels=channels), workers_of(case)) == members
     assert sorted(set(to.values())) == expect["analysis"]["required_addresses"]
     data = data_of(case, case["required_partitions"], list(to.values()))
     assert data == expect["data_assignment"]

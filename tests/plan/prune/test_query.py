@@ -27,6 +27,8 @@ ROWS = {
         ("select day, count(*) from t group by day", {"t": "true"}, [{"t"}]),
         ("select day, count(*) from t group by rollup(day)", {"t": "true"}, []),
         ("select count(*) from t group by all", {"t": "true"}, []),
+        ("select day as d, count(*) from t group by all", {"t": "true"}, [{"t"}]),
+        ("select upper(day), count(*) from t group by all", {"t": "true"}, []),
         ("select mystery(a) from t", {"t": "true"}, []),
         ("select * from t where lower(day) = 'x' or day = 1", {"t": "LOWER(day) = 'x' or day = 1"}, [{"t"}]),
         (

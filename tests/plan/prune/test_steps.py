@@ -25,7 +25,7 @@ FULL = {"sources": (Source(path="/f", where="day = 1", partitions=(Partition(key
 
 def idle(flow: Dataflow, **known: Any) -> dict[str, str]:
     graph = graph_of(flow)
-    return dict(idle_steps(graph, select_all(graph, Asked()), **known).steps)
+    return dict(idle_steps(graph, select_all(graph, Asked()), Asked(**known)).steps)
 
 
 def test_a_chain_of_steps_that_do_nothing_without_rows() -> None:
@@ -69,8 +69,17 @@ def test_an_ordinary_task_carries_no_rows() -> None:
     assert idle(drawn("a == b; a -- t; t -- c", tasks="t", a=EMPTY, b=IDLE, c=IDLE)).keys() == {"a", "b"}
 
 
+def test_rows_that_nobody_needs() -> None:
+    """(nothing) ──> a ══> join <══ b <══ c     b and c have rows; nobody but steps without work reads them"""
+    flow = drawn("a == join; b == join; c == b", a=EMPTY, b={**FULL, **IDLE}, c=IDLE, join=IDLE)
+    assert idle(flow).keys() == {"a", "join"}
+    found = idle(flow, only_rows=frozenset({"b", "c"}))
+    assert found["b"] == "all that read its rows have nothing to do: join"
+    assert found.keys() == {"a", "b", "c", "join"}
+
+
 def test_what_an_earlier_group_left_empty() -> None:
-    assert idle(drawn("a ~~ b", b=IDLE), empty={"a/"}) == {"b": "no work without input: a/ has no rows"}
+    assert idle(drawn("a ~~ b", b=IDLE), empty=frozenset({"a/"})) == {"b": "no work without input: a/ has no rows"}
 
 
 def test_what_somebody_waits_for_is_published_empty() -> None:

@@ -1,0 +1,51 @@
+"""What the text of a SQL step says of its inputs, named as the planner names them.
+
+SELECT o.* FROM orders o JOIN parquet.`/data/rates` r ON ... WHERE r.day = '2013-01-01'
+
+orders, a view    -> dataset ``orders/``              the join is empty if either is
+/data/rates       -> its declared table, of which it needs the first of January
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from airflow_dagsched.launch.calls import Call, Output
+from airflow_dagsched.launch.tables import Table
+from airflow_dagsched.plan.prune.condition import Condition
+from airflow_dagsched.plan.prune.emptiness import Causes
+from airflow_dagsched.plan.prune.query import read_query
+from airflow_dagsched.plan.prune.steps import dataset_of
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFacts:
+    """Of one step."""
+
+    conditions: Mapping[str, Condition]
+    """Place of a declared table -> what the text asks of it."""
+    empty_if: Causes
+    """Over datasets and places; never, of a text that has a row even of nothing, or is not understood."""
+
+
+def sql_facts(call: Call, reads: Iterable[Table]) -> SqlFacts:
+    """The facts of a SQL step's rendered call."""
+    query = read_query(call.sql or "")
+    tables = {name: table.key for table in reads for name in _names(table)}
+    views = {
+        name.lower(): dataset_of(value.step, value.name)
+        for name, value in call.kwargs.items()
+        if isinstance(value, Output)
+    }
+    conditions = {tables[name]: found for name, found in query.conditions.items() if name in tables}
+    known = {**tables, **views}
+    causes = (frozenset(known.get(name, name) for name in cause) for cause in query.empty_if)
+    return SqlFacts(conditions, tuple(causes))
+
+
+def _names(table: Table) -> tuple[str, ...]:
+    """How a query may name the table, in lower case."""
+    if not table.is_path:
+        return (table.location.lower(),)
+    return tuple(f"{table.format}.{location}".lower() for location in (table.location, table.key))

@@ -1,0 +1,187 @@
+"""Pruning as a part of planning: what is left out is not asked for, and takes no time."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
+from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.policies import Policy, by_policy
+from airflow_dagsched.plan.prune import Asked
+from airflow_dagsched.plan.settings_file import placement_settings
+from airflow_dagsched.plan.values import Group, Plan, Pruned
+from tests.plan.drawn import dataflows, drawn, standalone
+
+MIB = 2**20
+IDLE: dict[str, Any] = {"works_without_input": False}
+OFF = Asked(mode=False)
+
+
+def days(*hosts: str, where: str | None = "day = 1", size: int = 10 * MIB) -> tuple[Source, ...]:
+    """Day 1 is on the first host, day 2 on the second, and so on."""
+    partitions = (
+        Partition(key={"day": day}, bytes=size, blocks=(Block(bytes=size, hosts=(host,)),))
+        for day, host in enumerate(hosts, 1)
+    )
+    return (Source(path="/t", where=where, partitions=tuple(partitions)),)
+
+
+def sound(flow: Dataflow, cluster: Cluster, asked: Asked = Asked(), **more: Any) -> Plan:  # noqa: B008
+    made = plan(flow, cluster, asked=asked, **more)
+    assert check(made, flow, cluster) == ()
+    return made
+
+
+def workers(group: Group) -> list[str]:
+    return [box.worker for box in group.containers]
+
+
+def test_only_the_holder_of_the_day_gets_executors() -> None:
+    """read (4 instances, day 1 on w2: one split) ══> sum (4)     unpruned: four at once, anywhere"""
+    flow = drawn("a == b", a={"sources": days("h2", "h1", "h3"), "parallelism": 4}, b={"parallelism": 4})
+    (group,) = sound(flow, standalone(4, 4, 4)).groups
+    assert workers(group) == ["w2"]
+    assert sorted(box.instances for box in group.containers) == [
+        (("a", 0), ("b", 0), ("b", 1), ("b", 2), ("b", 3)),
+    ]
+
+
+def test_a_scan_asks_for_as_many_cores_as_it_has_splits() -> None:
+    """16 instances of 100 s; of day 1 there are 300 MiB, three splits."""
+    flow = drawn("a", a={"sources": days("h1", "h1", size=300 * MIB), "parallelism": 16, "runtime_s": 100})
+    (whole,) = sound(flow, standalone(8, 8), OFF).groups
+    (group,) = sound(flow, standalone(8, 8)).groups
+    assert sum(box.cores for box in whole.containers) == 16
+    assert sum(box.cores for box in group.containers) == 3
+
+
+def test_a_group_with_nothing_left_takes_nothing() -> None:
+    """(no such day) ──> a ══> b ──> (t) ──> c      a and b are a group of their own, which is not started"""
+    flow = drawn("a == b; b -- t; t -- c", tasks="t", a={"sources": days("h1", where="day = 9"), **IDLE}, b=IDLE)
+    made = sound(flow, standalone(4))
+    first, second = made.groups
+    assert (first.containers, first.end_s) == ((), first.start_s)
+    assert [one.id for one in first.pruned if one.what == "step"] == ["a", "b"]
+    assert second.containers
+    assert made.makespan_s < sound(flow, standalone(4), OFF).makespan_s
+
+
+def test_nothing_at_all_is_left() -> None:
+    made = sound(drawn("a == b", a={"sources": days("h1", where="day = 9"), **IDLE}, b=IDLE), standalone(4))
+    assert (made.makespan_s, made.lower_bound_s, made.groups[0].containers) == (0.0, 0.0, ())
+
+
+def test_what_waited_behind_a_pruned_step_still_waits() -> None:
+    """a (10 s) ══> b (no input of its own) ══> c (10 s), which counts: 8 to start, then a, then c"""
+    flow = drawn(
+        "a == b; b == c", a={"runtime_s": 10}, b={"sources": days("h1", where="day = 9"), **IDLE}, c={"runtime_s": 10}
+    )
+    made = sound(flow, standalone(4))
+    assert [one.id for one in made.groups[0].pruned if one.what == "step"] == ["b"]
+    assert made.makespan_s == 28.0
+
+
+def test_holders_that_are_too_small_widen_the_set() -> None:
+    """a has its cores on w1, b its memory on w2; a container of both sizes is on w3 only, which holds nothing."""
+    flow = drawn(
+        "a == b",
+        a={"sources": days("h1", "h2", where="day < 9"), "cores": 4, "memory_mb": 1000},
+        b={"cores": 1, "memory_mb": 5000},
+    )
+    cluster = replace(standalone(4, 1, 8), workers=_with_memory(standalone(4, 1, 8), 3000, 8000, 9000))
+    (group,) = sound(flow, cluster).groups
+    assert workers(group) == ["w3"]
+    (kept,) = (one.reason for one in group.unpruned if one.what == "worker")
+    assert kept.startswith("does not fit on the workers that hold the data")
+
+
+def _with_memory(cluster: Cluster, *memory_mb: int) -> tuple[Worker, ...]:
+    return tuple(replace(worker, memory_mb=size) for worker, size in zip(cluster.workers, memory_mb, strict=True))
+
+
+def test_without_sources_nothing_is_said() -> None:
+    (group,) = sound(drawn("a == b"), standalone(4, 4)).groups
+    assert (group.pruned, group.unpruned, group.partitions) == ((), (), {})
+
+
+def test_what_was_told_to_have_nothing_to_do() -> None:
+    """At a launch, of one group: what others left is known there."""
+    told = Asked(idle={"a": "no work without input: x/ has no rows"})
+    (group,) = sound(drawn("a == b", a=IDLE), standalone(4), told).groups
+    assert group.pruned == (Pruned(what="step", id="a", reason="no work without input: x/ has no rows"),)
+    assert [box.instances for box in group.containers] == [(("b", 0),)]
+
+
+def test_an_instance_without_rows_goes_after_placement() -> None:
+    """Both workers hold a needed day, c is pinned to the third: no rows of a come to it."""
+    flow = drawn(
+        "a == c",
+        a={"sources": days("h1", "h2", where="day < 9"), "parallelism": 2, **IDLE},
+        c={"pinned": ("w3",), "parallelism": 2},
+    )
+    sound(flow, standalone(1, 1, 2))
+
+
+@pytest.mark.parametrize("name", ["round_robin", "first_fit", "data_locality", "cheapest"])
+def test_a_policy_places_what_is_left(name: str) -> None:
+    """Day 1 is on w2; a reads, b has nothing to do."""
+    flow = drawn("a; b", a={"sources": days("h2", "h1"), "parallelism": 4}, b=IDLE)
+    moved = by_policy(Policy(name, placement_settings(), State()))
+    (group,) = sound(flow, standalone(4, 4, 4), Asked(idle={"b": "nothing to do"}), moved=moved).groups
+    assert workers(group) == ["w2"]
+
+
+def test_why_is_explained() -> None:
+    flow = drawn("a == b", a={"sources": days("h2", "h1", "h3"), **IDLE}, b={"sources": days("h1", where=None)})
+    text = explain(sound(flow, standalone(4, 4, 4)))
+    assert "pruned   2 partitions, a/day=2 to a/day=3: does not match day = 1" in text
+    assert "pruned   worker w3: holds nothing the group needs: w1, w2 do" in text
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dataflows(most=30), st.integers(0, 2**32), st.sampled_from(["auto", "analysed", "declared", False]))
+def test_every_pruned_plan_is_sound_and_the_same_for_any_order(flow: Dataflow, seed: int, mode: Any) -> None:
+    rng = random.Random(seed)
+    cluster = standalone(*rng.choices([4, 8, 64], k=4), 64)
+    steps = [replace(step, **_source(rng), works_without_input=rng.random() < 0.3) for step in flow.steps]
+    flow = replace(flow, steps=tuple(steps))
+    made = sound(flow, cluster, Asked(mode=mode))
+    rng.shuffle(steps)
+    turned = tuple(replace(step, sources=_turned(step.sources)) for step in steps)
+    other = replace(flow, steps=turned, channels=flow.channels[::-1])
+    assert encode(plan(other, replace(cluster, workers=cluster.workers[::-1]), asked=Asked(mode=mode))) == encode(made)
+
+
+def _source(rng: random.Random) -> dict[str, Any]:
+    if rng.random() < 0.4:
+        return {}
+    where = rng.choice([None, "day = 1", "day = 1", "day = 9", "day > 1"])
+    hosts = rng.sample(["h1", "h2", "h3", "h4", "h5"], rng.randint(1, 4))
+    return {"sources": days(*hosts, where=where, size=rng.choice([0, MIB, 300 * MIB]))}
+
+
+def _turned(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    return tuple(replace(source, partitions=source.partitions[::-1]) for source in sources)
+
+
+def empty(made: Plan, given: Given) -> Plan:
+    """A policy that forgets everything."""
+    return replace(made, groups=tuple(replace(group, containers=()) for group in made.groups))
+
+
+def test_a_group_may_not_vanish() -> None:
+    flow = drawn("a", a={"sources": days("h1")})
+    made = plan(flow, standalone(4), moved=empty)
+    assert {one.rule for one in check(made, flow, standalone(4))} >= {"instances"}

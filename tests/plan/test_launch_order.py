@@ -1,0 +1,73 @@
+"""The order of launches: where the longest path first is not the best, and never worse than it."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import settings as examples
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.cost import price
+from airflow_dagsched.plan.launch_order import in_best_order
+from airflow_dagsched.plan.planner import given_of, plan
+from airflow_dagsched.plan.settings import DEFAULTS
+from tests.plan.drawn import clusters, dataflows, drawn, standalone
+
+
+def alone(edges: str, **seconds: float) -> Dataflow:
+    """Every step an application of its own."""
+    return drawn(edges, **{name: {"runtime_s": value, "isolate": True} for name, value in seconds.items()})
+
+
+def test_five_launches_on_two_workers() -> None:
+    """
+    longest first   w1 a(11) c(10) e(10)    w2 b(11) d(10)           31 s
+    searched        w1 a(11) b(11)          w2 c(10) d(10) e(10)     30 s
+    """
+    flow = alone("a; b; c; d; e", a=3, b=3, c=2, d=2, e=2)
+    made = plan(flow, standalone(1, 1))
+    assert made.makespan_s == 8 + 8 + 8 + 2 + 2 + 2
+    assert check(made, flow, standalone(1, 1)) == ()
+
+
+def test_the_makespan_without_failures_is_searched_for_too() -> None:
+    flow = alone("a; b; c; d; e", a=3, b=3, c=2, d=2, e=2)
+    made = plan(flow, standalone(1, 1), DEFAULTS.__class__(failures_per_hour=1.0))
+    assert made.makespan_s == 30
+    assert made.compared[0].makespan_s > 30
+
+
+@examples(max_examples=60, deadline=None)
+@given(dataflows(most=40), clusters())
+def test_it_never_ends_later_than_the_longest_path_first(flow: Dataflow, cluster: Cluster) -> None:
+    facts = given_of(flow, cluster, DEFAULTS)
+    try:
+        priced = price(facts.graph.loop, facts)
+    except DoesNotFit:
+        assume(False)
+        raise
+    assert in_best_order(priced, facts).cost <= priced.cost
+
+
+def some_edges(rng: random.Random) -> str:
+    """Six steps, some of which wait for one before them."""
+    return "; ".join(f"{rng.choice('abcdef'[:at])} == {name}" if at and rng.random() < 0.4 else name
+                     for at, name in enumerate("abcdef"))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_order_of_six_launches_ends_sooner(seed: int) -> None:
+    """All 720 orders are the oracle."""
+    rng = random.Random(seed)
+    flow = alone(some_edges(rng), **{name: rng.randint(1, 30) for name in "abcdef"})
+    facts = given_of(flow, standalone(1, 1), DEFAULTS)
+    first = price(facts.graph.loop, facts)
+    orders = (dict(zip(order, range(6), strict=True)) for order in permutations(range(6)))
+    best = min(price(facts.graph.loop, facts, turns=turns).cost.makespan_s for turns in orders)
+    assert in_best_order(first, facts).cost.makespan_s == best
