@@ -20,6 +20,7 @@ from airflow_dagsched.launch.live.kubernetes_objects import Toleration
 from airflow_dagsched.provider import sizing
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.launch import LaunchOperator
+from airflow_dagsched.provider.pruning import Pruning
 from airflow_dagsched.provider.sizing import executor_pod, sized
 from tests.testbed.answers import Said, answering
 
@@ -55,7 +56,7 @@ def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
 
 
 def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[sizing.Room]:
-    return sizing.room_for(launch, hook, TRY, launch.group.steps)
+    return sizing.room_for(launch, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
 
 
 def workers(room: sizing.Room) -> list[str]:
