@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from airflow_dagsched.cli import main
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.built_in import RoundRobin
@@ -195,3 +197,31 @@ def test_twister2s_own_placements_are_no_spark_plans() -> None:
 def test_unlike_workers_all_have_a_part() -> None:
     made = placed("round_robin", drawn("a", a={"parallelism": 6, "mode": "streaming"}), standalone(2, 4, 8))
     assert sorted(set(used(made))) == ["w1", "w2", "w3"]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+@given(dataflow=dataflows(most=30), cluster=clusters(), seed=st.integers(0, 99))
+def test_the_command_places_the_same_in_any_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, dataflow: Dataflow, cluster: Cluster, seed: int
+) -> None:
+    """What it prints is accepted by ``dagsched check``, and is the same where the files are in another order."""
+    rng = random.Random(seed)
+    mixed = replace(
+        dataflow,
+        steps=tuple(rng.sample(dataflow.steps, len(dataflow.steps))),
+        channels=tuple(rng.sample(dataflow.channels, len(dataflow.channels))),
+    )
+    shuffled = replace(cluster, workers=tuple(rng.sample(cluster.workers, len(cluster.workers))))
+    pages = []
+    for flow, workers in ((dataflow, cluster), (mixed, shuffled)):
+        paths = [str(tmp_path / f"{part}.json") for part in ("plan", "flow", "cluster")]
+        Path(paths[1]).write_bytes(encode(flow))
+        Path(paths[2]).write_bytes(encode(workers))
+        assert main(["plan", paths[1], "--cluster", paths[2], "--placement", name]) == 0
+        pages.append(capsys.readouterr().out)
+        Path(paths[0]).write_text(pages[-1])
+        assert main(["check", *paths]) == 0, capsys.readouterr().out
+    assert pages[0] == pages[1]

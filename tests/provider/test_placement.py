@@ -15,6 +15,7 @@ from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.placement.built_in import RoundRobin
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.pruning import Pruning
 from airflow_dagsched.provider.sizing import room_for
 
 WORKERS = [{"id": f"w{at}", "host": f"h{at}", "cores": 4, "memory_mb": 8000} for at in (1, 2, 3, 4)]
@@ -52,7 +53,7 @@ def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PlannerHook:
 def used(flow: SparkDataflow, hook: PlannerHook, at: int = 0) -> list[str]:
     """Workers of the containers that a launch would ask for."""
     launch = flow.launches()[at]
-    with room_for(launch, hook, LEVELS[0], launch.group.steps) as room:
+    with room_for(launch, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
         chosen = room.chosen
         assert check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings) == ()
         return sorted({box.worker for box in chosen.group.containers})

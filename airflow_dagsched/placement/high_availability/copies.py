@@ -29,6 +29,10 @@ class Copies:
     def holders(self, instance: int) -> list[int]:
         return [worker for worker in range(len(self.loads)) if self.holds(worker, instance)]
 
+    def standbys_of(self, instance: int) -> list[int]:
+        """In natural order."""
+        return [worker for worker, held in enumerate(self.standby) if instance in held]
+
     def add(self, held: list[set[int]], worker: int, instance: int) -> None:
         held[worker].add(instance)
         self.loads[worker] = self.count(worker) / self.capacity[worker]

@@ -37,12 +37,14 @@ def fitted(facts: Facts, made: Outcome) -> Outcome:
 
 
 def refitted(facts: Facts) -> Outcome:
-    """The prior assignment if all of it is there and fits, else a fresh one; standbys where there is room."""
+    """The prior assignment if all of it is there and fits, else a fresh one; standbys where there is room.
+
+    A fresh one asks for a follow-up, which may level it.
+    """
     assert facts.space is not None
     prior = prior_of(facts)
-    seats = _seated(facts, facts.space, prior.active) if len(prior.active) == len(facts.instances) else None
-    if seats is None:
-        seats = _dealt(facts, facts.space)
+    kept = _seated(facts, facts.space, prior.active) if len(prior.active) == len(facts.instances) else None
+    seats = kept or _dealt(facts, facts.space)
     copies = _copies(facts, dict(seats.active.keys()))
     _keep(
         copies,
@@ -51,7 +53,7 @@ def refitted(facts: Facts) -> Outcome:
         [(at, worker) for at in facts.stateful for worker in prior.standby.get(at, NOBODY)],
     )
     _keep(copies, copies.standby, seats, _missing(copies, seats))
-    return _outcome(copies, seats)
+    return _outcome(copies, seats, follow_up=kept is None)
 
 
 def _seated(facts: Facts, space: Space, active: Mapping[int, int]) -> Seats | None:

@@ -34,21 +34,28 @@ class _Wish:
 
 
 def this_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> Outcome:
-    """The assignment with what is on its way. A follow-up is asked for if a copy is catching up, so can change it.
+    """The assignment with what is on its way. A follow-up is asked for if a copy is catching up, so can change it;
+    where room is limited, also after any other change.
 
     ``seats`` are those of the owners. Raises ``DoesNotFit``.
     """
     copies = Copies(facts)
     now = _hand_over(facts, owners, targets, seats)
-    for instance, worker in (now | stateless_now(facts, targets.stateless, seats)).items():
+    stateless = stateless_now(facts, targets.stateless, seats)
+    for instance, worker in (now | stateless).items():
         copies.add(copies.active, worker, instance)
     wanted = {instance: _standbys(facts, owners, targets, instance, now[instance]) for instance in facts.stateful}
     _stand_by(copies, owners, {instance: workers for instance, (workers, _) in wanted.items()}, seats)
     wishes = [wish for _, found in wanted.values() for wish in found]
     movements = tuple(_plant(copies, owners, wishes, seats))
-    moved = any(now[instance] != owners.active[instance] for instance in now)
-    goes_on = any(moving.how == "warm up" or (moving.how == "no room" and moved) for moving in movements)
-    return Outcome(copies.assignment(), movements, goes_on, {**seats.active, **seats.copies} if facts.space else {})
+    made = copies.assignment()
+    reached = Targets(now, {at: copies.standbys_of(at) for at in facts.stateful}, stateless)
+    goes_on = any(moving.how == "warm up" for moving in movements)
+    if facts.space is None:
+        return Outcome(made, movements, goes_on)
+    # What changed may have made room for what had none: there is rest only where nothing changes any more.
+    goes_on = goes_on or (reached != targets if facts.previous is None else made != facts.previous)
+    return Outcome(made, movements, goes_on, {**seats.active, **seats.copies})
 
 
 def _hand_over(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> dict[int, int]:
