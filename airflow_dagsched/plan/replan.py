@@ -94,7 +94,7 @@ def replan(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State, setti
 def _chosen(facts: _Facts, progress: Progress) -> Replanned:
     """The groups so far, unless others are better by the margin, or they are not possible any more."""
     anew = _tried(facts, progress, _as_it_is)
-    kept = anew if _same_groups(facts.old, anew) else _tried(facts, progress, _borders(facts.old))
+    kept = anew if _same_groups(facts.old, anew) else _as_grouped(facts, progress)
     best = _best(facts, progress, anew)
     if isinstance(kept, DoesNotFit):
         if isinstance(best, DoesNotFit):
@@ -108,6 +108,15 @@ def _chosen(facts: _Facts, progress: Progress) -> Replanned:
         return _told(facts, progress, kept, 0.0, KEPT)
     why = f"what is left ends {saved:.1f} s sooner, in {left - saved:.1f} s instead of {left:.1f} s"
     return _told(facts, progress, best, saved, why)
+
+
+def _as_grouped(facts: _Facts, progress: Progress) -> Plan | DoesNotFit:
+    """The groups so far; where they do not fit any more, cut."""
+    over = {step for group in (*progress.finished, *progress.running) for step in group.steps}
+    left = tuple(group.steps for group in facts.old.groups if over.isdisjoint(group.steps))
+    told = replace(facts.settings, together=(*facts.settings.together, *left))
+    made = _tried(dataclasses.replace(facts, settings=told), progress, _borders(facts.old))
+    return _tried(facts, progress, _borders(facts.old)) if isinstance(made, DoesNotFit) else made
 
 
 def _told(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: str) -> Replanned:
