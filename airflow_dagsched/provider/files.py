@@ -25,7 +25,9 @@ def stored_at(location: str, conf: Mapping[str, str], master: Callable[[], str])
     if DEFAULT_FS in conf:
         return stored_at(f"{conf[DEFAULT_FS].rstrip('/')}{location}", {}, master)
     if master().startswith("yarn"):
-        raise ValueError(f"{location} names no file system: on YARN that is the cluster's own; write file:// or hdfs://")
+        raise ValueError(
+            f"{location} names no file system: on YARN that is the cluster's own; write file:// or hdfs://"
+        )
     return location
 
 
