@@ -50,6 +50,7 @@ bench: .venv/installed
 bench-plan: .venv/installed
 	$(PY) -m benchmarks.plan_size --json benchmarks/results/plan_size.json
 	$(PY) -m benchmarks.grouping --json benchmarks/results/grouping.json
+	$(PY) -m benchmarks.launches
 
 clean:
 	rm -rf .venv .home .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log

@@ -119,7 +119,7 @@ class PlannerHook(BaseHook):
 
     @contextmanager
     def listing(self, location: str) -> Iterator[Opened]:
-        """The lister of the file system ``location`` is on: an HDFS is asked by HTTP, who holds blocks included."""
+        """The lister of the file system that ``location`` is on: an HDFS is asked by HTTP, also who holds blocks."""
         if not location.startswith("hdfs://"):
             yield FileLister.of(location)
             return

@@ -8,10 +8,10 @@ worker       .2          .3          .4          .5
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,21 +20,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.live.hosts import as_called
+from airflow_dagsched.launch.live.hosts import as_called, holding
 from airflow_dagsched.launch.settings import submission
-from airflow_dagsched.launch.tables import Table
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.dataflow import Dataflow, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.policies import Policy, placed_by
-from airflow_dagsched.plan.prune import interval_names
+from airflow_dagsched.plan.prune import Asked, list_stored
+from airflow_dagsched.plan.prune.sources import selected
+from airflow_dagsched.plan.prune.where import condition_of
 from airflow_dagsched.plan.values import Group
 from airflow_dagsched.provider.clusters import Reached
 from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.located import located
 from airflow_dagsched.provider.webhdfs import WebHdfsLister
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
@@ -117,15 +117,19 @@ def _write_on(host: str, table: Stored, day: str, name: str, content: bytes) -> 
 
 
 def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:
-    """A step that reads the table where the day is the run's, as its launch task sees it."""
-    flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300})
-    names = interval_names(datetime.fromisoformat(day).replace(tzinfo=UTC), None, day)
-    reads = {"scan": [Table(table.location, where="day = interval.start")]}
-    return as_called(located(flow, reads, table.reached, names), cluster)
+    """A step that reads the table's partition of that day."""
+    source = Source(path=TABLE, where=f"day = '{day}'")
+    condition = condition_of(f"day = '{day}'", {})
+    with WebHdfsLister.of(table.location, table.reached) as lister:
+        found = dataclasses.replace(selected(source, condition, list_stored(lister, TABLE, condition)), left_out=())
+    flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300, "sources": (source,)})
+    return holding(flow, as_called({("scan", TABLE): found}, cluster))
 
 
 def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
-    made = placed_by(plan(flow, cluster), flow, cluster, Policy(policy, PlacementSettings(), State()))
+    """By the policy alone. Pruning would take three of four instances away, too: one task reads so few bytes."""
+    chosen = Policy(policy, PlacementSettings(), State())
+    made = placed_by(plan(flow, cluster, asked=Asked(mode=False)), flow, cluster, chosen)
     assert check(made, flow, cluster) == ()
     return made.groups[0]
 
@@ -133,8 +137,7 @@ def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
 def run(started: StandaloneCluster, table: Stored, day: str, policy: str, folder: Path) -> tuple[Group, EventLog]:
     """Plan the scan of a day by a policy, submit it, and read Spark's own account of it."""
     cluster = PlannerHook("cluster").cluster()
-    flow = scan_of(table, day, cluster)
-    group = placed(flow, cluster, policy)
+    group = placed(scan_of(table, day, cluster), cluster, policy)
     log = folder / policy
     log.mkdir()
     conf = {**submission(group, cluster, LEVELS[0]).conf, **event_log.settings(log), **READ}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.launch.live.hosts import as_called, naming
+from airflow_dagsched.launch.live.hosts import as_called, holding, naming
 from airflow_dagsched.launch.live.webhdfs import (
     address_of,
     blocks_in,
@@ -22,6 +22,9 @@ from airflow_dagsched.launch.live.webhdfs import (
 )
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Partition, Source
+from airflow_dagsched.plan.prune.condition import ALWAYS
+from airflow_dagsched.plan.prune.layout import named, spelled
+from airflow_dagsched.plan.prune.sources import Selection
 from tests.plan.drawn import drawn
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -59,14 +62,25 @@ def test_a_name_means_a_worker_that_it_could_be_or_stays(workers: list[str], sai
     assert said not in workers or meant == said
 
 
-def test_the_blocks_of_a_dataflow_s_sources() -> None:
+def test_what_is_read_is_held_by_the_workers_that_a_store_means() -> None:
+    """And what is left out stays listed, so that nothing of the table is unaccounted for."""
     cluster = Cluster(manager="yarn", workers=(Worker(id="n", host="w1.a.com", cores=1, memory_mb=1),))
-    partition = Partition(blocks=(Block(bytes=1, hosts=("w1", "w9")), Block(bytes=2)))
-    flow = drawn("a == b", a={"sources": (Source(path="t", partitions=(partition,)),)})
-    found = as_called(flow, cluster).steps[0].sources[0].partitions[0].blocks
-    assert found == (Block(bytes=1, hosts=("w1.a.com", "w9")), Block(bytes=2))
-    plain = drawn("a == b")
-    assert as_called(plain, cluster) is plain
+    partition = Partition(key={"day": "1"}, blocks=(Block(bytes=1, hosts=("w1", "w9")), Block(bytes=2)))
+    read = {("a", "t"): Selection("t", ALWAYS, (partition,), ("day=0", "day=2/at=05%3A00"))}
+    found = as_called(read, cluster)
+    flow = drawn("a == b", a={"sources": (Source(path="t"), Source(path="other"))})
+    held, other = holding(flow, found).steps[0].sources
+    assert held.partitions[0].blocks == (Block(bytes=1, hosts=("w1.a.com", "w9")), Block(bytes=2))
+    assert [spelled(one) for one in held.partitions] == ["day=1", "day=0", "day=2/at=05%3A00"]
+    assert other == Source(path="other")
+    assert holding(flow, {}) is flow
+
+
+@given(st.dictionaries(st.text(min_size=1), st.none() | st.text(min_size=1), max_size=3), st.none() | st.integers(0, 9))
+def test_a_partition_by_its_name_is_that_partition(key: dict[str, str | None], bucket: int | None) -> None:
+    """As far as its name tells: a value that spells null is null."""
+    name = spelled(Partition(key=dict(key), bucket=bucket))
+    assert spelled(named(name)) == name
 
 
 def test_where_a_name_node_answers_and_what_it_is_asked() -> None:

@@ -13,6 +13,7 @@ from airflow_dagsched.model.dataflow import Block
 from airflow_dagsched.plan.prune.layout import Entry
 from airflow_dagsched.provider import ask
 from airflow_dagsched.provider.clusters import Reached
+from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.webhdfs import WebHdfsLister
 from tests.testbed.answers import Asked, Said, answering
 
@@ -153,3 +154,16 @@ def test_where_to_ask() -> None:
         assert found.addresses == ("http://lake:9870", "http://lake:50070")
     with pytest.raises(ClusterUnknown, match="no NameNode is named: set the connection's extra 'webhdfs'"):
         WebHdfsLister.of("hdfs:///t", Reached("c", "yarn"))
+
+
+def test_the_hook_lists_an_hdfs_by_http_and_all_else_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1234567")
+    answers = {ROOT: said({}), on("LISTSTATUS_BATCH"): page(0, ("day=1", "DIRECTORY", 0))}
+    with answering(answers) as (url, _):
+        connection = {"conn_type": "spark", "host": "yarn", "extra": {"webhdfs": url}}
+        monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(connection))
+        hook = PlannerHook("cluster")
+        with hook.listing("hdfs://lake/t") as (lister, root):
+            assert (root, list(lister.children(root))) == ("/t", [Entry("day=1", is_folder=True)])
+        with hook.listing(str(tmp_path)) as (lister, root):
+            assert list(lister.children(root)) == [Entry("a", bytes=7)]

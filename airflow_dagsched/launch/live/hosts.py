@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source, Step
+from airflow_dagsched.plan.prune.layout import named
 from airflow_dagsched.plan.prune.steps import Selections
 
 
@@ -31,18 +32,21 @@ def as_called(selections: Selections, cluster: Cluster) -> Selections:
 
 
 def holding(dataflow: Dataflow, selections: Selections) -> Dataflow:
-    """The dataflow with what is read of its sources, where it is known who holds it: what placement goes by."""
-    steps = (
-        replace(step, sources=tuple(_held(step, one, selections) for one in step.sources)) for step in dataflow.steps
-    )
-    return replace(dataflow, steps=tuple(steps)) if selections else dataflow
+    """The dataflow with what there is of its sources, where it is known who holds it: what placement goes by."""
+    if not selections:
+        return dataflow
+
+    def step(one: Step) -> Step:
+        return replace(one, sources=tuple(_held(one, source, selections) for source in one.sources))
+
+    return replace(dataflow, steps=tuple(map(step, dataflow.steps)))
 
 
 def _held(step: Step, source: Source, selections: Selections) -> Source:
     found = selections.get((step.id, source.path))
     if found is None or not any(block.hosts for one in found.needed for block in one.blocks):
         return source
-    return replace(source, partitions=found.needed)
+    return replace(source, partitions=(*found.needed, *map(named, found.left_out)))
 
 
 def _renamed(partition: Partition, called: Callable[[str], str]) -> Partition:

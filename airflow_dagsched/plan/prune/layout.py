@@ -22,6 +22,7 @@ from airflow_dagsched.plan.prune.matching import NULL_PARTITION, Unprunable, mat
 
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 Key = dict[str, Scalar]
+BUCKET = "bucket "
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,21 @@ def spelled(partition: Partition) -> str:
     """How plans name a partition: its folder, and its bucket if it has one."""
     folder = "/".join(folder_name(column, value) for column, value in partition.key.items())
     return "/".join(
-        [*([folder] if folder else []), *([] if partition.bucket is None else [f"bucket {partition.bucket}"])]
+        [*([folder] if folder else []), *([] if partition.bucket is None else [f"{BUCKET}{partition.bucket}"])]
     )
+
+
+def named(name: str) -> Partition:
+    """The partition that a plan names so: what ``spelled`` made of it, sizes and blocks left aside."""
+    key: Key = {}
+    bucket = None
+    for part in name.split("/"):
+        found = column_of(part)
+        if found is not None:
+            key[found[0]] = found[1]
+        elif part.startswith(BUCKET):
+            bucket = int(part.removeprefix(BUCKET))
+    return Partition(key=key, bucket=bucket)
 
 
 def column_of(name: str) -> tuple[str, str | None] | None:

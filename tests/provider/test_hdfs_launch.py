@@ -1,0 +1,80 @@
+"""What a launch learns of a table on an HDFS, from a server that plays the NameNode, and where it would go for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+
+from airflow_dagsched.launch.choose import choose
+from airflow_dagsched.launch.escalation import LEVELS
+from airflow_dagsched.provider import sizing
+from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.pruning import Pruning
+from tests.provider.test_pruning import flow_of, launch_of, run
+from tests.provider.test_webhdfs import NOWHERE, ROOT, locations, on, page, said
+from tests.testbed.answers import answering
+
+TABLE = "hdfs://lake/t"
+FIRST, SECOND = "/t/day%3D2013-01-01", "/t/day%3D2013-01-02"
+STORED = {
+    ROOT: said({}),
+    on("LISTSTATUS_BATCH"): page(0, ("day=2013-01-01", "DIRECTORY", 0), ("day=2013-01-02", "DIRECTORY", 0)),
+    on("LISTSTATUS_BATCH", SECOND): page(0, ("a", "FILE", 7)),
+    on("GETFILEBLOCKLOCATIONS", f"{SECOND}/a"): locations("w2", "w3"),
+}
+WORKERS = [{"id": f"w{at}", "host": f"w{at}.example.com", "cores": 4, "memory_mb": 8000} for at in (1, 2, 3, 4)]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", "ann")
+    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+
+
+def connect(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Spark on YARN, whose ResourceManager nobody may ask, and an HDFS."""
+    extra = {"webhdfs": url, "cluster": {"manager": "yarn", "workers": WORKERS}}
+    connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+
+
+def test_the_day_s_folder_alone_is_listed_and_its_holders_are_kept(
+    dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """w2 and w3, by their short names, hold the only block: one of them will do."""
+    learned: list[Pruning] = []
+    knowledge = sizing.knowledge
+
+    def listening(launch: Any, hook: Any, level: Any, pruning: Pruning) -> Any:
+        learned.append(pruning)
+        return knowledge(launch, hook, level, pruning)
+
+    monkeypatch.setattr(sizing, "knowledge", listening)
+    with answering(STORED) as (url, asked):
+        connect(monkeypatch, url)
+        launch = launch_of(flow_of(TABLE, tmp_path))
+        _, driver, _ = run(launch, tmp_path)
+    assert driver.step("read")["needed"][TABLE]["folders"] == ["day=2013-01-02"]
+    assert [one.path for one in asked if FIRST in one.path] == []
+    known = knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    (source,) = next(step.sources for step in known.dataflow.steps if step.id == "read")
+    assert [one.key for one in source.partitions] == [{"day": "2013-01-02"}, {"day": "2013-01-01"}]
+    assert source.partitions[0].blocks[0].hosts == ("w2.example.com", "w3.example.com")
+    chosen = choose(known, launch.group.steps)
+    assert chosen is not None
+    assert {box.worker for box in chosen.group.containers} <= {"w2", "w3"}
+
+
+def test_a_name_node_that_is_silent_is_warned_of_and_is_no_reason_to_go_anywhere(
+    dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect(monkeypatch, NOWHERE)
+    with caplog.at_level(logging.WARNING):
+        _, driver, _ = run(launch_of(flow_of(TABLE, tmp_path)), tmp_path)
+    assert driver.step("read")["needed"] == {}
+    assert caplog.text.count(f"no preference for the workers that hold {TABLE}: http://127.0.0.1:9/") == 1
