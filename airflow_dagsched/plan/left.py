@@ -86,7 +86,7 @@ def shape_left(first: int, name: str, given: Given, running: Sequence[int]) -> S
     if only is None:
         return shape_of(name, running, given)
     workers = tuple(worker for worker in given.work.workers if worker.id in only)
-    there = dataclasses.replace(given, work=dataclasses.replace(given.work, workers=workers, shapes={}))
+    there = dataclasses.replace(given, work=dataclasses.replace(given.work, workers=workers, shapes={}, alone={}))
     return dataclasses.replace(shape_of(name, running, there), pinned=True)
 
 

@@ -30,6 +30,8 @@ from airflow_dagsched.plan.inside import Inside, Pool, in_slots, resident
 from airflow_dagsched.plan.needs import padding
 from airflow_dagsched.plan.settings_file import placement_settings
 
+DIGITS = 6
+"""Seconds are compared to the microsecond."""
 UNLIKE_BUDGET = 30_000
 """Places looked at, at most, for several equal containers a worker: some hundredths of a second."""
 
@@ -107,7 +109,7 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
     widest = max(least, min(free, demand.wanted_cores()))
     inside = in_slots(members, given, demand.slots, Pool(widest, [step.parallelism for step in demand.steps]))
     peak = inside.cores
-    cores, chosen = _containers(demand, peak, given)
+    cores, chosen = _containers(demand, members, peak, given)
     if not _holds(demand, cores, len(chosen), inside):
         inside = in_slots(members, given, demand.slots, _pool(demand, cores, chosen))
     memory = demand.memory_at_once(cores)
@@ -125,23 +127,42 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
     )
 
 
-def _containers(demand: Demand, wanted: int, given: Given) -> tuple[int, tuple[Worker, ...]]:
-    """Cores of a container and a worker for each: the most of the ``wanted`` cores, in few containers."""
-    best: tuple[int, tuple[Worker, ...]] = 0, ()
-    without_disk = best
+Sized = tuple[int, tuple[Worker, ...]]
+"""Cores of each container, and a worker for each."""
+
+
+def _containers(demand: Demand, members: Sequence[int], wanted: int, given: Given) -> Sized:
+    """Those in which the group computes soonest, in few containers: each is a JVM to start.
+
+    7 cores are free on one worker: 12 instances take 3 waves on 1 x 4 cores, 2 on 2 x 3, and 2 on 7 x 1.
+    """
+    found = list(_larger_and_larger(demand, wanted, given))
+    if not found:
+        raise refusal(demand, given.work.workers)
+    if len(found) == 1:
+        return found[0]
+
+    def cost(sized: Sized) -> tuple[float, int]:
+        inside = in_slots(members, given, demand.slots, _pool(demand, *sized))
+        return round(inside.compute_s, DIGITS), len(sized[1])
+
+    return min(found, key=cost)
+
+
+def _larger_and_larger(demand: Demand, wanted: int, given: Given) -> Iterator[Sized]:
+    """Each with more cores in all than the one before, up to the ``wanted``; in ever smaller containers."""
+    most, without_disk = 0, None
     for cores in _cores(demand, wanted, given):
         chosen = _places(demand, cores, wanted, given)
         if _short_of_disk(chosen, deal(demand, _ids(chosen)) if _limits_disk(chosen) else ()):
             without_disk = cores, chosen
-            continue
-        if min(wanted, cores * len(chosen)) > min(wanted, best[0] * len(best[1])):
-            best = cores, chosen
-        if cores * len(chosen) >= wanted:
-            break
-    best = best if best[1] else without_disk
-    if not best[1]:
-        raise refusal(demand, given.work.workers)
-    return best
+        elif cores * len(chosen) > most:
+            most = cores * len(chosen)
+            yield cores, chosen
+        if most >= wanted:
+            return
+    if not most and without_disk:
+        yield without_disk
 
 
 def _places(demand: Demand, cores: int, wanted: int, given: Given) -> tuple[Worker, ...]:

@@ -57,6 +57,10 @@ class Follower:
         self.applications = 0
         self.begun: dict[str, float] = {}
         """When each step was called, in seconds of the monotonic clock."""
+        self.ran_out_of_memory = False
+        """Whether the output of this submit says so. Java then stops, and what the driver program sees of it may be
+        anything.
+        """
         self._push_xcom = push
         self._publish = publish
         self._on_started = on_started
@@ -69,6 +73,7 @@ class Follower:
     def open(self, events: str) -> None:
         """A submit begins, whose driver program writes to this event file."""
         self._file, self._taken, self.finished = Path(events), 0, None
+        self.ran_out_of_memory = False
 
     def line(self, nonce: str, line: str) -> bool:
         """Take in a line of the driver's output; False where it is no event."""
@@ -78,6 +83,7 @@ class Follower:
             self.catch_up()
             return True
         if marked is None:
+            self.ran_out_of_memory |= says_out_of_memory(line)
             return False
         if marked.events == (Heartbeat(),) and marked.number == self._taken:
             self.take(marked.events)
@@ -154,6 +160,11 @@ def describe(done: StepDone) -> str:
     return f"{done.step}: {done.state}" + (f" ({'; '.join(parts)})" if parts else "")
 
 
+def says_out_of_memory(text: str) -> bool:
+    """Whether what spark-submit printed tells of it."""
+    return any(sign in text.lower() for sign in MEMORY_SIGNS)
+
+
 def lost(submit_error: str) -> Failure:
     """The failure of a driver that went without a last word, from what spark-submit's error says."""
     found = EXIT_CODE.search(submit_error)
@@ -161,7 +172,7 @@ def lost(submit_error: str) -> Failure:
     if code == KILLED:
         reason = "the driver program was killed from outside (exit code 137), as the system does when memory runs out"
         return Failure("out_of_memory", f"{reason}: it gets more of it")
-    if any(sign in submit_error.lower() for sign in MEMORY_SIGNS):
+    if says_out_of_memory(submit_error):
         reason = f"the driver program ran out of memory (exit code {code})"
         return Failure("out_of_memory", f"{reason}: it gets more of it")
     return Failure(

@@ -258,6 +258,8 @@ class GroupRun:
         bad = _bad(self.follower.feed.steps.values())
         failure = finished.failure if finished else lost(str(error))
         cause = failure or next((done.failure for done in bad if done.failure), None)
+        if cause is not None and cause.kind == "lost_driver" and self.follower.ran_out_of_memory:
+            cause = Failure("out_of_memory", "the driver program ran out of memory: it gets more of it")
         level = self.memory.level
         if cause is not None:
             self.memory.remember(level=next_level(level, cause.kind))

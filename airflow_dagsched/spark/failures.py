@@ -34,7 +34,13 @@ KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
             r"|MetadataFetchFailedException|FetchFailed|Python worker exited unexpectedly|ExecutorDeadException"
         ),
     ),
-    ("lost_driver", re.compile(r"Py4JNetworkError|Answer from Java side is empty|SparkContext was shut down")),
+    (
+        "lost_driver",
+        re.compile(
+            r"Py4JNetworkError|Answer from Java side is empty|SparkContext was shut down|a stopped SparkContext"
+            r'|SparkContext\.dagScheduler\(\)" is null'
+        ),
+    ),
 )
 """The first kind whose pattern is in an exception's text; the author's fault if none is."""
 

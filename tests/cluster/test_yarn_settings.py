@@ -22,7 +22,7 @@ REST = {"/ws/v1/cluster/nodes": "yarn_nodes.json", "/ws/v1/cluster/scheduler": "
 
 
 def test_spark_submit_takes_the_settings_of_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """7 cores are left in the queue, all on node2: one container of 4, and the other nodes excluded."""
+    """7 cores are left in the queue, all on node2: two waves on two containers of 3, and the other nodes excluded."""
     with answering({path: Said((RECORDED / name).read_bytes()) for path, name in REST.items()}) as (url, _):
         extra = {"yarn_resourcemanager_webapp_address": url}
         monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
@@ -32,10 +32,10 @@ def test_spark_submit_takes_the_settings_of_the_plan(tmp_path: Path, monkeypatch
     found = result(start("yarn", conf, "conf", env={"HADOOP_CONF_DIR": str(tmp_path)}))
     expected = {
         "spark.master": "yarn",
-        "spark.executor.instances": "1",
-        "spark.executor.cores": "4",
-        "spark.executor.memory": "4000m",
-        "spark.executor.memoryOverhead": "400m",
+        "spark.executor.instances": "2",
+        "spark.executor.cores": "3",
+        "spark.executor.memory": "3000m",
+        "spark.executor.memoryOverhead": "384m",
         "spark.yarn.exclude.nodes": "node1.example.com,node10.example.com",
         "spark.dynamicAllocation.enabled": "false",
     }

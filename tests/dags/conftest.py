@@ -26,18 +26,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def play(home: Path) -> Play:
-    """``play(example, date, **environment)``: runs the example's DAG; returns its state and those of its tasks."""
+    """``play(example, date, **environment)``: runs the DAG of an example, or of a file; tells how its tasks ended.
 
-    def run(example: str, date: str = "", **env: str) -> dict[str, Any]:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.dags.play",
-            str(CHECKOUT / "dags" / f"{example}.py"),
-            *filter(None, [date]),
-        ]
+    ``dag``: its id, where the file has several.
+    """
+
+    def run(example: str | Path, date: str = "", *, dag: str = "", **env: str) -> dict[str, Any]:
+        file = example if isinstance(example, Path) else CHECKOUT / "dags" / f"{example}.py"
+        command = [sys.executable, "-m", "tests.dags.play", str(file), date, dag]
         done = subprocess.run(
-            command, env={**environment(home), **env}, cwd=CHECKOUT, capture_output=True, text=True, check=False
+            command,
+            env={**environment(home, file.parent), **env},
+            cwd=CHECKOUT,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -59,12 +62,12 @@ def airflow_home(folder: Path) -> Path:
     return folder
 
 
-def environment(home: Path) -> dict[str, str]:
+def environment(home: Path, dags: Path = CHECKOUT / "dags") -> dict[str, str]:
     """Of a process whose Airflow lives in ``home`` and whose Spark is local."""
     return {
         **os.environ,
         "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(CHECKOUT / "dags"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__DAGSCHED__WORK_DIR": str(home / "dagsched"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),

@@ -19,6 +19,7 @@ from airflow_dagsched.spark.failures import culprit, failure_of, kind_of, messag
         (RuntimeError("Container killed by YARN for exceeding physical memory limits"), "out_of_memory"),
         (RuntimeError("ExecutorLostFailure (executor 1 exited): Command exited with code 137"), "out_of_memory"),
         (RuntimeError("ExecutorLostFailure (executor 1 exited): Remote RPC client disassociated"), "lost_executor"),
+        (RuntimeError('the return value of "org.apache.spark.SparkContext.dagScheduler()" is null'), "lost_driver"),
         (ConnectionError("Answer from Java side is empty"), "lost_driver"),
     ],
     ids=lambda value: str(value)[:40],
