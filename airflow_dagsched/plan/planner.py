@@ -24,7 +24,6 @@ from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
-from airflow_dagsched.plan.exact import choose_exactly
 from airflow_dagsched.plan.given import Given, Pass, Stored
 from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
@@ -103,29 +102,6 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
     bound = lower_bound(given)
     return dataclasses.replace(given, bound=bound.seconds, bound_reason=bound.why)
-
-
-@uncollected
-def exact_plan(
-    dataflow: Dataflow,
-    cluster: Cluster,
-    settings: Settings = DEFAULTS,
-    *,
-    asked: Asked = NOTHING_ASKED,
-    moved: Pass = as_placed,
-) -> Plan:
-    """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
-
-    Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
-    """
-    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    found, choice = choose_exactly(given_of(dataflow, cluster, settings))
-    given = dataclasses.replace(found, asked=asked)
-    if choice.best is not None and choice.best.members:
-        made = described(made, given, choice, in_best_order(choice.best, given))
-    for step in placing(moved):
-        made = step(made, given)
-    return made
 
 
 def grouped(made: Plan, given: Given) -> Plan:
