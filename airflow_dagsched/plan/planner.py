@@ -25,7 +25,7 @@ from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
 from airflow_dagsched.plan.given import Given, Pass, Stored
-from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
+from airflow_dagsched.plan.groups import Grouped, Grouping, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
 from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.left import pruned, trimmed
@@ -148,7 +148,7 @@ def _stages(choice: Choice, best: Priced) -> Stages:
     """What forces groups apart; where there is one, nothing does."""
     if len(best.members) == 1:
         return choice.stages
-    return fewest(choice.given.graph, choice.given.rules)[0]
+    return choice.fewest()[0]
 
 
 def _in_order(best: Priced) -> list[int]:
