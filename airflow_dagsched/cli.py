@@ -1,6 +1,7 @@
 """The command ``dagsched``: makes, checks and simulates plans from files, without Airflow or Spark.
 
 Exit codes: 0 fine, 1 the plan has violations, 2 bad input (one line on stderr), 3 does not fit.
+What one command, option or format alone needs is imported there: imports take longer than the plan of a usual dataflow.
 """
 
 from __future__ import annotations
@@ -17,32 +18,27 @@ from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
 from airflow_dagsched.launch.tokens import EXECUTORS, SLOTS, Offer, resources_file, worker_properties
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
-from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import validate, validate_cluster
 from airflow_dagsched.placement.policy import POLICIES, policy_of
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.given import Pass
 from airflow_dagsched.plan.informed import informed
-from airflow_dagsched.plan.picture import as_dot, as_svg
-from airflow_dagsched.plan.planner import exact_plan, plan
-from airflow_dagsched.plan.policies import Policy, by_policy, named_by_steps
+from airflow_dagsched.plan.planner import as_placed, plan
 from airflow_dagsched.plan.prune import Asked, interval_names
 from airflow_dagsched.plan.prune.asked import Mode
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.settings_file import placement_settings, read_settings
-from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
 from airflow_dagsched.plan.simulate.values import POLICIES as LAUNCHES
 from airflow_dagsched.plan.simulate.values import Conditions, Work
 from airflow_dagsched.plan.values import Plan
 
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
-REPORTS = {"text": as_text, "json": as_json}
+REPORTS = "text", "json"
 PRUNINGS: dict[str, Mode] = {"auto": "auto", "declared": "declared", "analysed": "analysed", "off": False}
-FORMATS = {"json": pretty, "text": explain, "dot": as_dot, "svg": as_svg}
+FORMATS = "json", "text", "dot", "svg"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--placement", metavar="POLICY", help=f"{', '.join(POLICIES)}, or a class; default: as sized")
     _add_pruning(planning)
     planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
-    planning.add_argument("--format", choices=tuple(FORMATS), default="json")
+    planning.add_argument("--format", choices=FORMATS, default="json")
     planning.set_defaults(run=_plan)
     checking = commands.add_parser("check", help="list every violation of a plan")
     checking.add_argument("plan", metavar="PLAN.json")
@@ -139,7 +135,7 @@ def _add_simulation(command: argparse.ArgumentParser) -> None:
     for rate, of in (("failures", "each application"), ("losses", "each worker")):
         command.add_argument(f"--{rate}-per-hour", type=_at_least(0, float), default=0.0, help=f"of {of}")
     command.add_argument("--retries", type=_at_least(0, int), default=3, help="of a group (default: %(default)s)")
-    command.add_argument("--format", choices=tuple(REPORTS), default="text")
+    command.add_argument("--format", choices=REPORTS, default="text")
     command.set_defaults(run=_simulate)
 
 
@@ -159,15 +155,33 @@ def _plan(options: argparse.Namespace) -> int:
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    moved = _policy(options.placement or "", placement, state)
-    for name in named_by_steps(dataflow).values():
-        _policy(name, placement, state)
+    moved = _moved(options.placement or "", dataflow, placement, state)
     try:
-        made = (exact_plan if options.exact else plan)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
+        made = _planner(options)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
     except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
         raise InvalidInput(options.dataflow, error.field, error.rule) from error
-    sys.stdout.write(FORMATS[options.format](made))
+    sys.stdout.write(_written(made, options.format))
     return FINE
+
+
+def _planner(options: argparse.Namespace) -> Callable[..., Plan]:
+    if not options.exact:
+        return plan
+    from airflow_dagsched.plan.exact import exact_plan
+
+    return exact_plan
+
+
+def _written(made: Plan, form: str) -> str:
+    if form == "json":
+        return pretty(made)
+    if form == "text":
+        from airflow_dagsched.plan.explain import explain
+
+        return explain(made)
+    from airflow_dagsched.plan.picture import as_dot, as_svg
+
+    return as_dot(made) if form == "dot" else as_svg(made)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -176,17 +190,24 @@ def _asked(options: argparse.Namespace) -> Asked:
     return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
 
 
-def _policy(name: str, settings: PlacementSettings, state: State) -> Pass:
-    """A policy that there is not is bad input; a placement it has no Spark plan for, too."""
+def _moved(name: str, dataflow: Dataflow, settings: PlacementSettings, state: State) -> Pass:
+    """As the policy ``name``, or those the steps name, place; a policy that there is not is bad input."""
+    named = [str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)]
     try:
-        if name:
-            policy_of(name, settings)
+        for policy in dict.fromkeys([name, *named] if name else named):
+            policy_of(policy, settings)
     except InvalidInput as error:
         raise InvalidInput("dagsched plan", "--placement", error.rule) from error
+    if not (name or named):
+        return as_placed
+    from airflow_dagsched.plan.policies import Policy, by_policy
+
     return by_policy(Policy(name, settings, state))
 
 
 def _check(options: argparse.Namespace) -> int:
+    from airflow_dagsched.plan.check import check
+
     settings, _ = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
@@ -211,6 +232,9 @@ def _worker_resources(options: argparse.Namespace) -> int:
 
 
 def _simulate(options: argparse.Namespace) -> int:
+    from airflow_dagsched.plan.check import check
+    from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
+
     made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
     settings, _ = _settings(options.settings)
     violations = check(made, dataflow, cluster, settings)
@@ -220,7 +244,7 @@ def _simulate(options: argparse.Namespace) -> int:
         return VIOLATIONS
     met = Conditions(options.noise, options.failures_per_hour, options.losses_per_hour, options.retries, options.seed)
     report = compare(Work(made, dataflow), cluster, met, options.policy or ["plan"], options.runs, settings)
-    sys.stdout.write(REPORTS[options.format](report))
+    sys.stdout.write((as_text if options.format == "text" else as_json)(report))
     return FINE
 
 

@@ -30,9 +30,10 @@ from airflow_dagsched.model.codec import read
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.cost import Home, price
+from airflow_dagsched.plan.exact import exact_plan
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import fewest
-from airflow_dagsched.plan.planner import exact_plan, given_of, plan
+from airflow_dagsched.plan.planner import given_of, plan
 from airflow_dagsched.plan.settings import DEFAULTS
 
 START_S = 10.0

@@ -32,12 +32,22 @@ class Equal:
     places: Places
 
 
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """All instances together."""
+
+    instances: int
+    cores: float
+    memory_mb: float
+
+
 def equal_containers(request: Request, budget: int = BUDGET) -> Equal | None:
     """A streaming request in containers of one shape; None if there is no way, or none was found in the time."""
-    shapes = sorted(_shapes(request), key=lambda shape: (_fewest(request, *shape), shape))[:SHAPES]
-    for cores, memory in shapes:
-        counts = [_count(request, offer, cores, memory) for offer in request.offers]
-        if sum(counts) < _fewest(request, cores, memory):
+    whole = _Whole(request.instances, _total(request, 2), _total(request, 0))
+    shapes = sorted((_fewest(request, whole, *shape), shape) for shape in _shapes(request))[:SHAPES]
+    for fewest, (cores, memory) in shapes:
+        counts = [min(_copies(offer, cores, memory), whole.instances) for offer in request.offers]
+        if sum(counts) < fewest:
             continue
         inside = dataclasses.replace(request, offers=_copied(request, counts, cores, memory))
         places = search(inside, rooms_of(inside), budget // len(shapes))
@@ -66,15 +76,15 @@ def _total(request: Request, at: int) -> float:
     return sum(work.needs.values()[at] * work.parallelism for work in request.works)
 
 
-def _fewest(request: Request, cores: int, memory: int) -> int:
+def _fewest(request: Request, whole: _Whole, cores: int, memory: int) -> int:
     """Fewer containers cannot hold everything."""
     inside = max(1.0, memory_room(memory, request.settings))
-    return max(math.ceil(_total(request, 2) / cores), math.ceil(_total(request, 0) / inside))
+    return max(math.ceil(whole.cores / cores), math.ceil(whole.memory_mb / inside))
 
 
-def _count(request: Request, offer: Offer, cores: int, memory: int) -> int:
-    """Containers of the shape that the worker has room for; no more than there are instances."""
-    return min(int((offer.cores or 0) // cores), int((offer.memory_mb or 0) // memory), request.instances)
+def _copies(offer: Offer, cores: int, memory: int) -> int:
+    """Containers of the shape that the worker has room for."""
+    return min(int((offer.cores or 0) // cores), int((offer.memory_mb or 0) // memory))
 
 
 def _copied(request: Request, counts: Sequence[int], cores: int, memory: int) -> tuple[Offer, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Cost, Priced, price
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.groups import fewest
 from airflow_dagsched.plan.stages import Stages
 
 CLOSE = 0.002
@@ -28,6 +29,14 @@ class Choice:
     """The best of each kind, without the chosen one where it is the same grouping."""
     refused: DoesNotFit | None = None
     seen: set[tuple[int, ...]] = field(default_factory=set)
+    few: tuple[Stages, list[int]] | None = None
+    """Once asked for: see ``fewest``."""
+
+    def fewest(self) -> tuple[Stages, list[int]]:
+        """As few groups as the rules allow: what forces them apart, and their homes."""
+        if self.few is None:
+            self.few = fewest(self.given.graph, self.given.rules)
+        return self.few
 
     @property
     def open(self) -> bool:

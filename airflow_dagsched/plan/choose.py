@@ -13,7 +13,7 @@ from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.contract import contractions
 from airflow_dagsched.plan.cost import Priced
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groups import coarsest, fewest
+from airflow_dagsched.plan.groups import coarsest
 from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.refine import components, refinements
 from airflow_dagsched.plan.segments import segmentations
@@ -34,7 +34,7 @@ def choose(given: Given) -> Choice:
     choice = Choice(given, RESIDENT_BUDGET if any(given.work.streaming) else BUDGET, stages)
     choice.offer(COARSEST, home)
     if choice.best is None or len(choice.best.members) > 1:
-        choice.offer(FEWEST, fewest(graph, given.rules)[1])
+        choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
     if choice.best is None or not _beats_per_step(choice.best, given):
         choice.offer(PER_STEP, graph.loop)
@@ -59,7 +59,7 @@ def _look(choice: Choice, others: Iterator[tuple[str, Sequence[int]]]) -> None:
 def _finer(choice: Choice, home: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
     """From the coarse groupings on."""
     given = choice.given
-    few = fewest(given.graph, given.rules)[1]
+    few = choice.fewest()[1]
     for base in (few, home):
         yield "parts that no edge joins apart", components(given.graph, base)
     for base in (few, home):
@@ -72,7 +72,7 @@ def _coarser(choice: Choice) -> Iterator[tuple[str, Sequence[int]]]:
     """From single steps on."""
     given = choice.given
     if any(given.work.streaming):
-        for runs, looked in segmentations(given, fewest(given.graph, given.rules)[1]):
+        for runs, looked in segmentations(given, choice.fewest()[1]):
             choice.budget -= looked // UNITS
             yield "runs of an order", runs
             yield "runs of an order", components(given.graph, runs)

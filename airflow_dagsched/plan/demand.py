@@ -99,6 +99,8 @@ def deal(demand: Demand, workers: Sequence[str]) -> list[Share]:
 
     Pinned steps are dealt first, to the containers on their workers; there must be one.
     """
+    if len(workers) == 1:
+        return [_only(demand)]
     shares = [Share([], []) for _ in workers]
     load = [(0, box) for box in range(len(workers))]
     pinned = [at for at, step in enumerate(demand.steps) if step.pinned]
@@ -113,6 +115,17 @@ def deal(demand: Demand, workers: Sequence[str]) -> list[Share]:
         if not step.pinned:
             _deal(demand, at, load, shares)
     return shares
+
+
+def _only(demand: Demand) -> Share:
+    """All instances, pinned ones first."""
+    rows = list(zip(demand.steps, demand.needs, strict=True))
+    if any(step.pinned for step in demand.steps):
+        rows.sort(key=lambda row: not row[0].pinned)
+    return Share(
+        [(step.id, index) for step, _ in rows for index in range(step.parallelism)],
+        [need for step, need in rows for _ in range(step.parallelism)],
+    )
 
 
 def _deal(demand: Demand, at: int, load: list[tuple[int, int]], shares: list[Share]) -> None:

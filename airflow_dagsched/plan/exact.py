@@ -25,11 +25,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.collector import uncollected
+from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.bound import Gaps
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
-from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.given import Given, Pass
+from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.parts import find, join
+from airflow_dagsched.plan.planner import as_placed, described, given_of, placing
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.plan.work import MIB
 
 if TYPE_CHECKING:
@@ -54,6 +63,29 @@ class Found:
     """The groups, all resident."""
     order: tuple[int, ...] | None
     """The order of starts, batch."""
+
+
+@uncollected
+def exact_plan(
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: Asked = NOTHING_ASKED,
+    moved: Pass = as_placed,
+) -> Plan:
+    """The plan with what a solver proves, and finds, within its budget; for small dataflows.
+
+    Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
+    """
+    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
+    found, choice = choose_exactly(given_of(dataflow, cluster, settings))
+    given = dataclasses.replace(found, asked=asked)
+    if choice.best is not None and choice.best.members:
+        made = described(made, given, choice, in_best_order(choice.best, given))
+    for step in placing(moved):
+        made = step(made, given)
+    return made
 
 
 def choose_exactly(given: Given, budget: float = BUDGET) -> tuple[Given, Choice]:

@@ -51,6 +51,13 @@ def left_by(made: Plan, given: Given) -> Given:
     """What is given once the groups have left out what they do: fewer and narrower steps, fewer workers."""
     if not any(one.what != "partition" for group in made.groups for one in group.pruned):
         return given
+    key = tuple((group.steps, group.pruned) for group in made.groups)
+    if key not in given.work.left:
+        given.work.left[key] = _left_by(made, given)
+    return given.work.left[key]
+
+
+def _left_by(made: Plan, given: Given) -> Given:
     workers, counts, only = given.work.workers, dict[str, int](), dict[int, frozenset[str]]()
     for group in made.groups:
         found, there = remaining(group, given.graph, workers)
@@ -62,7 +69,7 @@ def left_by(made: Plan, given: Given) -> Given:
     work = work_of(declared, given.cluster, given.settings, idle)
     after = dataclasses.replace(
         given,
-        graph=_narrowed(given.graph, counts),
+        graph=declared if given.graph is given.declared else _narrowed(given.graph, counts),
         declared=declared,
         work=dataclasses.replace(work, order=given.work.order),  # in which the groups' steps stand
         left=Left(idle, only),

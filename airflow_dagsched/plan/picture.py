@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from xml.sax.saxutils import escape
+from html import escape
 
 from airflow_dagsched.plan.values import Group, Plan, Spill
 from airflow_dagsched.plan.words import MINUTE_S, count, duration, some
@@ -52,7 +52,7 @@ def as_svg(plan: Plan) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {font}>',
         '  <rect width="100%" height="100%" fill="white"/>',
-        f'  <text x="{MARGIN}" y="{MARGIN}" font-size="14">{escape(title)}</text>',
+        f'  <text x="{MARGIN}" y="{MARGIN}" font-size="14">{escape(title, quote=False)}</text>',
         *_legend(spills=bool(plan.spills)),
         *_scale(plan.makespan_s, scale, bottom),
         *(_line(ends[name], starts[group.id], "") for group in plan.groups for name in group.after if name in ends),
@@ -113,10 +113,10 @@ def _bar(group: Group, row: int, scale: float) -> Iterator[str]:
     span = f"{duration(group.start_s)} to {duration(group.end_s)}"
     about = f"{group.id}: {', '.join(group.steps)}; {span}; {group.reason}"
     label = f"{group.id}: {count(len(group.steps), 'step')}"[: max(0, int((width - 8) / CHARACTER))]
-    yield f"  <g><title>{escape(about)}</title>"
+    yield f"  <g><title>{escape(about, quote=False)}</title>"
     yield f'    <rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{WORKS}" stroke="{EDGE}"/>'
     yield f'    <rect x="{x:.1f}" y="{y}" width="{min(width, started):.1f}" height="{BAR}" fill="{STARTS}"/>'
-    yield f'    <text x="{x + 4:.1f}" y="{y + BAR / 2 + 4}">{escape(label)}</text></g>'
+    yield f'    <text x="{x + 4:.1f}" y="{y + BAR / 2 + 4}">{escape(label, quote=False)}</text></g>'
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], dashes: str) -> str:

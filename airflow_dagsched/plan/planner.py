@@ -24,9 +24,8 @@ from airflow_dagsched.plan.bound import lower_bound
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
-from airflow_dagsched.plan.exact import choose_exactly
 from airflow_dagsched.plan.given import Given, Pass, Stored
-from airflow_dagsched.plan.groups import Grouped, Grouping, fewest, refuse_clash
+from airflow_dagsched.plan.groups import Grouped, Grouping, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
 from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.left import pruned, trimmed
@@ -105,29 +104,6 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     return dataclasses.replace(given, bound=bound.seconds, bound_reason=bound.why)
 
 
-@uncollected
-def exact_plan(
-    dataflow: Dataflow,
-    cluster: Cluster,
-    settings: Settings = DEFAULTS,
-    *,
-    asked: Asked = NOTHING_ASKED,
-    moved: Pass = as_placed,
-) -> Plan:
-    """The plan with what a solver proves, and finds, within its budget: see ``exact``; for small dataflows.
-
-    Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
-    """
-    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    found, choice = choose_exactly(given_of(dataflow, cluster, settings))
-    given = dataclasses.replace(found, asked=asked)
-    if choice.best is not None and choice.best.members:
-        made = described(made, given, choice, in_best_order(choice.best, given))
-    for step in placing(moved):
-        made = step(made, given)
-    return made
-
-
 def grouped(made: Plan, given: Given) -> Plan:
     """The plan with its groups and spills, the best of those compared."""
     choice = choose(given)
@@ -172,7 +148,7 @@ def _stages(choice: Choice, best: Priced) -> Stages:
     """What forces groups apart; where there is one, nothing does."""
     if len(best.members) == 1:
         return choice.stages
-    return fewest(choice.given.graph, choice.given.rules)[0]
+    return choice.fewest()[0]
 
 
 def _in_order(best: Priced) -> list[int]:

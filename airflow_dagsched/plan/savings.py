@@ -30,6 +30,8 @@ class Savings:
     """For each group two groups, itself and one it hands rows to or takes them from, that nothing forces apart."""
     budget: int = SIMULATED
     told: dict[tuple[int, int], str] = field(default_factory=dict)
+    of_all: str = ""
+    """Once asked for: what the grouping as a whole saves."""
 
     @classmethod
     def of(cls, choice: Choice, best: Priced, forced: Reasons) -> Savings:
@@ -80,6 +82,10 @@ class Savings:
         if single is not None:
             checkpoint = "a checkpoint: " if self._only_for_failures(single) else ""
             return checkpoint + _text(single.cost, self.best.cost, "one group of both")
+        self.of_all = self.of_all or self._of_grouping()
+        return self.of_all
+
+    def _of_grouping(self) -> str:
         rivals = [(cost, what) for what, cost in self.choice.compared.items() if what in (COARSEST, FEWEST)]
         if not rivals or min(rivals)[0] == self.best.cost:
             return "larger groups do not fit the cluster, or end later"
@@ -95,6 +101,8 @@ class Savings:
 
     def _joined(self, writer: int, reader: int) -> Priced | None:
         """The plan with the two groups made one; None where that is not known."""
+        if self.budget <= 0:
+            return None
         given, home = self.choice.given, self.best.home
         self.budget -= len(home) + len(given.graph.datasets)
         if self.budget <= 0 or self._detour(writer, reader):

@@ -12,8 +12,9 @@ Optimal segmentation of a topological order (Kernighan 1971), with datasets coun
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from airflow_dagsched.model.order import levels
 from airflow_dagsched.plan.given import Given
@@ -69,17 +70,13 @@ def _by_home(given: Given, home: Sequence[int], order: Sequence[int]) -> list[li
     return list(found.values())
 
 
-@dataclass(slots=True)
-class _Run:
-    """A run that grows to the front."""
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What a run may hold."""
 
-    longest: float = 0.0
-    cores: int = 0
-    memory: int = 0
-    moved: int = 0
-    """Bytes read and written."""
-    reading: set[int] = field(default_factory=set)
-    """Datasets from before it."""
+    cores: float
+    memory_mb: int
+    """Without padding."""
 
 
 class _Lines:
@@ -97,64 +94,80 @@ class _Lines:
             self._longest[first] = max(self._longest[first], work.runtime[node])
             self._cores[first] += work.needs[node].cores * step.parallelism
             self._memory[first] += work.needs[node].memory_mb * step.parallelism
-        self._reads: list[list[int]] = [[] for _ in range(count)]
-        self._writes: list[list[int]] = [[] for _ in range(count)]
+        self._reads: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        self._writes: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for at, dataset in enumerate(graph.datasets):
-            self._writes[graph.loop[dataset.src]].append(at)
+            self._writes[graph.loop[dataset.src]].append((at, dataset.bytes))
             for reader in {graph.loop[reader] for reader in dataset.readers} - {graph.loop[dataset.src]}:
-                self._reads[reader].append(at)
+                self._reads[reader].append((at, dataset.bytes))
 
     def cut(self, nodes: Sequence[int], weight: float, share: float) -> list[list[int]]:
         """The runs of ``nodes``; one unit is a run even if it does not fit."""
         best, first = [0.0], [0]
         place = {node: at for at, node in enumerate(nodes)}
-        last = [self._last_reader(node, place) for node in nodes]
-        cores = share * sum(worker.free_cores for worker in self._given.work.workers)
-        memory = share * sum(worker.free_memory_mb for worker in self._given.work.workers)
+        last = [self._last_readers(node, place) for node in nodes]
+        room = self._room(share)
         for end in range(len(nodes)):
-            run = _Run()
-            found, where = float("inf"), end
-            for at in range(end, -1, -1):
-                self._grow(run, nodes[at], last[at], end)
-                held = run.memory + padding(run.memory, self._given.settings)
-                if at < end and (run.cores > cores or held > memory):
-                    break
-                cost = best[at] + self._seconds(run) * (weight + run.cores / max(1.0, cores))
-                if cost < found:
-                    found, where = cost, at
-            self.looked += end - at + 1
+            found, where, looked = self._cheapest(nodes, last, best, end, (weight, room))
+            self.looked += looked
             best.append(found)
             first.append(where)
         return _runs(nodes, first)
 
-    def _last_reader(self, node: int, place: dict[int, int]) -> dict[int, int]:
-        """Dataset -> place of the last unit that reads it; those of other groups come behind all."""
+    def _room(self, share: float) -> _Room:
+        given = self._given
+        cores = share * sum(worker.free_cores for worker in given.work.workers)
+        memory = share * sum(worker.free_memory_mb for worker in given.work.workers)
+        fits = bisect_right(range(int(memory) + 1), memory, key=lambda held: held + padding(held, given.settings))
+        return _Room(cores, fits - 1)
+
+    def _last_readers(self, node: int, place: dict[int, int]) -> list[tuple[int, int, int]]:
+        """For each dataset it writes the place of the last unit that reads it, those of other groups behind all."""
         graph = self._given.graph
-        return {
-            at: max(place.get(graph.loop[reader], len(place)) for reader in graph.datasets[at].readers)
-            for at in self._writes[node]
-        }
+        return [
+            (at, max(place.get(graph.loop[reader], len(place)) for reader in graph.datasets[at].readers), size)
+            for at, size in self._writes[node]
+        ]
 
-    def _grow(self, run: _Run, node: int, last: dict[int, int], end: int) -> None:
-        """Put ``node`` in front; what it writes is no longer read from before, and written if read behind ``end``."""
-        datasets = self._given.graph.datasets
-        run.longest = max(run.longest, self._longest[node])
-        run.cores += self._cores[node]
-        run.memory += self._memory[node]
-        for at in self._reads[node]:
-            if at not in run.reading:
-                run.reading.add(at)
-                run.moved += datasets[at].bytes
-        for at, behind in last.items():
-            if at in run.reading:
-                run.reading.discard(at)
-                run.moved -= datasets[at].bytes
-            if behind > end:
-                run.moved += datasets[at].bytes
+    def _cheapest(
+        self,
+        nodes: Sequence[int],
+        last: Sequence[Sequence[tuple[int, int, int]]],
+        best: Sequence[float],
+        end: int,
+        limits: tuple[float, _Room],
+    ) -> tuple[float, int, int]:
+        """Cost of the best cut up to ``end``, where its last run begins, and the units looked at.
 
-    def _seconds(self, run: _Run) -> float:
-        cluster = self._given.cluster
-        return cluster.application_start_s + run.longest + run.moved / (cluster.spill_mb_s * MIB)
+        The run grows to the front; what a unit writes is no longer read from before it, and is written if it is
+        read behind ``end``. One loop on plain numbers: it goes over every unit of every run.
+        """
+        (weight, room), cluster = limits, self._given.cluster
+        start, rate, wide = cluster.application_start_s, cluster.spill_mb_s * MIB, max(1.0, room.cores)
+        longest, cores, memory, moved, reading = 0.0, 0, 0, 0, set[int]()
+        found, where = float("inf"), end
+        for at in range(end, -1, -1):
+            node = nodes[at]
+            cores += self._cores[node]
+            memory += self._memory[node]
+            if at < end and (cores > room.cores or memory > room.memory_mb):
+                break
+            if self._longest[node] > longest:  # noqa: PLR1730  a call of max here costs a tenth of the loop
+                longest = self._longest[node]
+            for dataset, size in self._reads[node]:
+                if dataset not in reading:
+                    reading.add(dataset)
+                    moved += size
+            for dataset, behind, size in last[at]:
+                if dataset in reading:
+                    reading.discard(dataset)
+                    moved -= size
+                if behind > end:
+                    moved += size
+            cost = best[at] + (start + longest + moved / rate) * (weight + cores / wide)
+            if cost < found:
+                found, where = cost, at
+        return found, where, end - at + 1
 
 
 def _runs(nodes: Sequence[int], first: Sequence[int]) -> list[list[int]]:

@@ -16,7 +16,9 @@ from airflow_dagsched.plan.settings import Settings
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.cost import Priced
+    from airflow_dagsched.plan.given import Given
     from airflow_dagsched.plan.shape import Shape
+    from airflow_dagsched.plan.values import Pruned
 
 MIB = 1024 * 1024
 
@@ -44,6 +46,8 @@ class Work:
     """Filled likewise: the shape of a step alone, and its waves, by need, parallelism, pins, and whether it streams."""
     chosen: dict[tuple[int, ...], Priced]
     """The price of the grouping that was chosen, by its homes."""
+    left: dict[tuple[tuple[tuple[str, ...], tuple[Pruned, ...]], ...], Given]
+    """What was given once groups of these steps had left out what they do."""
 
 
 def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection[int] = ()) -> Work:
@@ -69,6 +73,7 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection
         # A stable sort of a topological order by what never rises along an edge is topological.
         sorted(graph.order, key=lambda node: -tail[node]),
         workers,
+        {},
         {},
         {},
         {},

@@ -34,6 +34,8 @@ def _name(instance: Instance) -> str:
 
 def _copies(facts: Facts, group: Group) -> Iterator[Violation]:
     """A copy is of a stateful instance of the group, on a worker that has no other copy of it and may have it."""
+    if not any(box.standbys or box.warmups for box in group.containers):
+        return
     on: Held = Counter()
     for box in group.containers:
         on.update((_name(one), box.worker) for one in (*box.instances, *box.standbys, *box.warmups))

@@ -17,7 +17,7 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
 
 
 def _once(facts: Facts, group: Group) -> Iterator[Violation]:
-    if not group.pruned and _complete(facts, group):
+    if all(one.what not in ("step", "instance") for one in group.pruned) and _complete(facts, group):
         return
     found: Counter[Instance] = Counter(instance for box in group.containers for instance in box.instances)
     wanted = set(_active(facts, group))

@@ -12,12 +12,13 @@ from airflow_dagsched.plan.values import Group, Pruned
 def check_pruning(facts: Facts) -> Iterator[Violation]:
     """Pruned steps, workers, instances and partitions, against what the author declared and what the plan uses."""
     for group in facts.plan.groups:
-        if group.pruned and _streams(facts, group):
-            yield Violation("pruned", group.id, "has streaming steps: nothing of it may be left out")
-        yield from _steps(facts, group)
-        yield from _instances(facts, group)
+        if group.pruned:
+            if _streams(facts, group):
+                yield Violation("pruned", group.id, "has streaming steps: nothing of it may be left out")
+            yield from _steps(facts, group)
+            yield from _instances(facts, group)
+            yield from _used(group)
         yield from _partitions(facts, group)
-        yield from _used(group)
 
 
 def _streams(facts: Facts, group: Group) -> bool:
@@ -43,6 +44,8 @@ def _steps(facts: Facts, group: Group) -> Iterator[Violation]:
 def _instances(facts: Facts, group: Group) -> Iterator[Violation]:
     """One that is left out was there; of a step that runs, one at least stays."""
     gone = Counter(one.id for one in _of(group, "instance"))
+    if not gone:
+        return
     there = {f"{name}/{at}": name for name in group.steps if name in facts.steps for at in range(_width(facts, name))}
     for name, count in sorted(gone.items()):
         if name not in there or count > 1:

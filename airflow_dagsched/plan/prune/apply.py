@@ -8,6 +8,7 @@ known to be empty.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -56,7 +57,7 @@ def _either(conditions: Iterable[Condition]) -> Condition:
 
 
 def _paths(step: Step) -> list[str]:
-    return natural_sort({source.path for source in step.sources})
+    return natural_sort({source.path for source in step.sources}) if step.sources else []
 
 
 def prune(
@@ -90,10 +91,9 @@ def trim(made: Plan, graph: Graph, cluster: Cluster, asked: Asked, *, selections
 def remaining(group: Group, graph: Graph, workers: Sequence[Worker]) -> tuple[dict[str, int], list[Worker]]:
     """What is left to place: step -> its number of instances, and the workers they may be on, in natural order."""
     gone = {(one.what, one.id) for one in group.pruned}
+    fewer = Counter(name.rpartition("/")[0] for what, name in gone if what == "instance")
     steps = [graph.steps[graph.index[name]] for name in group.steps if ("step", name) not in gone]
-    counts = {
-        step.id: sum(("instance", f"{step.id}/{at}") not in gone for at in range(step.parallelism)) for step in steps
-    }
+    counts = {step.id: step.parallelism - fewer[step.id] if fewer else step.parallelism for step in steps}
     left = (worker for worker in workers if ("worker", worker.id) not in gone)
     return counts, sorted(left, key=lambda worker: natural_key(worker.id))
 

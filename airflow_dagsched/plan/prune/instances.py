@@ -63,18 +63,23 @@ def surplus(scene: Scene, running: Sequence[str]) -> Iterator[Pruned]:
 
 def trimmed(group: Group, scene: Scene) -> Group:
     """The placed group without the instances to whose worker no rows come, and without what that leaves empty."""
-    on = _placed(group)
-    rows = _rows_on(group, scene, on)
-    dropped = {
-        (step, worker)
-        for step, workers in on.items()
-        for worker in workers - rows[step]
-        if rows[step] and _may_go(scene.graph.steps[scene.graph.index[step]])
-    }
+    dropped = _dropped(group, scene)
     kept = tuple(box for box in (_without(box, dropped) for box in group.containers) if box.instances)
+    if len(kept) == len(group.containers) and not dropped:
+        return group
     left = natural_sort({box.worker for box in group.containers} - {box.worker for box in kept})
     gone = [Pruned(what="worker", id=worker, reason="nothing on it works without input") for worker in left]
     return replace(group, containers=kept, pruned=(*group.pruned, *_instances(group, dropped), *gone))
+
+
+def _dropped(group: Group, scene: Scene) -> set[tuple[str, str]]:
+    """Steps and the workers on which they get no rows; none of most groups, whose steps all work without input."""
+    movable = {step for step in group.steps if _may_go(scene.graph.steps[scene.graph.index[step]])}
+    if not movable:
+        return set()
+    on = _placed(group)
+    rows = _rows_on(group, scene, on)
+    return {(step, worker) for step in on if step in movable and rows[step] for worker in on[step] - rows[step]}
 
 
 def _placed(group: Group) -> dict[str, frozenset[str]]:

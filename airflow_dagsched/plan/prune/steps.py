@@ -43,10 +43,12 @@ def dataset_of(src: str, output: str) -> str:
 
 def idle_steps(graph: Graph, selections: Selections, asked: Asked = NOTHING_ASKED) -> Emptiness:
     """The steps that need not run. Linear in steps and channels."""
-    inputs, outputs = inputs_of(graph), _outputs(graph)
     datasets = {name: f"{name} has no rows" for name in asked.empty}
     idle = dict(asked.idle)
     candidates = [step for step in _candidates(graph) if step.id not in idle]
+    if not candidates:
+        return Emptiness(idle, frozenset(datasets))
+    inputs, outputs = inputs_of(graph), _outputs(graph)
     for step in candidates:
         known = ChainMap(dict(_empty_sources(step, selections)), datasets)
         causes = asked.empty_if.get(step.id, _causes(step, inputs[step.id]))
