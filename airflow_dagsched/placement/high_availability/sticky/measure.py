@@ -15,6 +15,7 @@ from typing import Final
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior
 from airflow_dagsched.placement.high_availability.space import Seat
+from airflow_dagsched.placement.high_availability.sticky.failover import cost_of_failures
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
 
 Part = Callable[[Facts, Prior], tuple[float, ...]]
@@ -44,7 +45,9 @@ def _shared(facts: Facts, held: Prior) -> tuple[float, ...]:
     if not facts.settings.spread_tags:
         return ()
     groups = ((held.active[instance], *held.standby.get(instance, NOBODY)) for instance in facts.stateful)
-    return (sum(shared_tags(facts, worker, [at for at in group if at != worker]) for group in groups for worker in group),)
+    return (
+        sum(shared_tags(facts, worker, [at for at in group if at != worker]) for group in groups for worker in group),
+    )
 
 
 def _copies(facts: Facts, held: Prior) -> tuple[float, ...]:
@@ -55,6 +58,13 @@ def _copies(facts: Facts, held: Prior) -> tuple[float, ...]:
             for instance in facts.stateful
             for worker in (held.active[instance], *held.standby.get(instance, NOBODY))
         ),
+    )
+
+
+def _failures(facts: Facts, held: Prior) -> tuple[float, ...]:
+    active = {instance: held.active[instance] for instance in facts.stateful}
+    return cost_of_failures(
+        facts, active, {at: held.standby[at][0] for at in active if len(held.standby.get(at, NOBODY)) == 1}
     )
 
 
@@ -71,4 +81,4 @@ def _loads(facts: Facts, pairs: Iterable[Seat]) -> tuple[float, ...]:
     return tuple(sorted((round(load, _DIGITS) for load in relative), reverse=True))
 
 
-PARTS: tuple[Part, ...] = (_missing, _active, _shared, _copies, _everything)
+PARTS: tuple[Part, ...] = (_missing, _active, _shared, _copies, _failures, _everything)
