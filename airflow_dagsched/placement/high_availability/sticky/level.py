@@ -13,7 +13,7 @@ group is what should not be in one place, the actives of a step, or the standbys
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from airflow_dagsched.placement.high_availability.facts import Facts
@@ -53,6 +53,8 @@ class Level:
         self.groups: dict[int, Group] = {}
         self.holders: dict[int, set[int]] = {}
         """Workers by instance: it never goes where it has a copy already."""
+        self.begun: set[Way] = set()
+        """On the way already: of instances that would do as well, these go first."""
         self.most = [0] * len(self.loads)
         """By worker, no less than the size of the largest group it holds."""
         weights = {instance.weight for instance in facts.instances}
@@ -74,7 +76,8 @@ class Level:
 
     def run(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
         """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
-        givers, takers = self._orders(started)
+        self.begun = set(started)
+        givers, takers = self._orders(self.begun)
         if ways:
             self._along(ways, self._even(givers, takers))
         while givers:
@@ -89,9 +92,8 @@ class Level:
         """The least load any worker can have after a move to it: if none is above, no move helps."""
         return min((load + self.least) / capacity for load, capacity in zip(self.loads, self.capacity, strict=True))
 
-    def _orders(self, started: Iterable[Way]) -> tuple[list[int], list[int]]:
+    def _orders(self, begun: Collection[Way]) -> tuple[list[int], list[int]]:
         """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
-        begun = list(started)
         left, reached = Counter(way[1] for way in begun), Counter(way[2] for way in begun)
         workers = range(len(self.loads))
         return sorted(workers, key=lambda at: (-left[at], at)), sorted(workers, key=lambda at: (-reached[at], at))
@@ -143,6 +145,10 @@ class Level:
 
     def _pick(self, source: int, target: int) -> int | None:
         """The weight that comes closest to making the two even, then the group most in excess, then the first."""
+        goes_on = [at for at, begun_at, to in sorted(self.begun) if (begun_at, to) == (source, target)]
+        for instance in goes_on:
+            if self._is_held(instance, source) and self._helps(instance, source, target):
+                return instance
         best, best_key = None, (0.0, 0)
         even, there = self._gap(source, target), self.movable[target]
         for group, held in self.movable[source].items():
