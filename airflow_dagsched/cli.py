@@ -27,8 +27,7 @@ from airflow_dagsched.plan.given import Pass
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import as_placed, plan
 from airflow_dagsched.plan.prune import Asked, interval_names
-from airflow_dagsched.plan.prune.asked import Mode
-from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.plan.settings_file import placement_settings, read_settings
 from airflow_dagsched.plan.simulate.values import POLICIES as LAUNCHES
 from airflow_dagsched.plan.simulate.values import Conditions, Work

@@ -22,7 +22,7 @@ from benchmarks.cases import Case
 from benchmarks.home import CONF, MASTER, PLAIN
 
 if TYPE_CHECKING:
-    from airflow_dagsched.plan.prune.asked import Mode
+    from airflow_dagsched.plan.settings import Mode
     from airflow_dagsched.provider.dataflow import SparkDataflow
     from airflow_dagsched.provider.facts import RunFacts
     from airflow_dagsched.provider.launch import LaunchOperator

@@ -57,6 +57,17 @@ def test_a_pure_folder_loads_no_airflow_spark_or_solver(folder: str) -> None:
     assert loaded & KEPT_OUT == set()
 
 
+def test_a_dag_file_loads_no_more_than_its_groups_need() -> None:
+    """It is parsed every few seconds: how groups are priced, placed and pruned is for command and launch."""
+    kept_out = ("plan.planner", "plan.prune", "plan.rcpsp", "plan.simulate", "placement", "spark", "launch.live")
+    code = (
+        "import sys; from airflow_dagsched import SparkDataflow, SparkSqlStep, Table\n"
+        f"print([name for name in sys.modules if name.startswith(tuple('airflow_dagsched.' + n for n in {kept_out}))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_there_are_no_import_cycles() -> None:
     known = {module_of(file) for file in FILES}
     graph = nx.DiGraph()

@@ -15,6 +15,9 @@ def _unit(name: str) -> dict[str, str]:
     return {"unit": name}
 
 
+Mode = Literal["analysed", "declared", "auto", False]
+"""How a run leaves out what it does not need: see ``prune``."""
+
 _Lists = tuple[tuple[Id, ...], ...]
 
 

@@ -15,10 +15,8 @@ from airflow.sdk import TaskGroup
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import checked, read
-from airflow_dagsched.plan.prune.asked import Mode
-from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.provider.edges import Wiring
 from airflow_dagsched.provider.graph import DataflowGraph, first_input
 from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
@@ -28,6 +26,7 @@ from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.interval import Interval
+    from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.groups import Grouping
     from airflow_dagsched.provider.steps import StepMirror
@@ -166,8 +165,10 @@ class SparkDataflow(TaskGroup):
     @cached_property
     def declared_cluster(self) -> Cluster | None:
         """The cluster that ``cluster=`` names, if it does; raises :class:`InvalidInput` for a file that is none."""
-        if self.cluster is None or isinstance(self.cluster, Cluster):
+        if not isinstance(self.cluster, str | Path):
             return self.cluster
+        from airflow_dagsched.model.cluster import Cluster
+
         return read(Cluster, self.cluster)
 
     # What the steps call while the author writes them down

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.cluster import Cluster, Worker, idle
 from airflow_dagsched.plan.groups import Grouping, find_groups
 
 if TYPE_CHECKING:
+    from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.settings import Settings
     from airflow_dagsched.plan.values import Plan
@@ -59,6 +59,7 @@ def _groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
     """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
     if flow.cluster is None and not flow.task_runtimes:
         return find_groups(dataflow, flow.settings)
+    from airflow_dagsched.model.cluster import idle
     from airflow_dagsched.plan.planner import fitted_groups
 
     declared = flow.declared_cluster
@@ -67,6 +68,8 @@ def _groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
 
 def _ample(dataflow: Dataflow) -> Cluster:
     """One worker with room for everything at once."""
+    from airflow_dagsched.model.cluster import Cluster, Worker
+
     cores = sum(step.cores * step.parallelism for step in dataflow.steps)
     worker = Worker(id="any", host="any", cores=min(cores, MOST), memory_mb=MOST * 1024)
     return Cluster(manager="local", workers=(worker,))

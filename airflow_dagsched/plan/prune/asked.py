@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
 from airflow_dagsched.model.dataflow import Source
 from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
 from airflow_dagsched.plan.prune.emptiness import Causes
 from airflow_dagsched.plan.prune.where import Names
-
-Mode = Literal["analysed", "declared", "auto", False]
+from airflow_dagsched.plan.settings import Mode
 
 
 @dataclass(frozen=True, slots=True)
