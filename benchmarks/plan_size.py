@@ -1,8 +1,9 @@
 """``python -m benchmarks.plan_size [--most STEPS] [--json OUT]``: what planning costs as dataflows grow.
 
 Random dataflows of 60, 1,000, 10,000 and 100,000 steps with three channels a step, on 8 workers of 16 cores; of 1,000
-and 10,000 also others, which are cut into many groups or pruned. Each runs in a process of its own: seconds of the processor (the least of some runs) to plan and to check in memory,
-to find the groups as a parse does, to read the dataflow and to write the plan; the most memory of the process.
+and 10,000 also others, which are cut into many groups or pruned. Each runs in a process of its own: seconds of the
+processor (the least of some runs) to plan and to check in memory, to find the groups as a parse does, to read the
+dataflow and to write the plan; the most memory of the process.
 """
 
 from __future__ import annotations
