@@ -1,8 +1,9 @@
 """``python -m benchmarks.plan_size [--most STEPS] [--json OUT]``: what planning costs as dataflows grow.
 
-Random dataflows of 60, 1,000, 10,000 and 100,000 steps with three channels a step, on 8 workers of 16 cores. Each
-size runs in a process of its own: seconds of the processor (the least of some runs) to plan and to check in memory,
-to find the groups as a parse does, to read the dataflow and to write the plan; the most memory of the process.
+Random dataflows of 60, 1,000, 10,000 and 100,000 steps with three channels a step, on 8 workers of 16 cores; of 1,000
+and 10,000 also others, which are cut into many groups or pruned. Each runs in a process of its own: seconds of the
+processor (the least of some runs) to plan and to check in memory, to find the groups as a parse does, to read the
+dataflow and to write the plan; the most memory of the process.
 """
 
 from __future__ import annotations
@@ -18,15 +19,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import decode, encode
-from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.groups import find_groups
 from airflow_dagsched.plan.planner import plan
 
 SIZES = {60: 20, 1_000: 10, 10_000: 3, 100_000: 2}
 """Steps: runs."""
+KINDS = {
+    "buffered": "all channels are buffered",
+    "isolated": "each step is a group",
+    "sourced": "every tenth step reads three partitions",
+    "streaming": "all steps stream, and do not fit at once",
+}
+"""Others of ``KIND_SIZES`` steps."""
+PLAIN, KIND_SIZES = "pipelined", (1_000, 10_000)
 CHANNELS, REACH = 3, 50
 """A step reads from so many of so many steps before it."""
 
@@ -37,30 +48,33 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--most", type=int, default=max(SIZES), help="steps of the largest (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--kind", default=PLAIN, help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)
     if asked.one:
-        print(json.dumps(measure(asked.one, SIZES[asked.one])))
+        print(json.dumps(measure(asked.one, SIZES[asked.one], asked.kind)))
         return 0
-    found = [_apart(steps) for steps in SIZES if steps <= asked.most]
-    told = {"sizes": found, "exponent": _exponent([one for one in found if one["steps"] >= min(1_000, asked.most)])}
+    found = [_apart(steps, PLAIN) for steps in SIZES if steps <= asked.most]
+    others = {kind: [_apart(steps, kind) for steps in KIND_SIZES if steps <= asked.most] for kind in KINDS}
+    exponent = _exponent([one for one in found if one["steps"] >= min(1_000, asked.most)])
+    told = {"sizes": found, "exponent": exponent, "kinds": others}
     print(json.dumps(told, indent=1))
     if asked.json:
         asked.json.parent.mkdir(parents=True, exist_ok=True)
         asked.json.write_text(json.dumps(told, indent=1))
-    return int(any(one["violations"] for one in found))
+    return int(any(one["violations"] for ones in (found, *others.values()) for one in ones))
 
 
-def _apart(steps: int) -> dict[str, float]:
+def _apart(steps: int, kind: str) -> dict[str, float]:
     """The figures of one size, from a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.plan_size", "--one", str(steps)]
+    command = [sys.executable, "-m", "benchmarks.plan_size", "--one", str(steps), "--kind", kind]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def measure(steps: int, runs: int) -> dict[str, float]:
+def measure(steps: int, runs: int, kind: str = PLAIN) -> dict[str, float]:
     """Seconds of the processor and MiB."""
-    flow = dataflow(steps)
+    flow = of_kind(kind, dataflow(steps))
     cluster = Cluster(
         manager="standalone",
         workers=tuple(Worker(id=f"w{at}", host=f"h{at}", cores=16, memory_mb=64_000) for at in range(8)),
@@ -104,6 +118,25 @@ def dataflow(steps: int) -> Dataflow:
         ),
         channels=tuple(channels.values()),
     )
+
+
+def of_kind(kind: str, flow: Dataflow) -> Dataflow:
+    """The dataflow as one of ``KINDS``."""
+    if kind == "buffered":
+        return replace(flow, channels=tuple(replace(one, kind="buffered") for one in flow.channels))
+    change: dict[str, Callable[[Step], Step]] = {
+        PLAIN: lambda step: step,
+        "isolated": lambda step: replace(step, isolate=True),
+        "sourced": lambda step: step if step.order % 10 else replace(step, sources=(_source(step.order),)),
+        "streaming": lambda step: replace(step, mode="streaming"),
+    }
+    return replace(flow, steps=tuple(change[kind](step) for step in flow.steps))
+
+
+def _source(number: int) -> Source:
+    blocks = [Block(bytes=10**6, hosts=(f"h{(number + at) % 8}",)) for at in range(3)]
+    partitions = (Partition(key={"day": at}, bytes=10**6, blocks=(block,)) for at, block in enumerate(blocks))
+    return Source(path=f"/data/{number}", partitions=tuple(partitions))
 
 
 def _seconds(work: Callable[[], object], runs: int) -> float:

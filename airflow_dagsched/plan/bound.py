@@ -148,7 +148,7 @@ def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
     if cores:
         seconds = max(_area([(head, tail, used) for head, tail, used, _ in rows], cores, looks), default=0.0)
         yield Bound(seconds, f"the steps need {sum(row[2] for row in rows):.0f} core-seconds of {count(cores, 'core')}")
-        crowd = _crowd(list(_instances(given, times)), cores)
+        crowd = _crowd(given, times, cores)
         yield Bound(crowd, f"the longest steps are more than {count(cores, 'core')}, some core has several of them")
     if memory and (streams or all(need.cores == 1 for need in work.needs)):
         seconds = max(_area([(head, tail, used) for head, tail, _, used in rows], memory, looks), default=0.0)
@@ -194,12 +194,13 @@ def _instances(given: Given, times: _Times) -> Iterator[tuple[float, float, floa
         yield times.head[first] - start, times.tail[first], work.runtime[node] + start, cores
 
 
-def _crowd(rows: list[tuple[float, float, float, int]], cores: int) -> float:
+def _crowd(given: Given, times: _Times, cores: int) -> float:
     """The most of head + what some core takes at least + tail."""
-    pieces = sum(row[3] for row in rows)
+    steps, needs = given.declared.steps, given.work.needs
+    pieces = sum([need.cores * step.parallelism for need, step in zip(needs, steps, strict=True)])
     if not cores < pieces <= CROWDED:
         return 0.0
-    rows.sort(key=lambda row: -row[2])
+    rows = sorted(_instances(given, times), key=lambda row: -row[2])
     looks = min(CROWDS, math.isqrt(CROWDED // pieces))
     heads, tails = (_spread([row[side] for row in rows], looks) for side in (0, 1))
     found = 0.0

@@ -65,9 +65,9 @@ def _in_slots(steps: list[Step], cores: int) -> Amounts:
     """Instances run in waves: the widest must fit, and the largest as many as the cores allow at once."""
     if not steps:
         return 0, 0, 0
-    waves = max(1, cores // min(step.cores for step in steps))
+    waves = max(1, cores // min([step.cores for step in steps]))
     memory = sum(heapq.nlargest(waves, [step.memory_mb for step in steps]))
-    return max(step.cores for step in steps), memory, sum(step.disk_mb for step in steps)
+    return max([step.cores for step in steps]), memory, sum([step.disk_mb for step in steps])
 
 
 def _unknown_workers(facts: Facts) -> Iterator[Violation]:

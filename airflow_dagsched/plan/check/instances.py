@@ -46,11 +46,13 @@ def _all(indices: list[int], count: int) -> bool:
 
 
 def _active(facts: Facts, group: Group) -> Iterator[Instance]:
-    pruned = {(pruned.what, pruned.id) for pruned in group.pruned}
+    steps = {one.id for one in group.pruned if one.what == "step"}
+    gone = {one.id for one in group.pruned if one.what == "instance"}
+    fewer = {name.rpartition("/")[0] for name in gone}
     for name in group.steps:
-        if name in facts.steps and ("step", name) not in pruned:
+        if name in facts.steps and name not in steps:
             for index in range(facts.steps[name].parallelism):
-                if ("instance", f"{name}/{index}") not in pruned:
+                if name not in fewer or f"{name}/{index}" not in gone:
                     yield name, index
 
 

@@ -19,7 +19,7 @@ from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_key, natural_sort
 from airflow_dagsched.plan.prune.asked import Asked
 from airflow_dagsched.plan.prune.condition import ALWAYS, Condition, Some
-from airflow_dagsched.plan.prune.instances import surplus, trimmed
+from airflow_dagsched.plan.prune.instances import may_go, surplus, trimmed
 from airflow_dagsched.plan.prune.layout import spelled
 from airflow_dagsched.plan.prune.sources import Selection, condition_for, select
 from airflow_dagsched.plan.prune.steps import Emptiness, Selections, idle_steps
@@ -82,8 +82,9 @@ def trim(made: Plan, graph: Graph, cluster: Cluster, asked: Asked, *, selections
     """``made``, which is placed, without instances and containers no rows come to. ``declared`` looks at no step."""
     if asked.mode in (False, "declared"):
         return made
-    found = select_all(graph, asked) if selections is None else selections
-    scene = Scene(graph, cluster, asked, found)
+    if selections is None:
+        selections = select_all(graph, asked) if any(may_go(step) for step in graph.steps) else {}
+    scene = Scene(graph, cluster, asked, selections)
     groups = (group if _streams(group, graph) else trimmed(group, scene) for group in made.groups)
     return replace(made, groups=tuple(groups))
 
@@ -131,12 +132,13 @@ def _pruned(group: Group, scene: Scene, idle: Emptiness) -> Group:
     if not running:
         return replace(group, pruned=tuple(steps))
     gone, stay = _workers(group.id, scene, running)
-    partitions = [entry for step in running for entry in _partitions(step, scene)]
+    reading = [step for step in running if scene.graph.steps[scene.graph.index[step]].sources]
+    partitions = [entry for step in reading for entry in _partitions(step, scene)]
     return replace(
         group,
-        partitions={step: keys for step in running if (keys := _keys(step, scene)) is not None},
+        partitions={step: keys for step in reading if (keys := _keys(step, scene)) is not None},
         pruned=(*steps, *partitions, *surplus(scene, running), *gone),
-        unpruned=(*_unpruned(running, scene), *stay),
+        unpruned=(*_unpruned(reading, scene), *stay),
     )
 
 
@@ -171,9 +173,9 @@ def _partitions(step: str, scene: Scene) -> Iterator[Pruned]:
         yield from selection.pruned(f"{step}/{prefix}")
 
 
-def _unpruned(running: Sequence[str], scene: Scene) -> Iterator[Pruned]:
+def _unpruned(reading: Sequence[str], scene: Scene) -> Iterator[Pruned]:
     """Conditions that could not be used."""
-    for step in running:
+    for step in reading:
         for _, one in _of(step, scene):
             if one.off:
                 yield Pruned(what="partition", id=f"{step}/{one.path}", reason=one.off)

@@ -74,7 +74,7 @@ def trimmed(group: Group, scene: Scene) -> Group:
 
 def _dropped(group: Group, scene: Scene) -> set[tuple[str, str]]:
     """Steps and the workers on which they get no rows; none of most groups, whose steps all work without input."""
-    movable = {step for step in group.steps if _may_go(scene.graph.steps[scene.graph.index[step]])}
+    movable = {step for step in group.steps if may_go(scene.graph.steps[scene.graph.index[step]])}
     if not movable:
         return set()
     on = _placed(group)
@@ -123,7 +123,8 @@ def _edge(channel: Channel, on: Mapping[str, frozenset[str]]) -> Edge:
     return Edge(channel.src, channel.dst, "here" if here else "all")
 
 
-def _may_go(step: Step) -> bool:
+def may_go(step: Step) -> bool:
+    """Whether instances of the step to which no rows come are left out."""
     return step.mode == "batch" and not step.works_without_input
 
 

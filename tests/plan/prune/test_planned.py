@@ -107,6 +107,16 @@ def test_holders_that_are_too_small_widen_the_set() -> None:
     assert kept.startswith("does not fit on the workers that hold the data")
 
 
+def test_steps_alike_go_each_where_its_day_is() -> None:
+    """a reads day 1 on w1, b day 2 on w2; else they are alike, each in a group of its own"""
+    flow = drawn(
+        "a; b",
+        a={"sources": days("h1", "h2"), "isolate": True},
+        b={"sources": days("h1", "h2", where="day = 2"), "isolate": True},
+    )
+    assert [workers(group) for group in sound(flow, standalone(4, 4, 4)).groups] == [["w1"], ["w2"]]
+
+
 def _with_memory(cluster: Cluster, *memory_mb: int) -> tuple[Worker, ...]:
     return tuple(replace(worker, memory_mb=size) for worker, size in zip(cluster.workers, memory_mb, strict=True))
 
