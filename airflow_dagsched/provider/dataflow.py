@@ -17,8 +17,6 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import checked, read
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
-from airflow_dagsched.provider.edges import Wiring
-from airflow_dagsched.provider.graph import DataflowGraph, first_input
 from airflow_dagsched.provider.launch import SET_BY_US, LaunchOperator, launch_settings
 from airflow_dagsched.provider.placed import check_policy
 from airflow_dagsched.provider.priority import check_pool
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.groups import Grouping
+    from airflow_dagsched.provider.edges import Wiring
+    from airflow_dagsched.provider.graph import DataflowGraph
     from airflow_dagsched.provider.steps import StepMirror
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
@@ -250,6 +250,8 @@ class SparkDataflow(TaskGroup):
 
     def _check_feedback(self, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
         """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
+        from airflow_dagsched.provider.graph import first_input
+
         by_id = {self.step_id(step.task_id): step for step in members}
         for name, origin in back.items():
             owner, _, parameter = name.rpartition(".")
@@ -266,7 +268,11 @@ class SparkDataflow(TaskGroup):
     @property
     def graph(self) -> DataflowGraph:
         """Steps, channels and the ordinary tasks around them, as the author wrote them."""
-        return DataflowGraph.of(self) if self._wiring is None else self._wiring.graph
+        if self._wiring is not None:
+            return self._wiring.graph
+        from airflow_dagsched.provider.graph import DataflowGraph
+
+        return DataflowGraph.of(self)
 
     @property
     def dataflow(self) -> Dataflow:
@@ -369,6 +375,8 @@ class SparkDataflow(TaskGroup):
             self._busy = before
 
     def _wire(self) -> None:
+        from airflow_dagsched.provider.edges import Wiring
+
         with self._quiet():
             if self._wiring is not None:
                 self._wiring.undo()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from airflow_dagsched.plan.remaining import remaining_s
-
 if TYPE_CHECKING:
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.groups import Grouped
@@ -24,6 +22,8 @@ def turns(flow: SparkDataflow, dataflow: Dataflow, found: Structure) -> dict[str
     The weight is the longest remaining path in seconds, under the rule ``absolute``: that of a task downstream
     counts nothing on top.
     """
+    from airflow_dagsched.plan.remaining import remaining_s
+
     weighted = not _authors(flow, WEIGHTS)
     known = {group.id: group.end_s - group.start_s for group in found.plan.groups} if found.plan else None
     paths = remaining_s(dataflow, found.grouping.groups, START_S, known_s=known) if weighted else {}
