@@ -89,7 +89,7 @@ class _Failover:
     def _relieve(self, owner: int, mine: list[int], free: list[int]) -> bool:
         """Whether any exchange helped."""
         done = False
-        while self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
+        while self.left != 0 and self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
             done = True
         return done
 
