@@ -17,12 +17,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from itertools import islice
+
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
 
 PASSABLE = 1
 """Hand-overs too many that a failure may cost."""
+
+LOOKED_AT = 50
+"""Exchanges to choose from."""
 
 Change = dict[int, int]
 """Instance to the worker its standby goes to."""
@@ -89,7 +94,7 @@ class _Failover:
     def _relieve(self, owner: int, mine: list[int], free: list[int]) -> bool:
         """Whether any exchange helped."""
         done = False
-        while self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
+        while self.left != 0 and self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
             done = True
         return done
 
@@ -115,15 +120,29 @@ class _Failover:
         return found
 
     def _improve(self, owner: int, mine: list[int], free: list[int]) -> bool:
+        """Make the first exchange that helps; the best of some where each has to be caught up with."""
+        changes = self._candidates(owner, mine, free)
+        if self.left is not None:
+            some = list(islice(changes, LOOKED_AT))
+            changes = iter(sorted(some, key=self._saving, reverse=True))
+        return any(self._accept(change) for change in changes)
+
+    def _saving(self, change: Change) -> tuple[int, ...]:
+        """What failures cost less after it, for each copy that moves."""
+        owners = {self.active[instance] for instance in change}
+        before, undo = self.cost(owners), {instance: self.only[instance] for instance in change}
+        self._apply(change)
+        after = self.cost(owners)
+        self._apply(undo)
+        return before[0] - after[0], -len(change), before[1] - after[1]
+
+    def _candidates(self, owner: int, mine: list[int], free: list[int]) -> Iterator[Change]:
+        """Away from the heirs that would have the most, first of all to those that would have the least."""
         off = self._off_level(owner)
         for instance in sorted(mine, key=lambda at: (-off[self.only[at]], at)):
-            source = self.only[instance]
             for target in sorted(off, key=lambda at: (off[at], at)):
-                if off[target] < off[source]:
-                    for change in self._changes(instance, target, free):
-                        if self._accept(change):
-                            return True
-        return False
+                if off[target] < off[self.only[instance]]:
+                    yield from self._changes(instance, target, free)
 
     def _changes(self, instance: int, target: int, free: list[int]) -> Iterator[Change]:
         """Alone, where that keeps the load of all copies level, or for one that takes its place."""

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
+from typing import Final
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.space import Seats
@@ -31,6 +32,12 @@ Allowed = Callable[[int, int, int, set[int]], bool]
 
 Moved = Callable[[int, int, int], None]
 """Told of each move."""
+
+Gain = Callable[[int, int, int], float]
+"""What is gained beside a level load if an instance goes that way."""
+
+LOOKED_AT: Final = 50
+"""Of so many that would level the load alike, the one with the most gain goes."""
 
 
 def level_actives(facts: Facts, loads: Sequence[float], seats: Seats) -> Level:
@@ -60,6 +67,7 @@ class Level:
         weights = {instance.weight for instance in facts.instances}
         self.is_uniform = len(weights) == 1
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
+        self.gain: Gain | None = None
         self.moved: list[Way] = []
 
     def fix(self, instance: int, worker: int) -> None:
@@ -155,13 +163,20 @@ class Level:
             excess = len(held) - len(there.get(group, ()))
             key = (-abs(even - self._weight(next(iter(held)))), excess)
             if best is None or key > best_key:
-                found = next((at for at in held if self._helps(at, source, target)), None)
+                found = self._best_of(held, source, target)
                 if found is not None:
                     best, best_key = found, key
                     if self.is_uniform and excess == self.most[source]:
                         return best  # none is better
         self.most[source] = max(map(len, self.movable[source].values()), default=0)
         return best
+
+    def _best_of(self, held: Iterable[int], source: int, target: int) -> int | None:
+        found = iter(held)
+        if (gain := self.gain) is not None:
+            best = sorted(islice(found, LOOKED_AT), key=lambda at: -gain(at, source, target))
+            found = chain(best, found)
+        return next((at for at in found if self._helps(at, source, target)), None)
 
     def _gap(self, source: int, target: int) -> float:
         """The weight that would make both loads equal."""
