@@ -24,7 +24,7 @@ demo: .venv/installed
 
 test: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -m "not slow and not cluster" $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -n 2 --dist loadfile -m "not slow and not cluster" $(TESTS)
 
 test-system: .venv/installed
 	@tools/postgresql.sh

