@@ -6,6 +6,7 @@ import dataclasses
 import random
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -138,7 +139,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
     problem: Problem, standbys: int, warmups: int, data: st.DataObject
 ) -> None:
     """With a worker less, then with it again: no stateful instance is handed over twice on the way. Some room to
-    spare: where there is only just enough, each move may depend on others.
+    spare: where there is only just enough, what took over may have to go on to where another had no room.
     """
     said = told(num_standbys=standbys, max_warmups=warmups)
     dataflow, offers = problem
@@ -156,6 +157,53 @@ def test_sticky_comes_to_rest_on_unlike_workers(
         again = placed(stage, after(stage, last), said)
         assert not isinstance(again, DoesNotFit)
         assert assigned(again).assignment == assigned(last).assignment
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@given(
+    problem=problems(workers=12, instances=60, mode="streaming"),
+    standbys=st.integers(0, 2),
+    warmups=st.integers(1, 4),
+    tight=st.sampled_from([None, 1.05, 1.2, 1.5, 2.0]),
+    data=st.data(),
+)
+def test_sticky_comes_to_rest_in_any_room(
+    problem: Problem, standbys: int, warmups: int, tight: float | None, data: st.DataObject
+) -> None:
+    """With a worker less, then with it again, in memory, disk and cores as drawn or so many times what all need."""
+    said = told(num_standbys=standbys, max_warmups=warmups)
+    problem = problem if tight is None else with_room(problem, tight)
+    dataflow, offers = problem
+    gone = data.draw(st.sampled_from(offers))
+    fewer = (dataflow, [offer for offer in offers if offer is not gone])
+    if isinstance(placed(problem, State(), said), DoesNotFit) or isinstance(placed(fewer, State(), said), DoesNotFit):
+        return
+    last = settle(problem, State(), said)[-1]
+    for stage in (fewer, problem):
+        last = settle(stage, after(stage, last), said)[-1]
+        again = placed(stage, after(stage, last), said)
+        assert not isinstance(again, DoesNotFit)
+        assert assigned(again).assignment == assigned(last).assignment
+
+
+def with_room(problem: Problem, times: float) -> Problem:
+    """Each worker, or each of all but one, with its share of so many times what all instances need, and padding."""
+    dataflow, offers = problem
+    steps = dataflow.steps
+    memory, disk, cores = (
+        times * sum(step.parallelism * need(step) for step in steps) / max(1, len(offers) - 1)
+        for need in (attrgetter("memory_mb"), attrgetter("disk_mb"), attrgetter("cores"))
+    )
+    sized = [
+        dataclasses.replace(
+            one,
+            memory_mb=100 + int(memory) * (1 + at % 3 // 2),
+            disk_mb=one.disk_mb and 12 + int(2 * disk),
+            cores=1 + int(cores) * (1 + at % 2),
+        )
+        for at, one in enumerate(offers)
+    ]
+    return dataflow, sized
 
 
 def hand_overs(steps: Sequence[Step], rounds: Sequence[TaskSchedulePlan]) -> dict[str, int]:

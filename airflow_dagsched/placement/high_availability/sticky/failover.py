@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-
 from itertools import islice
 
 from airflow_dagsched.placement.high_availability.facts import Facts
@@ -88,7 +87,7 @@ class _Failover:
         for instance in free:
             owned.setdefault(self.active[instance], []).append(instance)
         several = [owner for owner, mine in sorted(owned.items()) if len(mine) > PASSABLE]
-        while any([self._relieve(owner, owned[owner], free) for owner in several]):
+        while sum(self._relieve(owner, owned[owner], free) for owner in several):
             pass
 
     def _relieve(self, owner: int, mine: list[int], free: list[int]) -> bool:
