@@ -85,8 +85,9 @@ def _caught_up(facts: Facts, then: Prior) -> tuple[dict[str, Lag], ...]:
     """Lags by instance."""
     found: list[dict[str, Lag]] = [{} for _ in facts.instances]
     for instance in facts.stateful:
-        copies = (*then.standby.get(instance, NOBODY), *then.warmup.get(instance, NOBODY))
-        found[instance] = {facts.id(at): 0.0 for at in copies} | {facts.id(then.active[instance]): RUNNING}
+        for at in (*then.standby.get(instance, NOBODY), *then.warmup.get(instance, NOBODY)):
+            found[instance][facts.id(at)] = 0.0
+        found[instance][facts.id(then.active[instance])] = RUNNING
     return tuple(found)
 
 
