@@ -196,6 +196,30 @@ def test_a_failure_rarely_costs_more_than_one_hand_over_beyond_what_was_lost() -
     assert dear <= 3
 
 
+def test_nor_does_one_after_workers_have_come_and_gone() -> None:
+    """Copies that are held change places too. Where all copies are to be level there is not always a way: with
+    28 instances on 8 workers, 4 active on each of 4 and 3 on each of the others, only those 4 others can inherit
+    (28 / 7 = 4), so each failure would be cheap only with all 28 standbys on them, not 16 as level copies want.
+    """
+    rng, dear, failures = random.Random(1), 0, 0
+    for _ in range(25):
+        cluster = Cluster(stateful(rng.randint(1, 60)), workers(rng.randint(2, 12)), Settings(num_standbys=1))
+        cluster.settle()
+        for added in range(20, 26):
+            if len(cluster.workers) == 1 or rng.random() < 0.5:
+                cluster.join(Worker(f"w{added}"))
+                cluster.settle()
+                continue
+            before, gone = cluster.last, rng.choice(cluster.workers).id
+            assert before is not None
+            needed = loads(cluster)[gone]
+            cluster.leave(gone)
+            cluster.settle()
+            failures += 1
+            dear += sum(stateful_hand_overs(cluster, before).values()) > needed + 1
+    assert dear <= failures * 0.1
+
+
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_sticky_comes_to_rest_after_any_chain_of_events(data: st.DataObject) -> None:
@@ -217,14 +241,15 @@ def test_sticky_comes_to_rest_after_any_chain_of_events(data: st.DataObject) -> 
 def test_ten_workers_become_eleven(tells_prior: bool) -> None:
     """100 instances, 1 standby, 2 warm-ups at once: 100 // 11 = 9 change hands, where trunk needs 720 in 86 rounds.
 
-    The new worker gets 9 actives and 9 standbys: 18 copies, 2 a round, and a round to see that all is done.
+    The new worker gets 9 actives and 9 standbys: 18 copies, 2 a round, and a round to see that all is done. What
+    follows are standbys that change places so that no failure costs much; that needs the prior assignment.
     """
     cluster = Cluster(stateful(100), workers(10), Settings(num_standbys=1), tells_prior=tells_prior)
     cluster.settle()
     before = cluster.last
     assert before is not None
     cluster.join(Worker("w11"))
-    assert cluster.settle() == 10
+    assert cluster.settle() <= (15 if tells_prior else 10)
     moved = hand_overs(before, cluster.history)
     assert set(moved.values()) == {1}
     assert len(moved) == 9

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.level import Way, level_actives
+from airflow_dagsched.placement.high_availability.sticky.level import Moved, Way, level_actives
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads, rank
 
 
@@ -18,6 +20,9 @@ def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]
     for instance, worker in owners.active.items():
         if instance not in owners.settled:
             level.hold(instance, worker, facts.instances[instance].step)
+    if facts.settings.num_standbys == 1:
+        heirs = Heirs(owners)
+        level.gain, level.on_move = heirs.gain, _both(level.on_move, heirs.move)
     started = [
         (instance, worker, target)
         for instance, worker in owners.active.items()
@@ -25,6 +30,14 @@ def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]
     ]
     moved = level.run(_ways(facts, owners, started), started)
     return owners.active | {instance: worker for instance, _, worker in moved}
+
+
+def _both(first: Moved, then: Moved) -> Moved:
+    def told(instance: int, source: int, target: int) -> None:
+        first(instance, source, target)
+        then(instance, source, target)
+
+    return told
 
 
 def _ways(facts: Facts, owners: Owners, started: list[Way]) -> list[Way]:
@@ -36,3 +49,22 @@ def _ways(facts: Facts, owners: Owners, started: list[Way]) -> list[Way]:
     ]
     found = [(rank(facts, way[0], way[2]), at, way) for at, ways in enumerate((started, standing_by)) for way in ways]
     return [way for _, _, way in sorted(found)]
+
+
+class Heirs:
+    """How many actives of a worker have a standby on another, by pair: the more of them differ, the better."""
+
+    def __init__(self, owners: Owners) -> None:
+        self.standbys = owners.standbys
+        pairs = ((owner, heir) for instance, owner in owners.active.items() for heir in self.standbys[instance])
+        self.count = Counter(pairs)
+
+    def gain(self, instance: int, source: int, target: int) -> int:
+        """Of a move: actives on ``source`` fewer, less those on ``target`` more, that have this one's heirs."""
+        return sum(self.count[source, heir] - self.count[target, heir] for heir in self.standbys[instance])
+
+    def move(self, instance: int, source: int, target: int) -> None:
+        """It changes its owner."""
+        for heir in self.standbys[instance]:
+            self.count[source, heir] -= 1
+            self.count[target, heir] += 1

@@ -1,4 +1,4 @@
-"""Standbys that are planted anyway, exchanged so that the failure of any one worker leaves the others level.
+"""Standbys exchanged so that the failure of any one worker leaves the others level.
 
 Where every instance has one standby there is no choice at a failure: the actives of a worker go where their standbys
 are. If that is uneven, further actives have to change hands to make it level again. So what counts is, for each
@@ -7,13 +7,16 @@ owner, how its *heirs* stand: their own actives and those they would inherit fro
     owner a:  x -> b, y -> b     b would have two more, c none      x -> b, y -> c
     owner d:  z -> c             exchange y and z              ──>  z -> b
 
-Only copies nobody has yet are exchanged, so nothing moves for it; the load of all copies stays as level as it was.
+Copies nobody has yet are exchanged for nothing. Others are once all else is at rest, by warm-ups, as many at once as
+there are to spare. The load of all copies stays as level as it was, and each exchange lowers the hand-overs that the
+failures of all workers would cost too many, then how uneven they would leave the rest: so exchanges end.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.space import Seats
@@ -21,6 +24,9 @@ from airflow_dagsched.placement.high_availability.sticky.spread import shared_ta
 
 PASSABLE = 1
 """Hand-overs too many that a failure may cost."""
+
+LOOKED_AT = 50
+"""Exchanges to choose from."""
 
 Change = dict[int, int]
 """Instance to the worker its standby goes to."""
@@ -30,10 +36,34 @@ def even_out(
     facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], free: Iterable[int], seats: Seats
 ) -> None:
     """Exchange the standbys of ``free`` instances, which have one each that nobody holds yet, in ``standbys``."""
-    if len(facts.workers) > 2:  # else there is one heir only
-        only = {instance: workers[0] for instance, workers in standbys.items() if len(workers) == 1}
-        found = _Failover(facts, active, only, seats).even_out([instance for instance in free if instance in only])
-        standbys.update({instance: [worker] for instance, worker in found.items()})
+    found = _failover(facts, active, standbys, seats)
+    found.even_out([instance for instance in free if instance in found.only])
+    standbys.update({instance: [worker] for instance, worker in found.only.items()})
+
+
+def rearranged(
+    facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], seats: Seats
+) -> dict[int, list[int]]:
+    """Standbys that are held exchanged, each once, as far as there are warm-ups for those that have to catch up."""
+    found = _failover(facts, active, standbys, seats)
+    found.left = facts.settings.max_warmups
+    found.even_out(sorted(found.only))
+    return standbys | {instance: [worker] for instance, worker in found.only.items()}
+
+
+def cost_of_failures(facts: Facts, active: dict[int, int], only: dict[int, int]) -> tuple[int, int]:
+    """Over all workers: hand-overs too many if it failed; for those with any, how uneven the rest would be."""
+    if len(facts.workers) <= 2:
+        return (0, 0)
+    found = _Failover(facts, active, dict(only), facts.seats())
+    several = [owner for owner, count in Counter(active.values()).items() if count > PASSABLE]
+    return found.cost(several)
+
+
+def _failover(facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], seats: Seats) -> _Failover:
+    several = len(facts.workers) > 2  # else there is one heir only
+    only = {instance: workers[0] for instance, workers in standbys.items() if several and len(workers) == 1}
+    return _Failover(facts, active, only, seats)
 
 
 class _Failover:
@@ -47,16 +77,30 @@ class _Failover:
         self.own = Counter(active.values())
         self.copies = self.own + Counter(only.values())
         self.heirs = Counter((active[instance], worker) for instance, worker in only.items())
+        self.left: int | None = None
+        """Warm-ups to spare, where copies are held already."""
+        self.exchanged: set[int] = set()
 
-    def even_out(self, free: list[int]) -> dict[int, int]:
-        """The standbys after the exchanges."""
+    def even_out(self, free: list[int]) -> None:
+        """Until no exchange helps any owner."""
         owned: dict[int, list[int]] = {}
         for instance in free:
             owned.setdefault(self.active[instance], []).append(instance)
-        for owner, mine in sorted(owned.items()):
-            while len(mine) > PASSABLE and self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
-                pass
-        return self.only
+        several = [owner for owner, mine in sorted(owned.items()) if len(mine) > PASSABLE]
+        while sum(self._relieve(owner, owned[owner], free) for owner in several):
+            pass
+
+    def _relieve(self, owner: int, mine: list[int], free: list[int]) -> bool:
+        """Whether any exchange helped."""
+        done = False
+        while self.left != 0 and self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
+            done = True
+        return done
+
+    def cost(self, owners: Iterable[int]) -> tuple[int, int]:
+        """See ``cost_of_failures``."""
+        dear = [(excess, owner) for owner in owners if (excess := self._excess(owner)) > PASSABLE]
+        return sum(excess - PASSABLE for excess, _ in dear), sum(self._unevenness(owner) for _, owner in dear)
 
     def _excess(self, owner: int) -> int:
         """Hand-overs that would follow its failure to make the others level."""
@@ -75,15 +119,29 @@ class _Failover:
         return found
 
     def _improve(self, owner: int, mine: list[int], free: list[int]) -> bool:
+        """Make the first exchange that helps; the best of some where each has to be caught up with."""
+        changes = self._candidates(owner, mine, free)
+        if self.left is not None:
+            some = list(islice(changes, LOOKED_AT))
+            changes = iter(sorted(some, key=self._saving, reverse=True))
+        return any(self._accept(change) for change in changes)
+
+    def _saving(self, change: Change) -> tuple[int, ...]:
+        """What failures cost less after it, for each copy that moves."""
+        owners = {self.active[instance] for instance in change}
+        before, undo = self.cost(owners), {instance: self.only[instance] for instance in change}
+        self._apply(change)
+        after = self.cost(owners)
+        self._apply(undo)
+        return before[0] - after[0], -len(change), before[1] - after[1]
+
+    def _candidates(self, owner: int, mine: list[int], free: list[int]) -> Iterator[Change]:
+        """Away from the heirs that would have the most, first of all to those that would have the least."""
         off = self._off_level(owner)
         for instance in sorted(mine, key=lambda at: (-off[self.only[at]], at)):
-            source = self.only[instance]
             for target in sorted(off, key=lambda at: (off[at], at)):
-                if off[target] < off[source]:
-                    for change in self._changes(instance, target, free):
-                        if self._accept(owner, change):
-                            return True
-        return False
+                if off[target] < off[self.only[instance]]:
+                    yield from self._changes(instance, target, free)
 
     def _changes(self, instance: int, target: int, free: list[int]) -> Iterator[Change]:
         """Alone, where that keeps the load of all copies level, or for one that takes its place."""
@@ -100,17 +158,21 @@ class _Failover:
         owner, source = self.active[instance], self.only[instance]
         if target in (owner, source) or target not in self.facts.homes[instance]:
             return False
+        if self.left is not None and instance in self.exchanged:
+            return False  # else what it is to catch up for would change before it has
         return shared_tags(self.facts, target, (owner,)) <= shared_tags(self.facts, source, (owner,))
 
-    def _accept(self, owner: int, change: Change) -> bool:
-        """Make the change if it helps the owner and puts no other above what is passable."""
-        owners = sorted({self.active[instance] for instance in change})
-        before = {at: self._excess(at) for at in owners}
-        uneven = self._unevenness(owner)
-        undo = {instance: self.only[instance] for instance in change}
+    def _accept(self, change: Change) -> bool:
+        """Make the change if failures cost less after it."""
+        late = 0 if self.left is None else sum(not self.facts.caught_up(*seat) for seat in change.items())
+        if self.left is not None and late > self.left:
+            return False
+        owners = {self.active[instance] for instance in change}
+        before, undo = self.cost(owners), {instance: self.only[instance] for instance in change}
         self._apply(change)
-        fine = all(self._excess(at) <= max(PASSABLE, before[at]) for at in owners)
-        if fine and self._unevenness(owner) < uneven and self.seats.exchange(undo, change):
+        if self.cost(owners) < before and self.seats.exchange(undo, change):
+            self.left = None if self.left is None else self.left - late
+            self.exchanged.update(change)
             return True
         self._apply(undo)
         return False

@@ -13,8 +13,9 @@ group is what should not be in one place, the actives of a step, or the standbys
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Final
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.space import Seats
@@ -31,6 +32,12 @@ Allowed = Callable[[int, int, int, set[int]], bool]
 
 Moved = Callable[[int, int, int], None]
 """Told of each move."""
+
+Gain = Callable[[int, int, int], float]
+"""What is gained beside a level load if an instance goes that way."""
+
+LOOKED_AT: Final = 50
+"""Of so many that would level the load alike, the one with the most gain goes."""
 
 
 def level_actives(facts: Facts, loads: Sequence[float], seats: Seats) -> Level:
@@ -53,11 +60,14 @@ class Level:
         self.groups: dict[int, Group] = {}
         self.holders: dict[int, set[int]] = {}
         """Workers by instance: it never goes where it has a copy already."""
+        self.begun: set[Way] = set()
+        """On the way already: of instances that would do as well, these go first."""
         self.most = [0] * len(self.loads)
         """By worker, no less than the size of the largest group it holds."""
         weights = {instance.weight for instance in facts.instances}
         self.is_uniform = len(weights) == 1
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
+        self.gain: Gain | None = None
         self.moved: list[Way] = []
 
     def fix(self, instance: int, worker: int) -> None:
@@ -74,7 +84,8 @@ class Level:
 
     def run(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
         """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
-        givers, takers = self._orders(started)
+        self.begun = set(started)
+        givers, takers = self._orders(self.begun)
         if ways:
             self._along(ways, self._even(givers, takers))
         while givers:
@@ -89,9 +100,8 @@ class Level:
         """The least load any worker can have after a move to it: if none is above, no move helps."""
         return min((load + self.least) / capacity for load, capacity in zip(self.loads, self.capacity, strict=True))
 
-    def _orders(self, started: Iterable[Way]) -> tuple[list[int], list[int]]:
+    def _orders(self, begun: Collection[Way]) -> tuple[list[int], list[int]]:
         """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
-        begun = list(started)
         left, reached = Counter(way[1] for way in begun), Counter(way[2] for way in begun)
         workers = range(len(self.loads))
         return sorted(workers, key=lambda at: (-left[at], at)), sorted(workers, key=lambda at: (-reached[at], at))
@@ -143,19 +153,30 @@ class Level:
 
     def _pick(self, source: int, target: int) -> int | None:
         """The weight that comes closest to making the two even, then the group most in excess, then the first."""
+        goes_on = [at for at, begun_at, to in sorted(self.begun) if (begun_at, to) == (source, target)]
+        for instance in goes_on:
+            if self._is_held(instance, source) and self._helps(instance, source, target):
+                return instance
         best, best_key = None, (0.0, 0)
         even, there = self._gap(source, target), self.movable[target]
         for group, held in self.movable[source].items():
             excess = len(held) - len(there.get(group, ()))
             key = (-abs(even - self._weight(next(iter(held)))), excess)
             if best is None or key > best_key:
-                found = next((at for at in held if self._helps(at, source, target)), None)
+                found = self._best_of(held, source, target)
                 if found is not None:
                     best, best_key = found, key
                     if self.is_uniform and excess == self.most[source]:
                         return best  # none is better
         self.most[source] = max(map(len, self.movable[source].values()), default=0)
         return best
+
+    def _best_of(self, held: Iterable[int], source: int, target: int) -> int | None:
+        found = iter(held)
+        if (gain := self.gain) is not None:
+            best = sorted(islice(found, LOOKED_AT), key=lambda at: -gain(at, source, target))
+            found = chain(best, found)
+        return next((at for at in found if self._helps(at, source, target)), None)
 
     def _gap(self, source: int, target: int) -> float:
         """The weight that would make both loads equal."""

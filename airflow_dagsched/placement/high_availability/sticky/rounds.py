@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.sticky.failover import rearranged
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, Rank, is_ready, rank
 from airflow_dagsched.placement.high_availability.sticky.stateless import stateless_now
 from airflow_dagsched.placement.high_availability.sticky.targets import Targets
@@ -50,12 +52,22 @@ def this_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> 
     movements = tuple(_plant(copies, owners, wishes, seats))
     made = copies.assignment()
     reached = Targets(now, {at: copies.standbys_of(at) for at in facts.stateful}, stateless)
-    goes_on = any(moving.how == "warm up" for moving in movements)
-    if facts.space is None:
-        return Outcome(made, movements, goes_on)
-    # What changed may have made room for what had none: there is rest only where nothing changes any more.
-    goes_on = goes_on or (reached != targets if facts.previous is None else made != facts.previous)
-    return Outcome(made, movements, goes_on, {**seats.active, **seats.copies})
+    held = {**seats.active, **seats.copies} if facts.space is not None else {}
+    goes_on = any(moving.how == "warm up" for moving in movements) or _goes_on(facts, targets, reached, made, seats)
+    return Outcome(made, movements, goes_on, held)
+
+
+def _goes_on(facts: Facts, targets: Targets, reached: Targets, made: Assignment, seats: Seats) -> bool:
+    """Whether the next round changes something though nothing has to catch up.
+
+    What changed may have made room for what had none: where room is limited there is rest only where nothing
+    changes any more. Nor is there before standbys are where a failure costs least.
+    """
+    if facts.space is not None and (reached != targets if facts.previous is None else made != facts.previous):
+        return True
+    if facts.previous is None or made == facts.previous:
+        return False
+    return rearranged(facts, reached.active, reached.standbys, seats) != reached.standbys
 
 
 def _hand_over(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> dict[int, int]:

@@ -7,7 +7,7 @@ from collections import Counter
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.failover import even_out
+from airflow_dagsched.placement.high_availability.sticky.failover import even_out, rearranged
 from airflow_dagsched.placement.high_availability.sticky.level import Level, Way
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags, well_spread
@@ -33,7 +33,16 @@ def target_standbys(facts: Facts, owners: Owners, active: dict[int, int], seats:
     standbys = dealt.level(_ways(holders, kept, owners), _started(kept, owners))
     unheld = [instance for instance, workers in standbys.items() if not set(workers) & set(holders[instance])]
     even_out(facts, active, standbys, unheld, seats)
+    if _is_quiet(facts, owners, active, standbys):
+        return rearranged(facts, active, standbys, seats)
     return standbys
+
+
+def _is_quiet(facts: Facts, owners: Owners, active: dict[int, int], standbys: Standbys) -> bool:
+    """Whether all is where it is to be."""
+    if facts.previous is None or active != owners.active:
+        return False
+    return all(sorted(owners.standbys[instance]) == workers for instance, workers in standbys.items())
 
 
 def _holders(facts: Facts, owners: Owners, instance: int, active: int) -> list[int]:
