@@ -200,6 +200,7 @@ def test_nor_does_one_after_workers_have_come_and_gone() -> None:
     """Copies that are held change places too. Where all copies are to be level there is not always a way: with
     28 instances on 8 workers, 4 active on each of 4 and 3 on each of the others, only those 4 others can inherit
     (28 / 7 = 4), so each failure would be cheap only with all 28 standbys on them, not 16 as level copies want.
+    4 of these 73 failures are dear; where copies that are held stay, one in nine.
     """
     rng, dear, failures = random.Random(1), 0, 0
     for _ in range(25):
@@ -217,7 +218,7 @@ def test_nor_does_one_after_workers_have_come_and_gone() -> None:
             cluster.settle()
             failures += 1
             dear += sum(stateful_hand_overs(cluster, before).values()) > needed + 1
-    assert dear <= failures * 0.1
+    assert dear <= failures * 0.06
 
 
 @given(st.data())
