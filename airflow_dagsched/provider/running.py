@@ -107,9 +107,10 @@ class GroupRun:
                 for targets in self.submits():
                     self._run(targets)
                 return
-            except AirflowException:
+            except AirflowException as error:
                 if self.memory.level == level or self.launch.stopped:
                     raise
+                log.warning("%s", error)
             self._note(f"out of memory: tried again with {self.level}")
             self.follower.forget_bad()
 

@@ -88,8 +88,8 @@ def test_step_that_fails_once(lab: Lab) -> None:
 @pytest.mark.usefixtures("undisturbed")
 def test_driver_killed_half_way(lab: Lab) -> None:
     """
-    sales ─┬─► totals ─► best ▒ kill -9          the retry writes what is missing
-           └─► ledger
+    sales ─┬─► totals ─► best ▒ kill -9          what is missing is written then: by the same try, where the exit code
+           └─► ledger                            looks like the system's when memory runs out, else by the next
     """
     lab.close("driver_killed")
     run = lab.start("driver_killed")
@@ -99,7 +99,7 @@ def test_driver_killed_half_way(lab: Lab) -> None:
     assert lab.end(run) == "success"
     assert_mended(lab, run)
     assert "the driver program was killed from outside" in lab.client.log(run, "takings.launch", 1)
-    assert [manifest["try_number"] for manifest in lab.manifests(run)] == [1, 2]
+    assert len(lab.manifests(run)) == 2
 
 
 @pytest.mark.usefixtures("undisturbed")
