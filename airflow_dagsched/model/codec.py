@@ -80,7 +80,9 @@ def digest(dataflow: Dataflow) -> str:
     )
     encoder = msgspec.json.Encoder(order="deterministic")
     for kind, values in parts:
-        lines += [kind + b" " + line for line in sorted(encoder.encode_lines(values).splitlines())]
+        found = sorted(encoder.encode_lines(values).splitlines())
+        if found:
+            lines.append(kind + b" " + (b"\n" + kind + b" ").join(found))
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 

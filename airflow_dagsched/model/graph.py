@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, strong_components, topological
+
+
+_channel = attrgetter("src", "dst", "output", "bytes", "kind")
 
 
 @dataclass(slots=True)
@@ -45,13 +49,18 @@ class Graph:
     order: tuple[int, ...]
     """All nodes, topological, the least free one first; a loop counts as one node, its steps by rank."""
 
+    @property
+    def loops(self) -> bool:
+        """Whether any nodes form a loop."""
+        return self.condensed is not self.successors
+
     def is_step(self, node: int) -> bool:
         return node < len(self.steps)
 
 
 def graph_of(dataflow: Dataflow) -> Graph:
     """The graph of a dataflow whose ids are unique and whose edges end at known ids."""
-    steps = tuple(sorted(dataflow.steps, key=step_rank))
+    steps = _ranked(dataflow.steps)
     ids = (*(step.id for step in steps), *sorted((task.id for task in dataflow.tasks), key=natural_key))
     index = {name: node for node, name in enumerate(ids)}
     nexts, datasets = _channels(dataflow, index)
@@ -67,6 +76,12 @@ def graph_of(dataflow: Dataflow) -> Graph:
     return Graph(dataflow, steps, ids, index, successors, datasets, plain, loop, condensed, _order(condensed, loop))
 
 
+def _ranked(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Names are looked at only where steps share a place, which those of a DAG file do not."""
+    alone = len({step.order for step in steps}) == len(steps)
+    return tuple(sorted(steps, key=attrgetter("order") if alone else step_rank))
+
+
 def step_rank(step: Step) -> tuple[int, object]:
     """Sorts steps as their author wrote them, then by natural id."""
     return step.order, natural_key(step.id)
@@ -79,23 +94,25 @@ def _channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]
     """
     nexts: list[list[int]] = [[] for _ in index]
     found: dict[tuple[int, str], Dataset] = {}
-    for channel in dataflow.channels:
-        src, dst, output = index[channel.src], index[channel.dst], channel.output
+    for name, reader, output, size, kind in map(_channel, dataflow.channels):
+        src, dst = index[name], index[reader]
         nexts[src].append(dst)
         known = found.get((src, output))
         if known is None:
-            known = found[src, output] = Dataset(src, output, 0, [], [])
-        known.bytes = max(known.bytes, channel.bytes)
+            known = found[src, output] = Dataset(src, output, size, [], [])
+        elif size > known.bytes:
+            known.bytes = size
         known.readers.append(dst)
-        if channel.kind == "pipelined":
+        if kind == "pipelined":
             known.pipelined.append(dst)
     return nexts, [_without_repeats(found[key]) for key in sorted(found)]
 
 
 def _without_repeats(dataset: Dataset) -> Dataset:
     if len(dataset.readers) > 1:
+        alike = len(dataset.pipelined) == len(dataset.readers)
         dataset.readers = sorted(set(dataset.readers))
-        dataset.pipelined = sorted(set(dataset.pipelined))
+        dataset.pipelined = dataset.readers if alike else sorted(set(dataset.pipelined))
     return dataset
 
 

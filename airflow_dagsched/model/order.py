@@ -19,8 +19,9 @@ _DIGITS = re.compile("([0-9]+)")
 
 def natural_key(text: str) -> NaturalKey:
     """Sort key that puts ``w2`` before ``w10``; the text itself breaks ties such as ``w1`` and ``w01``."""
-    parts = _DIGITS.split(text)
-    return tuple(_number(part) if at % 2 else part for at, part in enumerate(parts)), text
+    parts: list[tuple[int, str] | str] = [*_DIGITS.split(text)]
+    parts[1::2] = map(_number, parts[1::2])  # type: ignore[arg-type]  # every other one is of digits
+    return tuple(parts), text
 
 
 def _number(digits: str) -> tuple[int, str]:

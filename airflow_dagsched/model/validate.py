@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter, eq
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
@@ -13,6 +14,8 @@ from airflow_dagsched.model.order import find_cycle, natural_sort
 
 Finding = tuple[str, str]
 """Field path and the rule it breaks."""
+
+_id, _src, _dst = attrgetter("id"), attrgetter("src"), attrgetter("dst")
 
 
 def validate(dataflow: Dataflow, where: str = "") -> Dataflow:
@@ -55,15 +58,17 @@ def _repeated(named: Iterable[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def _broken_names(dataflow: Dataflow) -> Iterator[Finding]:
+    if len({*map(_id, dataflow.steps), *map(_id, dataflow.tasks)}) == len(dataflow.steps) + len(dataflow.tasks):
+        return  # of 100,000 steps, quickly
     steps = [(f"steps[{at}].id", step.id) for at, step in enumerate(dataflow.steps)]
     tasks = [(f"tasks[{at}].id", task.id) for at, task in enumerate(dataflow.tasks)]
     yield from _repeated(steps + tasks)
 
 
 def _broken_ends(dataflow: Dataflow) -> Iterator[Finding]:
-    steps = {step.id for step in dataflow.steps}
-    tasks = {task.id for task in dataflow.tasks}
-    for at, channel in enumerate(dataflow.channels):
+    steps, tasks = {*map(_id, dataflow.steps)}, {*map(_id, dataflow.tasks)}
+    known = steps.issuperset(map(_src, dataflow.channels)) and steps.issuperset(map(_dst, dataflow.channels))
+    for at, channel in enumerate(() if known else dataflow.channels):
         if channel.src not in steps:
             yield _broken_channel_end(f"channels[{at}].src", channel.src, tasks)
         if channel.dst not in steps:
@@ -81,19 +86,22 @@ def _broken_channel_end(field: str, name: str, tasks: set[str]) -> Finding:
 
 
 def _broken_cycles(graph: Graph) -> Iterator[Finding]:
-    for node in range(len(graph.ids)):
+    for node in range(len(graph.ids) if graph.loops else 0):
         if not _may_repeat(graph, node):
             path = find_cycle(graph.successors, node, graph.loop)
             if path:
                 yield "", _cycle_rule([graph.ids[at] for at in path])
-    for src, dst in _edges(graph.dataflow):
-        if src == dst and not _may_repeat(graph, graph.index[src]):
-            yield "", _cycle_rule([src, dst])
+    for name in _own_readers(graph.dataflow):
+        if not _may_repeat(graph, graph.index[name]):
+            yield "", _cycle_rule([name, name])
 
 
-def _edges(dataflow: Dataflow) -> Iterator[tuple[str, str]]:
-    yield from ((channel.src, channel.dst) for channel in dataflow.channels)
-    yield from dataflow.dependencies
+def _own_readers(dataflow: Dataflow) -> Iterator[str]:
+    """Steps and tasks with an edge to themselves."""
+    channels = dataflow.channels
+    if any(map(eq, map(_src, channels), map(_dst, channels))):
+        yield from (channel.src for channel in channels if channel.src == channel.dst)
+    yield from (src for src, dst in dataflow.dependencies if src == dst)
 
 
 def _may_repeat(graph: Graph, node: int) -> bool:
@@ -106,7 +114,7 @@ def _cycle_rule(path: list[str]) -> str:
 
 def _broken_loops(graph: Graph) -> Iterator[Finding]:
     """Steps of a loop run in one application, so their settings must agree."""
-    for node, step in enumerate(graph.steps):
+    for node, step in enumerate(graph.steps if graph.loops else ()):
         first = graph.steps[graph.loop[node]]
         differing = _differing(first, step)
         if differing:
