@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter, itemgetter
 
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
-from airflow_dagsched.plan.values import Container, Group
+from airflow_dagsched.plan.values import Container, Group, Instance
 
 Amounts = tuple[int, int, int]
 """Cores, memory and disk."""
 DIMENSIONS = ("cores", "memory_mb", "disk_mb")
+_cores, _memory, _disk = map(attrgetter, DIMENSIONS)
+_mode, _step = attrgetter("mode"), itemgetter(0)
 
 
 def check_capacity(facts: Facts) -> Iterator[Violation]:
     """Residency, needs, equal shapes, known workers, and room on each worker at every moment."""
-    for group in facts.plan.groups:
-        yield from _residency(facts, group)
+    for group, steps in facts.members:
+        yield from _residency(group, steps)
         yield from _equal(group)
         for box in group.containers:
             yield from _holds(facts, group, box)
@@ -26,9 +29,8 @@ def check_capacity(facts: Facts) -> Iterator[Violation]:
     yield from _overload(facts)
 
 
-def _residency(facts: Facts, group: Group) -> Iterator[Violation]:
-    streaming = any(facts.steps[name].mode == "streaming" for name in group.steps if name in facts.steps)
-    if streaming and group.residency != "all":
+def _residency(group: Group, steps: list[Step]) -> Iterator[Violation]:
+    if "streaming" in map(_mode, steps) and group.residency != "all":
         yield Violation("residency", group.id, "has streaming steps: they hold their resources from start to end")
 
 
@@ -40,11 +42,10 @@ def _equal(group: Group) -> Iterator[Violation]:
 
 def _holds(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
     asked = box.cores, box.memory_mb, box.disk_mb
-    steps = [facts.steps[name] for name, _ in box.instances if name in facts.steps]
-    if group.progress != "planned":  # it was sized for what was known when it started
-        steps = []
+    begun = group.progress != "planned"  # it was sized for what was known when it started
+    steps = [] if begun else _known(facts, box.instances)
     runs = _resident(steps) if group.residency == "all" else _in_slots(steps, box.cores)
-    kept = _kept([facts.steps[name] for name, _ in (*box.standbys, *box.warmups) if name in facts.steps])
+    kept = _kept(_known(facts, (*box.standbys, *box.warmups)))
     declared = runs[0], runs[1] + kept[1], runs[2] + kept[2]
     required = box.required.cores, box.required.memory_mb, box.required.disk_mb
     for dimension, least, needed, has in zip(DIMENSIONS, declared, required, asked, strict=True):
@@ -52,8 +53,13 @@ def _holds(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
             yield Violation("capacity", box.id, f"{dimension} needed {max(least, needed)}, asked {has}")
 
 
+def _known(facts: Facts, instances: Sequence[Instance]) -> list[Step]:
+    """The step of each instance, of those that the dataflow has."""
+    return [step for step in map(facts.steps.get, map(_step, instances)) if step is not None]
+
+
 def _resident(steps: list[Step]) -> Amounts:
-    return sum(s.cores for s in steps), sum(s.memory_mb for s in steps), sum(s.disk_mb for s in steps)
+    return sum(map(_cores, steps)), sum(map(_memory, steps)), sum(map(_disk, steps))
 
 
 def _kept(steps: list[Step]) -> Amounts:
@@ -65,9 +71,9 @@ def _in_slots(steps: list[Step], cores: int) -> Amounts:
     """Instances run in waves: the widest must fit, and the largest as many as the cores allow at once."""
     if not steps:
         return 0, 0, 0
-    waves = max(1, cores // min([step.cores for step in steps]))
-    memory = sum(heapq.nlargest(waves, [step.memory_mb for step in steps]))
-    return max([step.cores for step in steps]), memory, sum([step.disk_mb for step in steps])
+    waves = max(1, cores // min(map(_cores, steps)))
+    memory = sum(heapq.nlargest(waves, map(_memory, steps)))
+    return max(map(_cores, steps)), memory, sum(map(_disk, steps))
 
 
 def _unknown_workers(facts: Facts) -> Iterator[Violation]:

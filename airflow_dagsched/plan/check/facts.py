@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.values import Group, Plan
+
+_src, _dst = attrgetter("src"), attrgetter("dst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +31,35 @@ class Violation:
 class Edges:
     """What waits for what: between the steps of one group, and between groups and ordinary tasks."""
 
-    nexts: dict[str, list[str]]
-    """Step or task -> those that wait for it."""
-    inner: list[tuple[str, str]]
-    """Between steps of one group."""
+    later: list[list[int]]
+    """For each step, by place in the plan, the places of those of its group that wait for it and stand behind it."""
+    back: list[tuple[str, str]]
+    """Between steps of one group, to one that does not stand behind the other."""
     crossing: list[Channel]
     """Channels between groups."""
     units: set[tuple[str, str]]
     """Between groups and ordinary tasks."""
 
     @classmethod
-    def of(cls, dataflow: Dataflow, home: dict[str, str]) -> Edges:
+    def of(cls, dataflow: Dataflow, groups: Sequence[Group], home: dict[str, str]) -> Edges:
         """Look at every channel and every other edge once; ``home``: step -> group."""
-        ends = [(channel.src, channel.dst) for channel in dataflow.channels]
-        nexts: dict[str, list[str]] = {}
-        inner: list[tuple[str, str]] = []
+        names = [name for group in groups for name in group.steps]
+        group_at = [number for number, group in enumerate(groups) for _ in group.steps]
+        place = dict(zip(reversed(names), reversed(range(len(names))), strict=True))
+        later: list[list[int]] = [[] for _ in names]
+        back: list[tuple[str, str]] = []
         units: set[tuple[str, str]] = set()
-        for src, dst in (*ends, *dataflow.dependencies):
-            nexts.setdefault(src, []).append(dst)
-            before, after = home.get(src, src), home.get(dst, dst)
-            if before == after:
-                inner.append((src, dst))
+        channels = zip(map(_src, dataflow.channels), map(_dst, dataflow.channels), strict=True)
+        for src, dst in chain(channels, dataflow.dependencies):
+            here, there = place.get(src), place.get(dst)
+            if here is None or there is None or group_at[here] != group_at[there]:
+                units.add((home.get(src, src), home.get(dst, dst)))
+            elif here < there:
+                later[here].append(there)
             else:
-                units.add((before, after))
+                back.append((src, dst))
         crossing = [one for one in dataflow.channels if home.get(one.src) != home.get(one.dst)] if units else []
-        return cls(nexts, inner, crossing, units)
+        return cls(later, back, crossing, units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +75,26 @@ class Facts:
     workers: dict[str, Worker]
     home: dict[str, str]
     """Step -> the group it is in; the first, if it is in several."""
+    members: tuple[tuple[Group, list[Step]], ...]
+    """Each group with its steps, those that the dataflow has."""
     edges: Edges
 
     @classmethod
     def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
         """Resolve the ids."""
         home = {step: group.id for group in reversed(plan.groups) for step in group.steps}
+        steps = {step.id: step for step in dataflow.steps}
         return cls(
             plan,
             dataflow,
             cluster,
             settings,
-            {step.id: step for step in dataflow.steps},
+            steps,
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
             home,
-            Edges.of(dataflow, home),
+            tuple((group, [steps[name] for name in group.steps if name in steps]) for group in plan.groups),
+            Edges.of(dataflow, plan.groups, home),
         )
 
     def unit(self, name: str) -> str:

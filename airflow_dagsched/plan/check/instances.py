@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Group, Instance
 
 
 def check_instances(facts: Facts) -> Iterator[Violation]:
     """Nothing lost, nothing twice, nothing where it must not be; what is pruned is nowhere."""
-    for group in facts.plan.groups:
+    for group, steps in facts.members:
         yield from _once(facts, group)
-        yield from _pins(facts, group)
+        yield from _pins(group, steps)
 
 
 def _once(facts: Facts, group: Group) -> Iterator[Violation]:
@@ -32,17 +33,13 @@ def _once(facts: Facts, group: Group) -> Iterator[Violation]:
 
 def _complete(facts: Facts, group: Group) -> bool:
     """Whether each step's instances are there, once each: what most plans are asked, quickly."""
-    found: dict[str, list[int]] = {name: [] for name in group.steps}
-    for box in group.containers:
-        for name, index in box.instances:
-            if name not in found:
-                return False
-            found[name].append(index)
-    return all(name in facts.steps and _all(indices, facts.steps[name].parallelism) for name, indices in found.items())
-
-
-def _all(indices: list[int], count: int) -> bool:
-    return indices == [0] if count == 1 else sorted(indices) == list(range(count))
+    if not all(map(facts.steps.__contains__, group.steps)):
+        return False
+    counts = {name: facts.steps[name].parallelism for name in group.steps}
+    found = [instance for box in group.containers for instance in box.instances]
+    if not len(found) == len(set(found)) == sum(counts.values()):
+        return False
+    return all([0 <= index < counts.get(name, 0) for name, index in found])
 
 
 def _active(facts: Facts, group: Group) -> Iterator[Instance]:
@@ -56,8 +53,8 @@ def _active(facts: Facts, group: Group) -> Iterator[Instance]:
                     yield name, index
 
 
-def _pins(facts: Facts, group: Group) -> Iterator[Violation]:
-    pins = {name: facts.steps[name].pinned for name in group.steps if name in facts.steps and facts.steps[name].pinned}
+def _pins(group: Group, steps: list[Step]) -> Iterator[Violation]:
+    pins = {step.id: step.pinned for step in steps if step.pinned}
     for box in group.containers if pins else ():
         for name in dict.fromkeys(step for step, _ in box.instances if step in pins):
             pinned = pins[name]

@@ -39,13 +39,15 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
     """Start, read, compute and write of each group are what its steps and datasets take on its containers."""
     read, written = _moved(facts)
     rate = facts.cluster.spill_mb_s * BYTES_PER_MIB
-    for group in facts.plan.groups:
-        if not group.containers or any(name not in facts.steps for name in group.steps):
+    first = 0
+    for group, steps in facts.members:
+        place, first = first, first + len(group.steps)
+        if not group.containers or len(steps) < len(group.steps):
             continue
         if group.progress != "planned":
             yield from _over(group)
             continue
-        compute, spread = _played(facts, group)
+        compute, spread = _played(group, _steps(facts, group, steps, place))
         expected = {
             "start": (group.time.start, facts.cluster.application_start_s),
             "read": (group.time.read, read.get(group.id, 0) / rate),
@@ -86,32 +88,28 @@ def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
     return read, written
 
 
-def _played(facts: Facts, group: Group) -> tuple[float, float]:
+def _played(group: Group, steps: list[_Playing]) -> tuple[float, float]:
     """Seconds until the last step ends, and between the first end and the last."""
-    steps = _steps(facts, group)
     ends = _together(steps) if group.residency == "all" else _in_turn(steps, group)
     return max(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
 
 
-def _steps(facts: Facts, group: Group) -> list[_Playing]:
-    place = {name: at for at, name in enumerate(group.steps)}
+def _steps(facts: Facts, group: Group, steps: list[Step], place: int) -> list[_Playing]:
+    """Those of the group, the first of which stands at ``place`` in the plan."""
     gone = _pruned(group)
     default = facts.settings.step_runtime_s
     known: dict[tuple[int, tuple[str, ...]], int] = {}
     made = []
-    for name in group.steps:
-        step = facts.steps[name]
-        count = max(0, step.parallelism - gone[name]) if name in gone else step.parallelism
+    for step in steps:
+        count = max(0, step.parallelism - gone.get(step.id, 0)) if gone else step.parallelism
         kind = step.cores, step.pinned
         if kind not in known:
             known[kind] = _lanes(step, group.containers)
         made.append(_Playing(step.runtime_s or default, step.cores, count, known[kind]))
-    nexts = facts.edges.nexts
-    for at, name in enumerate(group.steps):
-        after = [there for other in nexts.get(name, ()) if (there := place.get(other, -1)) > at]
-        made[at].readers = after
-        for other in after:
-            made[other].inputs += 1
+    for one, later in zip(made, facts.edges.later[place : place + len(made)], strict=True):
+        one.readers = [there - place for there in later]
+        for reader in one.readers:
+            made[reader].inputs += 1
     return made
 
 

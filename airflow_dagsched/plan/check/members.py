@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Group
 
@@ -15,8 +16,8 @@ def check_members(facts: Facts) -> Iterator[Violation]:
     yield from _identity(facts)
     yield from _partition(facts)
     yield from _ids(facts)
-    for group in facts.plan.groups:
-        yield from _application(facts, group)
+    for group, steps in facts.members:
+        yield from _application(group, steps)
     yield from _isolation(facts)
     yield from _reasons(facts)
 
@@ -55,8 +56,7 @@ def _ids(facts: Facts) -> Iterator[Violation]:
             yield Violation("ids", name, "is a group's and a step's or task's id")
 
 
-def _application(facts: Facts, group: Group) -> Iterator[Violation]:
-    steps = [facts.steps[name] for name in group.steps if name in facts.steps]
+def _application(group: Group, steps: list[Step]) -> Iterator[Violation]:
     for step in steps[1:]:
         if step.application != steps[0].application:
             yield Violation("application", step.id, f"settings differ from {steps[0].id!r} in group {group.id!r}")
@@ -64,28 +64,30 @@ def _application(facts: Facts, group: Group) -> Iterator[Violation]:
 
 def _isolation(facts: Facts) -> Iterator[Violation]:
     """An isolated step shares its group with nothing but the steps it repeats with."""
-    for group in facts.plan.groups:
-        isolated = next((name for name in group.steps if name in facts.steps and facts.steps[name].isolate), None)
-        if isolated is not None and len(group.steps) > 1:
-            loop = _loop(facts.edges.nexts, set(group.steps), isolated)
+    for group, steps in facts.members:
+        isolated = next((step.id for step in steps if step.isolate), None) if len(group.steps) > 1 else None
+        if isolated is not None:
+            loop = _loop(facts.dataflow, set(group.steps), isolated)
             for other in group.steps:
                 if other not in loop:
                     yield Violation("isolate", isolated, f"shares group {group.id!r} with {other!r}")
 
 
-def _loop(nexts: dict[str, list[str]], within: set[str], start: str) -> set[str]:
+def _loop(dataflow: Dataflow, within: set[str], start: str) -> set[str]:
     """``start`` and the steps on a cycle with it."""
-    backs: dict[str, list[str]] = {}
-    for src in within:
-        for dst in nexts.get(src, []):
-            backs.setdefault(dst, []).append(src)
-    return _reached(nexts, within, start) & _reached(backs, within, start)
+    nexts: dict[str, set[str]] = {name: set() for name in within}
+    backs: dict[str, set[str]] = {name: set() for name in within}
+    for src, dst in (*((channel.src, channel.dst) for channel in dataflow.channels), *dataflow.dependencies):
+        if src in within and dst in within:
+            nexts[src].add(dst)
+            backs[dst].add(src)
+    return _reached(nexts, start) & _reached(backs, start)
 
 
-def _reached(nexts: dict[str, list[str]], within: set[str], start: str) -> set[str]:
+def _reached(nexts: dict[str, set[str]], start: str) -> set[str]:
     found, queue = {start}, [start]
     for name in queue:
-        fresh = {after for after in nexts.get(name, []) if after in within} - found
+        fresh = nexts[name] - found
         found |= fresh
         queue += fresh
     return found

@@ -22,10 +22,10 @@ def check_told(facts: Facts) -> Iterator[Violation]:
         homes = {facts.home[name] for name in names if name in facts.home}
         if len(homes) > 1:
             yield Violation("together", names[0], f"and its companions are in {', '.join(sorted(homes))}")
-    for group in facts.plan.groups:
+    for group, steps in facts.members:
         if len(group.steps) > facts.settings.max_steps_per_group:
             yield Violation("steps", group.id, f"has {len(group.steps)}, at most {facts.settings.max_steps_per_group}")
-        pools = {facts.steps[name].pool for name in group.steps if name in facts.steps}
+        pools = {step.pool for step in steps}
         if len(pools) > 1:
             yield Violation("pool", group.id, f"has steps of the pools {', '.join(map(repr, sorted(pools)))}")
     yield from _spilled(facts)

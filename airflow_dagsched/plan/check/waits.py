@@ -48,7 +48,6 @@ def _cycles(facts: Facts, edges: set[tuple[str, str]]) -> Iterator[Violation]:
 
 
 def _inner_order(facts: Facts) -> Iterator[Violation]:
-    place = {step: at for group in facts.plan.groups for at, step in enumerate(group.steps)}
-    for src, dst in facts.edges.inner:
-        if place.get(src, 0) > place.get(dst, 0) and not (facts.steps[src].repeat and facts.steps[dst].repeat):
+    for src, dst in facts.edges.back:
+        if src != dst and not (facts.steps[src].repeat and facts.steps[dst].repeat):
             yield Violation("order", dst, f"stands before {src!r}, which it waits for")
