@@ -139,6 +139,8 @@ def resident(members: Sequence[int], given: Given) -> Inside:
 
 def longest_path(members: Sequence[int], given: Given) -> float:
     """Seconds of the longest chain of ``members``, one wave each: none can do with less."""
+    if len(members) == 1:
+        return given.work.runtime[members[0]]
     nexts, _ = _edges(members, given)
     ends = [given.work.runtime[node] for node in members]
     for at in range(len(members) - 1, -1, -1):

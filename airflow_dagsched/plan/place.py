@@ -34,12 +34,12 @@ def placed(made: Plan, given: Given) -> Plan:
     makespan = priced.cost.makespan_s
     bound = min(makespan, round(given.bound, DIGITS))
     groups = (
-        _placed(group, priced.shapes.get(first[group.id]), priced.spans[first[group.id]], given)
-        for group in made.groups
+        _placed(group, priced.shapes.get(node), priced.spans[node], _told(priced.times[node]), given)
+        for group, node in zip(made.groups, first.values(), strict=True)
     )
     return replace(
         made,
-        groups=tuple(replace(group, time=_told(priced.times[first[group.id]])) for group in groups),
+        groups=tuple(groups),
         makespan_s=makespan,
         lower_bound_s=bound,
         lower_bound_reason=given.bound_reason,
@@ -47,15 +47,16 @@ def placed(made: Plan, given: Given) -> Plan:
     )
 
 
-def _placed(group: Group, shape: Shape | None, span: Span, given: Given) -> Group:
+def _placed(group: Group, shape: Shape | None, span: Span, time: Times, given: Given) -> Group:
     if shape is None:
-        return replace(group, start_s=round(span.start_s, DIGITS), end_s=round(span.end_s, DIGITS))
+        return replace(group, start_s=round(span.start_s, DIGITS), end_s=round(span.end_s, DIGITS), time=time)
     workers = [given.work.workers[at].id for at in span.places]
     containers = _containers(group.id, shape, workers)
     return replace(
         group,
         start_s=round(span.start_s, DIGITS),
         end_s=round(span.end_s, DIGITS),
+        time=time,
         finish_spread_s=round(shape.inside.spread_s, DIGITS),
         residency=shape.demand.residency,
         slots=shape.slots,

@@ -11,6 +11,7 @@ spills is one more resource. Ordinary tasks take no room on the cluster.
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,6 +41,10 @@ class Span:
     places: tuple[int, ...]
 
 
+_Entry = tuple[tuple[float, int], int]
+"""Its turn, and its number."""
+
+
 @dataclass(slots=True)
 class _Line:
     """The state of the walk along the time line."""
@@ -48,7 +53,10 @@ class _Line:
     order: Mapping[int, tuple[float, int]]
     room: Room
     spills: SpillRoom
-    ready: list[tuple[tuple[float, int], int]] = field(default_factory=list)
+    front: list[_Entry] = field(default_factory=list)
+    """The first of the ready groups, sorted: those that are tried at every moment."""
+    ready: list[_Entry] = field(default_factory=list)
+    """The others, a heap."""
     ending: list[tuple[float, int]] = field(default_factory=list)
     spans: dict[int, Span] = field(default_factory=dict)
 
@@ -56,17 +64,25 @@ class _Line:
         """``node`` waits for nothing but room. A task needs none: it overtakes groups that wait."""
         if self.jobs[node].shape is None:
             self._start(node, now, ())
+            return
+        entry = self.order[node], node
+        if self.front and entry < self.front[-1]:
+            insort(self.front, entry)
         else:
-            heapq.heappush(self.ready, (self.order[node], node))
+            heapq.heappush(self.ready, entry)
 
     def start_groups(self, now: float) -> None:
-        passed: list[tuple[tuple[float, int], int]] = []
-        while not self.room.full and self.ready and len(passed) < PASSED:
-            entry = heapq.heappop(self.ready)
+        passed, at = [], 0
+        while not self.room.full and len(passed) < PASSED:
+            if at == len(self.front):
+                if not self.ready:
+                    break
+                self.front.append(heapq.heappop(self.ready))
+            entry = self.front[at]
+            at += 1
             if not self._started(entry[1], now):
                 passed.append(entry)
-        for entry in passed:
-            heapq.heappush(self.ready, entry)
+        self.front[:at] = passed
 
     def end(self) -> tuple[float, int]:
         """Take the next that ends off the line."""
@@ -79,8 +95,10 @@ class _Line:
 
     def _started(self, node: int, now: float) -> bool:
         shape = self.jobs[node].shape
-        found = () if shape is None or self.spills.lacks(node) else self.room.find(shape)
-        if shape is None or not found:
+        if shape is None or shape.held_cores > self.room.cores or self.spills.lacks(node):
+            return False
+        found = self.room.find(shape)
+        if not found:
             return False
         self.room.take(shape, found)
         self.spills.take(node)
@@ -125,7 +143,7 @@ def run(
                 line.arrive(after, now)
         if not line.ending or line.ending[0][0] > now:
             line.start_groups(now)
-    if line.ready:
+    if line.front or line.ready:
         raise _stuck(line)
     return line.spans
 
@@ -147,6 +165,6 @@ def _order(
 
 
 def _stuck(line: _Line) -> DoesNotFit:
-    lacks = min(line.spills.lacks(node) for _, node in line.ready)
+    lacks = min(line.spills.lacks(node) for _, node in (*line.front, *line.ready))
     limit = line.spills.limit
     return DoesNotFit("spills in flight", "spill_mb", -(-(limit + lacks) // MIB), limit // MIB, "MiB")

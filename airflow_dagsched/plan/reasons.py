@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.parts import find, join
 from airflow_dagsched.plan.rules import Rules
 from airflow_dagsched.plan.stages import NOBODY, Stages
@@ -23,6 +24,8 @@ class Reasons:
     stages: Stages
     pipes: dict[int, list[int]]
     """Who is handed rows inside the application, if it is in it."""
+    lenient: bool
+    """Whether no rule keeps any two steps apart, as of most dataflows."""
 
     @classmethod
     def of(cls, graph: Graph, rules: Rules, stages: Stages) -> Reasons:
@@ -30,7 +33,9 @@ class Reasons:
         pipes: dict[int, list[int]] = {}
         for dataset in graph.datasets:
             pipes.setdefault(dataset.src, []).extend(dataset.pipelined)
-        return cls(graph, rules, stages, pipes)
+        colors = {color for color in stages.color if color != TASK}
+        lenient = len(colors) < 2 and not stages.cut and not rules.apart
+        return cls(graph, rules, stages, pipes, lenient)
 
     def of_group(self, members: Sequence[int], *, alone: bool) -> str:
         """Why these steps are one group; ``alone``: there is no other."""
@@ -53,6 +58,8 @@ class Reasons:
 
     def forced(self, src: int, dst: int) -> str:
         """What keeps the ends of a channel apart, whatever the sizes; empty: nothing does."""
+        if self.lenient:
+            return ""
         stages, graph = self.stages, self.graph
         if stages.color[src] != stages.color[dst]:
             return _of_color(graph.steps[src], graph.steps[dst])
@@ -64,6 +71,8 @@ class Reasons:
 
     def limits(self, one: Iterable[int], other: Iterable[int]) -> str:
         """What the settings have against one group of all these; empty: nothing."""
+        if not self.rules.apart and len(self.graph.steps) <= self.rules.most_steps:
+            return ""
         units = [{self.graph.loop[node] for node in nodes} for nodes in (one, other)]
         if any(not units[1].isdisjoint(self.rules.apart.get(unit, ())) for unit in units[0]):
             return "the settings keep steps of the two groups apart"

@@ -21,18 +21,19 @@ class Room:
         self._memory = [worker.free_memory_mb for worker in workers]
         self._disk = [UNLIMITED if worker.free_disk_mb is None else worker.free_disk_mb for worker in workers]
         self._number = {worker.id: at for at, worker in enumerate(workers)}
-        self._total = sum(self._cores)
+        self.cores = sum(self._cores)
+        """Free ones of all workers."""
         self._first = 0
         """No worker before it has a free core."""
 
     @property
     def full(self) -> bool:
         """Whether no worker has a free core."""
-        return not self._total
+        return not self.cores
 
     def find(self, shape: Shape) -> tuple[int, ...]:
         """A worker for each container of ``shape``; empty where there is no room for all of them."""
-        if shape.held_cores > self._total:
+        if shape.held_cores > self.cores:
             return ()
         if shape.pinned:
             return self._as_told(shape)
@@ -84,7 +85,7 @@ class Room:
             self._memory[at] += sign * shape.memory_mb
             if shape.disk_mb:
                 self._disk[at] += sign * shape.disk_mb[box]
-        self._total += sign * shape.held_cores
+        self.cores += sign * shape.held_cores
 
 
 @dataclass(frozen=True, slots=True)
