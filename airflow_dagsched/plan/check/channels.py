@@ -17,10 +17,10 @@ def check_channels(facts: Facts) -> Iterator[Violation]:
     spilled = Counter((spill.src, spill.output, dst) for spill in facts.plan.spills for dst in spill.dst)
     for src, output, dst in sorted(cut - spilled.keys()):
         yield Violation("completable", f"{src}/{output}", f"pipelined to {dst!r} in another group, and no spill")
-    for (src, output, dst), count in sorted(spilled.items()):
+    for (src, output, dst), count in sorted(one for one in spilled.items() if one[1] > 1 or one[0] not in cut):
         if (src, output, dst) not in cut:
             yield Violation("spill", f"{src}/{output}", f"no pipelined channel to {dst!r} is cut")
-        elif count > 1:
+        else:
             yield Violation("spill", f"{src}/{output}", f"spilled {count} times for {dst!r}")
     yield from _known(facts)
 

@@ -141,6 +141,8 @@ def _together(steps: list[_Playing]) -> list[float]:
 
 
 def _in_turn(steps: list[_Playing], group: Group) -> list[float]:
+    if len(steps) == 1 and steps[0].at_once:  # nothing to wait for
+        return [steps[0].seconds * -(-steps[0].to_start // steps[0].at_once)]
     play = _Play(steps, sum(box.cores for box in group.containers), group.slots)
     for at in [at for at, step in enumerate(steps) if not step.inputs]:
         play.let_in(at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from airflow_dagsched.plan.check.facts import Facts, Violation
@@ -10,29 +10,31 @@ from airflow_dagsched.plan.check.facts import Facts, Violation
 
 def check_waits(facts: Facts) -> Iterator[Violation]:
     """``after`` is complete and known; groups with the ordinary tasks are acyclic; steps of a group are in order."""
-    yield from _after(facts, facts.edges.units)
-    yield from _cycles(facts, facts.edges.units)
+    declared = {group.id: set(group.after) for group in facts.plan.groups}
+    yield from _after(facts, declared)
+    yield from _cycles(facts, declared)
     yield from _inner_order(facts)
 
 
-def _after(facts: Facts, edges: set[tuple[str, str]]) -> Iterator[Violation]:
-    groups = {group.id: set(group.after) for group in facts.plan.groups}
-    for src, dst in sorted(edges):
-        if dst in groups and src not in groups[dst]:
-            yield Violation("completable", dst, f"takes from {src!r} but does not wait for it")
-    for name, after in groups.items():
-        for other in sorted(after):
-            if other not in groups and other not in facts.tasks:
-                yield Violation("completable", name, f"waits for {other!r}, which is no group or task")
+def _after(facts: Facts, declared: Mapping[str, set[str]]) -> Iterator[Violation]:
+    missing = [(src, dst) for src, dst in facts.edges.units if dst in declared and src not in declared[dst]]
+    for src, dst in sorted(missing):
+        yield Violation("completable", dst, f"takes from {src!r} but does not wait for it")
+    for name, after in declared.items():
+        for other in sorted([one for one in after if one not in declared and one not in facts.tasks]):
+            yield Violation("completable", name, f"waits for {other!r}, which is no group or task")
 
 
-def _cycles(facts: Facts, edges: set[tuple[str, str]]) -> Iterator[Violation]:
+def _cycles(facts: Facts, declared: Mapping[str, set[str]]) -> Iterator[Violation]:
     """Take away what waits for nothing, again and again: what is left waits for itself."""
-    nexts: dict[str, set[str]] = {name: set() for name in (*facts.tasks, *(g.id for g in facts.plan.groups))}
-    declared = {(other, group.id) for group in facts.plan.groups for other in group.after}
-    for src, dst in edges | declared:
-        nexts.setdefault(src, set()).add(dst)
-        nexts.setdefault(dst, set())
+    nexts: dict[str, list[str]] = {name: [] for name in (*facts.tasks, *declared)}
+    for name, after in declared.items():
+        for other in after:
+            nexts.setdefault(other, []).append(name)
+    for src, dst in facts.edges.units:
+        if src not in declared.get(dst, ()):
+            nexts.setdefault(src, []).append(dst)
+            nexts.setdefault(dst, [])
     waiting = dict.fromkeys(nexts, 0)
     for name in chain.from_iterable(nexts.values()):
         waiting[name] += 1
