@@ -22,6 +22,8 @@ from airflow_dagsched.plan.merging import Bundle, Merging
 NEAR = 0.95
 """Paths of this share of the longest one are shortened in the same round."""
 ROUNDS = 60
+WALKED = 20_000
+"""Groups and edges over which those rounds go together: of more, fewer rounds."""
 SHORTER = 0.9
 """A grouping is a candidate once its longest path is so much shorter than the last candidate's."""
 
@@ -30,7 +32,8 @@ def contractions(home: Sequence[int], given: Given) -> Iterator[list[int]]:
     """Groupings from ``home`` on, each with a shorter longest path than the one before it."""
     merging = Merging(home, given)
     told = float("inf")
-    for _ in range(ROUNDS):
+    size = len(merging.nexts) + sum(map(len, merging.nexts.values()))
+    for _ in range(min(ROUNDS, WALKED // size)):
         head, tail, longest = _paths(merging)
         if longest < SHORTER * told:
             told = longest
