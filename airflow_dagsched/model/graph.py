@@ -12,7 +12,6 @@ from operator import attrgetter
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, strong_components, topological
 
-
 _channel = attrgetter("src", "dst", "output", "bytes", "kind")
 
 

@@ -72,7 +72,8 @@ class _Line:
             heapq.heappush(self.ready, entry)
 
     def start_groups(self, now: float) -> None:
-        passed, at = [], 0
+        passed: list[_Entry] = []
+        at = 0
         while not self.room.full and len(passed) < PASSED:
             if at == len(self.front):
                 if not self.ready:

@@ -39,7 +39,7 @@ def _complete(facts: Facts, group: Group) -> bool:
     found = [instance for box in group.containers for instance in box.instances]
     if not len(found) == len(set(found)) == sum(counts.values()):
         return False
-    return all([0 <= index < counts.get(name, 0) for name, index in found])
+    return all(0 <= index < counts.get(name, 0) for name, index in found)
 
 
 def _active(facts: Facts, group: Group) -> Iterator[Instance]:

@@ -28,8 +28,8 @@ def _after(facts: Facts, declared: Mapping[str, set[str]]) -> Iterator[Violation
 def _cycles(facts: Facts, declared: Mapping[str, set[str]]) -> Iterator[Violation]:
     """Take away what waits for nothing, again and again: what is left waits for itself."""
     nexts: dict[str, list[str]] = {name: [] for name in (*facts.tasks, *declared)}
-    for name, after in declared.items():
-        for other in after:
+    for name, above in declared.items():
+        for other in above:
             nexts.setdefault(other, []).append(name)
     for src, dst in facts.edges.units:
         if src not in declared.get(dst, ()):
