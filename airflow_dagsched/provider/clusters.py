@@ -30,6 +30,7 @@ from airflow_dagsched.launch.live.standalone import masters, standalone_cluster
 from airflow_dagsched.launch.live.yarn import Where, yarn_cluster
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import decode, read
+from airflow_dagsched.model.ranges import Positive
 from airflow_dagsched.model.validate import validate_cluster
 from airflow_dagsched.provider.addresses import addresses, first
 
@@ -82,6 +83,15 @@ def tolerations(reached: Reached) -> tuple[Toleration, ...]:
         return msgspec.convert(listed(reached.extra.get("tolerations")), tuple[Toleration, ...])
     except msgspec.ValidationError as error:
         raise InvalidInput(f"connection {reached.conn_id!r}", "tolerations", str(error)) from None
+
+
+def seconds(reached: Reached, extra: str, default: float) -> float:
+    """Of the extra of that name, a number above zero, or text of one; raises ``InvalidInput``."""
+    given = reached.extra.get(extra, default)
+    try:
+        return msgspec.convert(given, Positive, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"connection {reached.conn_id!r}", extra, f"{given!r}: {error}") from None
 
 
 def listed(value: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from airflow_dagsched.plan.check import Violation, check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
-from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, tolerations
+from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, seconds, tolerations
 from airflow_dagsched.provider.files import FileLister
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.files import Opened
 
 log = logging.getLogger(__name__)
+
+EXECUTOR_WITHIN_S = 30.0
 
 REMEDIES = {
     "spark": "start the Master, or set the connection's extra 'master_ui' to its address",
@@ -112,6 +114,14 @@ class PlannerHook(BaseHook):
                 self.conn_id, f"{reached.master!r} has no worker for us that is alive", "start one", passing=True
             )
         return found
+
+    @property
+    def executor_within_s(self) -> float:
+        """The connection's extra: seconds an application may be without executors until it is asked why.
+
+        Raises :class:`InvalidInput`.
+        """
+        return seconds(self._reached(), "executor_within_s", EXECUTOR_WITHIN_S)
 
     def tolerations(self) -> tuple[Toleration, ...]:
         """Of executors on Kubernetes: the connection's extra ``tolerations``."""
