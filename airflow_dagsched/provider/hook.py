@@ -19,7 +19,7 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, seconds, tolerations
-from airflow_dagsched.provider.files import FileLister
+from airflow_dagsched.provider.files import TimelyLister
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,13 +129,17 @@ class PlannerHook(BaseHook):
 
     @contextmanager
     def listing(self, location: str) -> Iterator[Opened]:
-        """The lister of the file system that ``location`` is on: an HDFS is asked by HTTP, also who holds blocks."""
+        """The lister of the file system that ``location`` is on: an HDFS is asked by HTTP, also who holds blocks.
+
+        Raises :class:`ClusterUnknown` where it doesn't answer in time, and so does its lister.
+        """
+        reached = self._reached()
         if not location.startswith("hdfs://"):
-            yield FileLister.of(location)
+            yield TimelyLister.of(location, reached.answer_within_s)
             return
         from airflow_dagsched.provider.webhdfs import WebHdfsLister
 
-        with WebHdfsLister.of(location, self._reached()) as lister:
+        with WebHdfsLister.of(location, reached) as lister:
             yield lister, address_of(location)[1]
 
     def plan(self, what: DAG | SparkDataflow | Dataflow, cluster: Cluster | None = None) -> Plan:

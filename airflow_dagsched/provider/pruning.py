@@ -197,12 +197,14 @@ class _Look:
         return self.listings[key]
 
     def _listed(self, table: Table, condition: Condition) -> Listing | str:
+        url = table.location
         try:
             url = stored_at(table.location, self.submit.flow.conf, self.master)
             with self.listing(url) as (lister, root):
                 return list_stored(lister, root, condition)
         except ClusterUnknown as error:
-            log.warning("no preference for the workers that hold %s: %s", table.location, error)
+            lost = "no preference for the workers that hold" if url.startswith(HDFS) else "nothing is left out of"
+            log.warning("%s %s: %s", lost, table.location, error)
             return f"it cannot be listed here: {error}"
         except Exception as error:  # noqa: BLE001 - whatever it is, Spark, which reads the table, says it better
             log.info("%s is not listed: %s: %s", table.location, type(error).__name__, error)
