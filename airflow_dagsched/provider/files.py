@@ -15,6 +15,8 @@ from airflow_dagsched.plan.prune.layout import Entry, Lister
 T = TypeVar("T")
 
 DEFAULT_FS = "spark.hadoop.fs.defaultFS"
+HDFS = "hdfs://"
+"""Where a listing says who holds the blocks, too."""
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names for what fsspec calls otherwise."""
 

@@ -19,7 +19,7 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, seconds, tolerations
-from airflow_dagsched.provider.files import TimelyLister
+from airflow_dagsched.provider.files import HDFS, TimelyLister
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ class PlannerHook(BaseHook):
         Raises :class:`ClusterUnknown` where it doesn't answer in time, and so does its lister.
         """
         reached = self._reached()
-        if not location.startswith("hdfs://"):
+        if not location.startswith(HDFS):
             yield TimelyLister.of(location, reached.answer_within_s)
             return
         from airflow_dagsched.provider.webhdfs import WebHdfsLister

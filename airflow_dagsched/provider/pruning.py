@@ -30,14 +30,13 @@ from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
 from airflow_dagsched.plan.prune.layout import Listing
 from airflow_dagsched.plan.prune.sources import Selection, selected
 from airflow_dagsched.plan.prune.steps import idle_steps
-from airflow_dagsched.provider.files import FileLister, Open, local_listing, stored_at
+from airflow_dagsched.provider.files import HDFS, FileLister, Open, local_listing, stored_at
 from airflow_dagsched.provider.specs import Parts, Submit
+from airflow_dagsched.provider.stored import stored_for
 
 log = logging.getLogger(__name__)
 
 OFF = Asked(mode=False)
-HDFS = "hdfs://"
-"""Where a listing says who holds the blocks, too: of use where all is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,8 @@ def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str], listing:
     for (name, key), seen in found.items():
         if seen.needed is not None:
             needed.setdefault(name, {})[key] = seen.needed
-    return Pruning(dataflow, changed(asked, idle=mine), selections, needed)
+    asked = changed(asked, idle=mine, stored=stored_for(submit, master, listing))
+    return Pruning(dataflow, asked, selections, needed)
 
 
 def _conditions_of_run(submit: Submit) -> dict[str, str]:
