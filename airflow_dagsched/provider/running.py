@@ -34,6 +34,7 @@ from airflow_dagsched.launch.stranded import Stranded, stranded
 from airflow_dagsched.plan.prune.steps import dataset_of
 from airflow_dagsched.provider.facts import RunFacts, gather
 from airflow_dagsched.provider.follow import Follower, Memory, lost
+from airflow_dagsched.provider.foresight import foretell
 from airflow_dagsched.provider.history import record
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
@@ -71,6 +72,8 @@ class GroupRun:
     """Those that ended well."""
     cuts: list[str] = field(default_factory=list)
     """Why the group runs in several applications."""
+    left: dict[str, Any] = field(default_factory=dict)
+    """What the run had left as this try began."""
     stranded: int = 0
     """Applications that were left without workers."""
 
@@ -78,7 +81,7 @@ class GroupRun:
     def of(cls, launch: LaunchOperator, context: Context) -> GroupRun:
         """Gather the facts and open the feed."""
         facts = gather(launch, context)
-        folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
+        folder = group_folder(launch, facts)
         follower = _follower(launch, context, facts)
         return cls(launch, context, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, context))
 
@@ -93,6 +96,7 @@ class GroupRun:
     def execute(self) -> dict[str, Any]:
         """Submit what there is to submit, tell the mirrors, return what was measured."""
         try:
+            self.left = foretell(self.launch, self.facts, self.hook, self.folder.parent)
             self._run_all()
         except DagschedError as error:
             self._blame(error)
@@ -322,6 +326,7 @@ class GroupRun:
             "pruned": {name: done.reason for name, done in ends.items() if done.state == "pruned"},
             "applications": self.follower.applications,
             "cuts": self.cuts,
+            "left": self.left,
             "predicted_s": round(self.predicted_s, 1),
             "measured_s": round(time.monotonic() - self.began, 1),
         }
@@ -350,7 +355,7 @@ def _follower(launch: LaunchOperator, context: Context, facts: RunFacts) -> Foll
         if event.ui:
             ti.xcom_push(key=SparkUiLink().xcom_key, value=event.ui)
 
-    feed = Feed(nonce=secrets.token_hex(8), run_started=facts.run_started, pruned=launch.flow.pruned)
+    feed = Feed(secrets.token_hex(8), facts.run_started, pruned=launch.flow.pruned, began=time.time())
     follower = Follower(feed, ti.xcom_push, publish, started)
     follower.push()
     return follower
@@ -374,9 +379,10 @@ def _measured(done: StepDone) -> dict[str, Any]:
     return {"state": done.state, "rows": done.rows, "bytes": done.bytes, "seconds": done.seconds}
 
 
-def run_folder(work_dir: str, dag_id: str, run_id: str) -> Path:
-    """Folder of one run's manifests and events."""
-    return Path(work_dir.removeprefix("file://")) / "runs" / dag_id / _safe(run_id)
+def group_folder(launch: LaunchOperator, facts: RunFacts) -> Path:
+    """Folder of what one launch task leaves in one run: another dataflow of the DAG may have a group of that name."""
+    root = Path(launch.flow.work_dir.removeprefix("file://"))
+    return root / "runs" / facts.dag_id / _safe(facts.run_id) / _safe(str(launch.flow.group_id)) / launch.group.id
 
 
 def _safe(text: str) -> str:
