@@ -94,11 +94,11 @@ def test_a_name_node_that_is_silent_is_warned_of_and_is_no_reason_to_go_anywhere
     assert caplog.text.count(f"no preference for the workers that hold {TABLE}: http://127.0.0.1:9/") == 1
 
 
-def two_groups(folder: Path) -> SparkDataflow:
+def two_groups(folder: Path, table: str = TABLE) -> SparkDataflow:
     """clean (writes a table of days) ──> other, in an application of its own, whose only input are these rows"""
     with SparkDataflow("f", work_dir=str(folder / "work"), apart=[("clean", "other")]) as flow:
 
-        @task.spark_step(writes=Table("hdfs://lake/t", partition_by=("day",)))
+        @task.spark_step(writes=Table(table, partition_by=("day",)))
         def clean(spark):
             return spark.range(3)
 
@@ -110,12 +110,12 @@ def two_groups(folder: Path) -> SparkDataflow:
     return flow
 
 
-def committed(folder: Path, *days: str) -> Feed:
+def committed(folder: Path, *days: str, table: str = TABLE) -> Feed:
     """What the first group left behind: its commit record, and its feed."""
-    record = folder / "work" / "commits" / safe("hdfs://lake/t") / safe(DAY.key) / "0000000001.json"
+    record = folder / "work" / "commits" / safe(table) / safe(DAY.key) / "0000000001.json"
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"partitions": [f"day={day}" for day in days]}))
-    return Feed("n", "", final=True, steps={"clean": StepDone("clean", "success", path="hdfs://lake/t", bytes=7)})
+    return Feed("n", "", final=True, steps={"clean": StepDone("clean", "success", path=table, bytes=7)})
 
 
 def test_a_later_group_goes_where_its_input_was_written(
