@@ -59,11 +59,13 @@ def _places(submit: Submit, output: Output) -> Iterator[tuple[str, str]]:
 
 
 def _written(submit: Submit, table: Table) -> tuple[str, ...]:
-    """The folders that the newest commit of this interval wrote; all of the table, where it doesn't say."""
+    """The folders that the newest commit of this interval wrote; all of the table, where its record doesn't say."""
     root = Path(submit.flow.work_dir.removeprefix("file://"))
     records = root.glob(f"commits/{safe(table.key)}/{safe(submit.facts.interval.key)}/*.json")
-    newest = max(records, default=None)
-    return tuple(json.loads(newest.read_text("utf-8"))["partitions"] if newest is not None else ()) or ("",)
+    try:
+        return tuple(json.loads(max(records).read_text("utf-8"))["partitions"]) or ("",)
+    except (OSError, ValueError, KeyError):  # no record, or a torn one
+        return ("",)
 
 
 def _located(
@@ -77,7 +79,8 @@ def _located(
             with listing(url) as (lister, root):
                 stored = list_stored(lister, f"{root.rstrip('/')}/{folder}").stored
         except (ClusterUnknown, OSError, ValueError) as error:
-            log.warning("no preference for the workers that hold %s: %s", name, error)
+            level = logging.WARNING if isinstance(error, ClusterUnknown) else logging.INFO  # the rest may be as it is
+            log.log(level, "no preference for the workers that hold %s: %s", name, error)
             return
         key = named(folder).key
         yield from (replace(one.partition, key={**key, **one.partition.key}) for one in stored)

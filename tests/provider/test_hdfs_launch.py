@@ -150,3 +150,23 @@ def test_a_group_whose_input_nobody_can_locate_may_be_anywhere(
         run(two_groups(tmp_path).launches()[1], tmp_path, feeds=[committed(tmp_path, "2013-01-02")])
     assert learned[0].asked.stored == {}
     assert caplog.text.count("no preference for the workers that hold clean/: http://127.0.0.1:9/") == 1
+
+
+@pytest.mark.parametrize("record", [None, "", "{"])
+def test_a_commit_that_says_nothing_of_folders_may_be_all_of_the_table(
+    record: str | None, dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned = listening(monkeypatch)
+    answers = {**STORED, on("LISTSTATUS_BATCH", FIRST): page(0, ("a", "FILE", 7))}
+    answers |= {on("GETFILEBLOCKLOCATIONS", f"{FIRST}/a"): locations("w1")}
+    feed = committed(tmp_path, "2013-01-02")
+    (file,) = (tmp_path / "work" / "commits").rglob("*.json")
+    if record is None:
+        file.unlink()
+    else:
+        file.write_text(record)
+    with answering(answers) as (url, _):
+        connect(monkeypatch, url)
+        run(two_groups(tmp_path).launches()[1], tmp_path, feeds=[feed])
+    hosts = [block.hosts for one in learned[0].asked.stored["clean/"].partitions for block in one.blocks]
+    assert hosts == [("w1",), ("w2", "w3")]
