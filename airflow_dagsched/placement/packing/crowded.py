@@ -29,8 +29,8 @@ LARGEST = 3
 """Items in a set; sets of more are too many."""
 MOST = 2000
 """Items; of each it is known which others are smaller."""
-SETS = 60_000
-"""Looked at; where there are more, fewer partners are tried, and then only the sets of the lightest items."""
+SETS = 60
+"""Looked at, for each item; where there are more, fewer partners are tried, and then only the sets of the lightest items."""
 PARTNERS = (16, 4, 1)
 """The heaviest items that complete a set, so many of them, one set each."""
 ROUNDING = 1e-9
@@ -100,9 +100,10 @@ def _crowded(kinds: Kinds, count: int) -> list[Bin]:
     """Bins of ``count`` items each."""
     of = [kind for kind in decreasing(kinds, kinds.load(), sum)[::-1] for _ in kinds.items[kind]]
     items = Items.of(kinds, of)
+    enough = SETS * len(of)
     for partners in PARTNERS:
-        sets = list(islice(sets_of(items, (), kinds.most, count, partners), SETS + 1))
-        if len(sets) <= SETS:
+        sets = list(islice(sets_of(items, (), kinds.most, count, partners), enough))
+        if len(sets) < enough:
             break
     return [[of[at] for at in chosen] for chosen in _apart(sets, len(of))]
 
