@@ -30,7 +30,7 @@ LARGEST = 3
 MOST = 2000
 """Items; of each it is known which others are smaller."""
 SETS = 60
-"""Looked at, for each item; where there are more, fewer partners are tried, and then only the sets of the lightest items."""
+"""Looked at, for each item; of more, those with fewer partners, and then those of the lightest items only."""
 PARTNERS = (16, 4, 1)
 """The heaviest items that complete a set, so many of them, one set each."""
 ROUNDING = 1e-9
