@@ -14,9 +14,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from airflow_dagsched.placement.packing.kinds import Size
 
+MOST = 200_000
+"""Sets; a linear program over more takes too long."""
 GRID = 10**9
 """Weights are rounded to this part of 1."""
 Chosen = tuple[int, ...]
@@ -24,16 +27,18 @@ Chosen = tuple[int, ...]
 
 
 def least_bins(sizes: Sequence[Size], room: Size) -> int | None:
-    """No packing of these items of two dimensions has fewer bins; None: four may fit in one, so nothing is said.
+    """No packing of these items of two dimensions has fewer bins; None: nothing is said.
 
-    Every item fits alone.
+    Every item fits alone. Nothing is said where four may fit in one bin, or too many sets fit.
     """
     order = sorted(sizes, key=sum)
     if len(order) > 3 and sum(map(sum, order[:4])) <= sum(room):
         return None
-    sets, others = list(_threes(order, room)), 2
+    sets, others = list(islice(_threes(order, room), MOST)), 2
     if not sets:
-        sets, others = list(_twos(order, room)), 1
+        sets, others = list(islice(_twos(order, room), MOST)), 1
+    if len(sets) == MOST:
+        return None
     return math.ceil((len(order) - _most_disjoint(sets, len(order))) / others)
 
 
