@@ -7,8 +7,9 @@ from collections import Counter
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.sticky.house import active_loads
 from airflow_dagsched.placement.high_availability.sticky.level import Moved, Way, level_actives
-from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads, rank
+from airflow_dagsched.placement.high_availability.sticky.owners import Owners, rank
 
 
 def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]:
