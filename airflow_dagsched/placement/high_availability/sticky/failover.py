@@ -138,7 +138,7 @@ class _Failover:
                 continue
             if self._may_have_one_more(source, target):
                 yield (first,)
-            for other in self.free.get(target, {}):
+            for other in sorted(self.free.get(target, {})):
                 if other != owner:
                     found = self._first(other, target, source, self._weight(instance))
                     yield from ((first, (back, target, source)) for back in found)
@@ -147,7 +147,7 @@ class _Failover:
         """The first of an owner's instances that may go that way: they are alike."""
         found = (
             instance
-            for instance in self.free.get(source, {}).get(owner, ())
+            for instance in sorted(self.free.get(source, {}).get(owner, ()))
             if weight in (None, self._weight(instance)) and self._may(instance, source, target)
         )
         return islice(found, 1)

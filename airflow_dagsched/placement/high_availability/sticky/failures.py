@@ -61,7 +61,7 @@ class Failures:
         self.standbys = standbys
         self.own = Counter(active.values())
         self.owned: dict[int, list[int]] = {}
-        for instance, owner in active.items():
+        for instance, owner in sorted(active.items()):
             self.owned.setdefault(owner, []).append(instance)
         self.total = len(active)
         self.spans: dict[int, Span] = {}
@@ -113,7 +113,7 @@ class Failures:
     def _after(self, owner: int) -> Aftermath:
         level = self._span(owner)
         over, under = self._off(owner, level)
-        choices = {instance: self.standbys[instance] for instance in self.owned.get(owner, ())}
+        choices = {instance: sorted(self.standbys[instance]) for instance in self.owned.get(owner, ())}
         found: dict[int, int] = {}
         places = {worker for held in choices.values() for worker in held}
         match(choices, {at: level.least[at] - self.own[at] for at in places}, found)

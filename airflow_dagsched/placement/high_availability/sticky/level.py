@@ -90,13 +90,24 @@ class Level:
         givers, takers = self._orders(self.begun)
         if ways:
             self._along(ways, self._even(givers, takers))
+        while self._pass(list(givers), takers):
+            pass
+        return self.moved
+
+    def _pass(self, givers: list[int], takers: Sequence[int]) -> bool:
+        """Whether anything moved after some worker had nothing to give: then it may have now."""
+        stuck = False
+        moved_since = False
         while givers:
             source = max(givers, key=self.relative.__getitem__)
             if self.relative[source] - TOLERANCE <= min(self.after):
                 break
-            if not self._give(source, takers):
+            if self._give(source, takers):
+                moved_since = stuck
+            else:
                 givers.remove(source)
-        return self.moved
+                stuck = True
+        return moved_since
 
     def _orders(self, begun: Collection[Way]) -> tuple[list[int], list[int]]:
         """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
