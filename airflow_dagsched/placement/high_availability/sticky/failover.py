@@ -24,8 +24,8 @@ from airflow_dagsched.placement.high_availability.sticky.apportioned import line
 from airflow_dagsched.placement.high_availability.sticky.failures import PASSABLE, Aftermath, Cost, Failures
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
 
-LOOKED_AT = 50
-"""Exchanges to choose from."""
+LOOKED_AT = 20
+"""Exchanges of each owner to choose from."""
 
 Move = tuple[int, int, int]
 """Instance, and the workers its standby goes from and to."""
@@ -73,7 +73,10 @@ class _Failover:
         """Until no exchange helps any owner."""
         for instance, worker in free:
             self._held_by(worker, self.active[instance])[instance] = None
-        while sum(self._relieve(owner) for owner in self.failures.several()):
+        if self.left is None:
+            while sum(self._relieve(owner) for owner in self.failures.several()):
+                pass
+        while self.left and self._improve(self.failures.several()):
             pass
 
     def _held_by(self, worker: int, owner: int) -> dict[int, None]:
@@ -82,17 +85,17 @@ class _Failover:
     def _relieve(self, owner: int) -> bool:
         """Whether any exchange helped."""
         done = False
-        while self.left != 0 and self.failures.after(owner).excess > PASSABLE and self._improve(owner):
+        while any(self._accept(change) for change in self._helpful(owner)):
             done = True
         return done
 
-    def _improve(self, owner: int) -> bool:
-        """Make the first exchange that helps; the best of some where each has to be caught up with."""
-        changes = filter(self._helps, self._changes(owner))
-        if self.left is None:
-            return any(self._accept(change) for change in changes)
-        some = sorted(islice(changes, LOOKED_AT), key=self._worth, reverse=True)
-        return any(self._accept(change) for change in some)
+    def _improve(self, owners: Iterable[int]) -> bool:
+        """Make the best of some exchanges, of each owner some, since each has to be caught up with."""
+        found = [change for owner in owners for change in islice(self._helpful(owner), LOOKED_AT)]
+        return any(self._accept(change) for change in sorted(found, key=self._worth, reverse=True))
+
+    def _helpful(self, owner: int) -> Iterator[Change]:
+        return filter(self._helps, self._changes(owner) if self.failures.after(owner).excess > PASSABLE else ())
 
     def _helps(self, change: Change) -> bool:
         return self._saving(change) > (0, 0)
