@@ -46,7 +46,8 @@ def least_hand_overs(before: Assignment, left: list[Worker]) -> int:
         for worker in before.standby.get(instance) or capacity:
             graph.add_edge(("lost", instance), worker, capacity=1, weight=0)
     flow = nx.min_cost_flow(graph)
-    return len(lost) + sum(flow[worker]["hub"] for worker in capacity)
+    further: int = sum(flow[worker]["hub"] for worker in capacity)
+    return len(lost) + further
 
 
 @given(st.data())
