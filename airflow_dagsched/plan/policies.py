@@ -109,7 +109,7 @@ def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
 
 
 def _rooms(made: Plan) -> list[list[tuple[int, str]]]:
-    """Cores and worker of each container of a batch group: its times depend on them, on the worker if steps are pinned."""
+    """Of each container of a batch group: what its times depend on; the worker counts where steps are pinned."""
     batch = (group for group in made.groups if group.residency == "slots")
     return [[(box.cores, box.worker) for box in group.containers] for group in batch]
 
