@@ -10,6 +10,7 @@ from itertools import chain
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.check.assignment import check_assignment
 from airflow_dagsched.plan.check.capacity import check_capacity
 from airflow_dagsched.plan.check.channels import check_channels
@@ -26,6 +27,7 @@ from airflow_dagsched.plan.values import Plan
 
 __all__ = ["RULES", "Violation", "check"]
 
+NOTHING_KNOWN = State()
 RULES = (
     check_members,
     check_told,
@@ -41,7 +43,12 @@ RULES = (
 
 
 @uncollected
-def check(plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> tuple[Violation, ...]:
-    """All violations of ``plan``, none if it is fine; the others are valid. Linear but for sorting."""
-    facts = Facts.of(plan, dataflow, cluster, settings)
+def check(
+    plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, state: State = NOTHING_KNOWN
+) -> tuple[Violation, ...]:
+    """All violations of ``plan``, none if it is fine; the others are valid. Linear but for sorting.
+
+    :param state: of a plan made part-way through a run: what has finished.
+    """
+    facts = Facts.of(plan, dataflow, cluster, settings, state)
     return tuple(chain.from_iterable(rule(facts) for rule in RULES))

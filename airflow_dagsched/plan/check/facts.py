@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
@@ -64,12 +65,13 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Plan, dataflow, cluster and settings with their ids resolved."""
+    """Plan, dataflow, cluster, settings and state with their ids resolved."""
 
     plan: Plan
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings
+    state: State
     steps: dict[str, Step]
     tasks: dict[str, Task]
     workers: dict[str, Worker]
@@ -80,7 +82,7 @@ class Facts:
     edges: Edges
 
     @classmethod
-    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
+    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> Facts:
         """Resolve the ids."""
         home = {step: group.id for group in reversed(plan.groups) for step in group.steps}
         steps = {step.id: step for step in dataflow.steps}
@@ -89,6 +91,7 @@ class Facts:
             dataflow,
             cluster,
             settings,
+            state,
             steps,
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
