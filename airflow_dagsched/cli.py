@@ -245,7 +245,7 @@ def _check(options: argparse.Namespace) -> int:
     settings, _ = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
-    violations = check(read(Plan, options.plan), *known, settings, state)
+    violations = check(read(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE

@@ -85,7 +85,7 @@ def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, cluster, state)) == ()
+    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
     left = {group.id: group.steps for group in found.plan.groups}
     assert all(left[group.id] == group.steps for group in made.groups if group.id in state.finished)
     if {change.group for change in found.changes}.isdisjoint(state.running):
@@ -108,7 +108,7 @@ def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> N
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, fewer, state)) == ()
+    assert check(found.plan, *informed(flow, fewer, state), state=state) == ()
 
 
 @examples(max_examples=50, deadline=None)
@@ -196,3 +196,90 @@ def test_a_state_of_another_plan_is_refused() -> None:
     made = plan(drawn("a"), standalone(1))
     with pytest.raises(InvalidInput, match=r"finished\[0\].*no 'launch_x'"):
         replan(made, drawn("a"), standalone(1), State(finished=("launch_x",)))
+
+
+def test_lists_may_name_what_has_begun() -> None:
+    """b and c apart, a and b together: {a b} has finished, or runs, and {c d} is planned as before."""
+    flow = drawn("a == b; b == c; c == d")
+    told = Settings(apart=(("b", "c"), ("a", "d")), together=(("a", "b"), ("c", "d")))
+    made = plan(flow, standalone(2), told)
+    for state in (State(finished=("launch_a",)), State(running=("launch_a",))):
+        found = replan(made, flow, standalone(2), state, told)
+        assert [group.steps for group in found.plan.groups] == [("a", "b"), ("c", "d")]
+        assert found.changes == ()
+        assert check(found.plan, flow, standalone(2), told, state=state) == ()
+
+
+def test_lists_that_changed_cut_what_is_left() -> None:
+    flow = drawn("a == b; b == c", a=SLOW, c={"runtime_s": 10.0})
+    made = plan(flow, standalone(2))
+    told = Settings(apart=(("b", "c"),))
+    state = State(finished=("launch_a",))
+    found = replan(made, flow, standalone(2), state, told)
+    assert [group.steps for group in found.plan.groups] == [("a",), ("b",), ("c",)]
+    assert check(found.plan, flow, standalone(2), told, state=state) == ()
+
+
+def test_a_list_that_names_no_step_is_refused() -> None:
+    made = plan(drawn("a"), standalone(1))
+    with pytest.raises(InvalidInput, match=r"apart\[0\]: no step is called 'x'"):
+        replan(made, drawn("a"), standalone(1), State(finished=("launch",)), Settings(apart=(("a", "x"),)))
+
+
+MIB = 2**20
+
+
+def test_spills_that_are_there_take_their_room() -> None:
+    """
+    a ══> d      room for 150 MiB, each spill has 100: what a wrote stays until d has ended,
+    b ══> c      so b, which could start at once, starts behind d
+    """
+    names = {name: {"runtime_s": 10.0, "application": {"only": name}} for name in "abcd"}
+    flow = drawn("a == d; b == c", size={"a": 100 * MIB, "b": 100 * MIB}, **names)
+    cluster = standalone(4, spill_mb=150)
+    made = plan(flow, cluster)
+    assert made.groups[0].id == "launch_a"
+    state = State(finished=("launch_a",))
+    found = replan(made, flow, cluster, state)
+    start = {group.id: group.start_s for group in found.plan.groups}
+    end = {group.id: group.end_s for group in found.plan.groups}
+    assert start["launch_b"] >= end["launch_d"]
+    assert check(found.plan, flow, cluster, state=state) == ()
+
+
+def test_a_spill_larger_than_its_room_is_there_all_the_same() -> None:
+    """a was to spill 50 MiB, and did 200, of 100: b, which spills nothing, may still read it."""
+    flow = drawn("a == b", size={"a": 50 * MIB}, a=SLOW)
+    cluster = standalone(4, spill_mb=100)
+    state = State(finished=("launch_a",), measured={"a": Measured(bytes=200 * MIB)})
+    found = replan(plan(flow, cluster), flow, cluster, state)
+    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
+
+
+def test_an_ordinary_task_that_was_quick() -> None:
+    """a ─> t ─> b, t of 10 minutes: as soon as it has finished, b can start; only the state says so."""
+    flow = drawn("a -- t; t -- b", tasks="t")
+    flow = replace(flow, tasks=(replace(flow.tasks[0], runtime_s=600.0),))
+    made = plan(flow, standalone(2))
+    state = State(finished=("launch_a", "t"))
+    found = replan(made, flow, standalone(2), state)
+    assert found.left_s == found.plan.groups[1].time.total_s == 9.0
+    assert check(found.plan, flow, standalone(2), state=state) == ()
+    assert "'t' ends at" in str(check(found.plan, flow, standalone(2))[0])
+
+
+def test_a_running_group_has_left_what_it_has_left() -> None:
+    """a, of 58 s, has been running for 5 s, and b, planned for 508 s, has finished already: 53 s are left."""
+    flow = drawn("a; b", a={"runtime_s": 50.0, "isolate": True}, b={"runtime_s": 500.0})
+    made = plan(flow, standalone(2))
+    state = State(finished=("launch_b",), running=("launch_a",), elapsed_s={"launch_a": 5.0})
+    found = replan(made, flow, standalone(2), state)
+    assert found.left_s == 53.0
+    assert check(found.plan, flow, standalone(2), state=state) == ()
+
+
+def test_a_plan_that_is_not_whole_is_refused() -> None:
+    made = plan(drawn("a == b"), standalone(1))
+    torn = replace(made, groups=(replace(made.groups[0], steps=("a",)),))
+    with pytest.raises(InvalidInput, match="step 'b' is in 0 of them"):
+        replan(torn, drawn("a == b"), standalone(1), State())

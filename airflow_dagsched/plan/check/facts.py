@@ -13,6 +13,8 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
+NOTHING_BEGUN = State()
+"""The state of a run that is not there yet."""
 _src, _dst = attrgetter("src"), attrgetter("dst")
 
 
@@ -72,6 +74,7 @@ class Facts:
     cluster: Cluster
     settings: Settings
     state: State
+    """How far the run is, and what was measured of it."""
     steps: dict[str, Step]
     tasks: dict[str, Task]
     workers: dict[str, Worker]
@@ -82,7 +85,9 @@ class Facts:
     edges: Edges
 
     @classmethod
-    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> Facts:
+    def of(
+        cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State = NOTHING_BEGUN
+    ) -> Facts:
         """Resolve the ids."""
         home = {step: group.id for group in reversed(plan.groups) for step in group.steps}
         steps = {step.id: step for step in dataflow.steps}
