@@ -8,7 +8,7 @@ each worker its share where the plan gives all workers equally many.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.executors import Executors, Submission
@@ -31,19 +31,35 @@ def standalone(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission
     )
 
 
-def check_offered(conf: Mapping[str, str], workers: Iterable[Worker]) -> None:
+def check_offered(conf: Mapping[str, str], workers: Sequence[Worker]) -> None:
     """Raise ``DoesNotFit`` where no worker offers all custom resources that ``conf`` asks of an executor.
 
     The Master would let the application wait for ever, without an error. Whatever asked for it, counts:
     plan, author, or connection.
     """
-    wanted = {match[1]: int(amount) for key, amount in conf.items() if (match := _ASKED.fullmatch(key))}
-    offers = [worker.resources or dict.fromkeys(worker.tokens, 1) for worker in workers]
-    if any(all(offer.get(name, 0) >= amount for name, amount in wanted.items()) for offer in offers):
+    wanted = _wanted(conf)
+    if not wanted or any(offering(conf, workers)):
         return
+    offers = [_offered(worker) for worker in workers]
     for name, amount in sorted(wanted.items()):
         most = max((offer.get(name, 0) for offer in offers), default=0)
         if most < amount:
             raise DoesNotFit("an executor", f"custom resource {name!r} of a worker", amount, most)
-    if wanted:
-        raise DoesNotFit("an executor", f"workers that offer all of {', '.join(sorted(wanted))}", 1, 0)
+    raise DoesNotFit("an executor", f"workers that offer all of {', '.join(sorted(wanted))}", 1, 0)
+
+
+def offering(conf: Mapping[str, str], workers: Iterable[Worker]) -> Iterator[Worker]:
+    """Those that offer all custom resources that ``conf`` asks of an executor."""
+    wanted = _wanted(conf)
+    for worker in workers:
+        offer = _offered(worker)
+        if all(offer.get(name, 0) >= amount for name, amount in wanted.items()):
+            yield worker
+
+
+def _wanted(conf: Mapping[str, str]) -> dict[str, int]:
+    return {match[1]: int(amount) for key, amount in conf.items() if (match := _ASKED.fullmatch(key))}
+
+
+def _offered(worker: Worker) -> Mapping[str, int]:
+    return worker.resources or dict.fromkeys(worker.tokens, 1)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.plan.prune.layout import Entry, Lister
 
+T = TypeVar("T")
+
 DEFAULT_FS = "spark.hadoop.fs.defaultFS"
+HDFS = "hdfs://"
+"""Where a listing says who holds the blocks, too."""
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names for what fsspec calls otherwise."""
 
@@ -59,6 +66,44 @@ class FileLister:
             if path != folder.strip("/") and path != folder.rstrip("/"):  # object stores may list the folder itself
                 is_folder = self.system.isdir(path) if found.get("islink") else found["type"] == "directory"
                 yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelyLister:
+    """The same, of a file system that may not answer: a mount whose server is gone, a store behind a dead network."""
+
+    lister: FileLister
+    within_s: float
+    """Seconds that each folder has to be listed in."""
+
+    @classmethod
+    def of(cls, location: str, within_s: float) -> tuple[TimelyLister, str]:
+        """As :meth:`FileLister.of`; raises :class:`ClusterUnknown`."""
+        lister, path = in_time(lambda: FileLister.of(location), within_s, location)
+        return cls(lister, within_s), path
+
+    def children(self, folder: str) -> list[Entry]:
+        """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
+        return in_time(lambda: list(self.lister.children(folder)), self.within_s, folder)
+
+
+def in_time(work: Callable[[], T], within_s: float, asked: str) -> T:
+    """What ``work`` returns or raises. Raises :class:`ClusterUnknown` where it does neither in time.
+
+    Nothing can stop it then: its thread is left to itself, and keeps no process from ending.
+    """
+    ended: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
+            ended.set_exception(error)
+
+    threading.Thread(target=run, name=f"list {asked}", daemon=True).start()
+    if not wait([ended], within_s).done:
+        raise ClusterUnknown(asked, f"nothing came within {within_s:g} s")
+    return ended.result()
 
 
 def local_listing(location: str) -> AbstractContextManager[Opened]:
