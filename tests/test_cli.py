@@ -264,7 +264,7 @@ def test_what_is_left_of_a_run_is_planned_again(capsys: pytest.CaptureFixture[st
 def test_what_changes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     write(flow=SPLIT, state={"running": ["launch_a"]})
     write(plan=run(capsys, *PLANNING)[1])
-    write(cluster={**CLUSTER, "workers": [{**CLUSTER["workers"][0], "id": "w2"}]})  # type: ignore[index, dict-item]
+    write(cluster={**CLUSTER, "workers": [{**CLUSTER["workers"][0], "id": "w2"}]})  # type: ignore[dict-item]
     text = run(capsys, *AGAIN, "--format", "text")[1]
     assert text.splitlines()[1] == "  launch_a: begins again: worker w1 is gone"
 
