@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
-    checking.add_argument("--state", metavar="STATE.json", help="measured values the plan was made with")
+    checking.add_argument("--state", metavar="STATE.json", help="what it was made with: measured values, what has finished, what runs")
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -210,7 +210,7 @@ def _check(options: argparse.Namespace) -> int:
     settings, _ = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
-    violations = check(read(Plan, options.plan), *known, settings)
+    violations = check(read(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE

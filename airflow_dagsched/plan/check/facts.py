@@ -9,9 +9,12 @@ from operator import attrgetter
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
+NOTHING_BEGUN = State()
+"""The state of a run that is not there yet."""
 _src, _dst = attrgetter("src"), attrgetter("dst")
 
 
@@ -70,6 +73,8 @@ class Facts:
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings
+    state: State
+    """How far the run is, and what was measured of it."""
     steps: dict[str, Step]
     tasks: dict[str, Task]
     workers: dict[str, Worker]
@@ -80,7 +85,9 @@ class Facts:
     edges: Edges
 
     @classmethod
-    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
+    def of(
+        cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State = NOTHING_BEGUN
+    ) -> Facts:
         """Resolve the ids."""
         home = {step: group.id for group in reversed(plan.groups) for step in group.steps}
         steps = {step.id: step for step in dataflow.steps}
@@ -89,6 +96,7 @@ class Facts:
             dataflow,
             cluster,
             settings,
+            state,
             steps,
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
@@ -96,6 +104,18 @@ class Facts:
             tuple((group, [steps[name] for name in group.steps if name in steps]) for group in plan.groups),
             Edges.of(dataflow, plan.groups, home),
         )
+
+    @property
+    def part_way(self) -> bool:
+        """Whether the run of the plan has begun: what is left then starts at a moment that the plan does not say."""
+        begun = any(group.progress != "planned" for group in self.plan.groups)
+        return begun or bool(self.state.finished or self.state.running)
+
+    @property
+    def as_sized(self) -> bool:
+        """Whether all groups are as the planner sized them, with all their steps and instances."""
+        left_out = {one.what for group in self.plan.groups for one in group.pruned}
+        return left_out <= {"partition"} and not any(group.placement for group in self.plan.groups)
 
     def unit(self, name: str) -> str:
         """What runs as one: the group of a step, an ordinary task itself."""
