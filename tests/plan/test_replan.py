@@ -85,7 +85,7 @@ def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, cluster, state)) == ()
+    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
     left = {group.id: group.steps for group in found.plan.groups}
     assert all(left[group.id] == group.steps for group in made.groups if group.id in state.finished)
     if {change.group for change in found.changes}.isdisjoint(state.running):
@@ -108,7 +108,7 @@ def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> N
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, fewer, state)) == ()
+    assert check(found.plan, *informed(flow, fewer, state), state=state) == ()
 
 
 @examples(max_examples=50, deadline=None)

@@ -22,7 +22,7 @@ def _asked(facts: Facts) -> Counter[str]:
     settings = facts.settings
     return Counter(
         {
-            "isolate": int(any([step.isolate for step in facts.dataflow.steps])),
+            "isolate": int(any(step.isolate for step in facts.dataflow.steps)),
             "apart": len(settings.apart),
             "together": len(settings.together),
             "max_steps_per_group": int(settings.max_steps_per_group < DEFAULTS.max_steps_per_group),

@@ -67,7 +67,7 @@ class _Work:
             counts,
             [(step.runtime_s or default) if count else 0.0 for step, count in zip(steps, counts, strict=True)],
             0.0 if idle else facts.cluster.application_start_s,
-            any([step.mode == "streaming" for step in steps]),
+            "streaming" in {step.mode for step in steps},
             sum(worker.free_cores for worker in facts.cluster.workers),
         )
 
@@ -164,7 +164,7 @@ class _Walk:
         for at in places:
             end = head[at] + before[at]
             for there in later[at]:
-                if end > head[there]:
+                if end > head[there]:  # noqa: PLR1730  a call of max here costs a third of this walk
                     head[there] = end
             if self.beyond:
                 self._hand_over(self.steps[at].id, end, head[at] + self.seconds[at])

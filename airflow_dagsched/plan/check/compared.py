@@ -31,6 +31,10 @@ def check_compared(facts: Facts) -> Iterator[Violation]:
             yield from _differing(chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, TOLERANCE_S)
         held, rounding = _core_seconds(facts)
         yield from _differing(chosen, "core_seconds", chosen.core_seconds, held, TOLERANCE_S + rounding)
+    for one in plan.compared:
+        if one.makespan_s < plan.lower_bound_s - TOLERANCE_S:
+            text = f"ends after {one.makespan_s:g} s, but no plan ends before {plan.lower_bound_s:g} s"
+            yield Violation("compared", one.what, text)
     for other in others:
         if _order(other) < _order(chosen):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")

@@ -1,6 +1,7 @@
-"""A group is called after its first step, in the author's order of definition: ``launch_<step>``; the only one ``launch``.
+"""A group is called after its first step, in the author's order of definition: ``launch_<step>``.
 
-Steps of one place in the author's file are in natural order: ``s2`` before ``s10``.
+The only one there is is called ``launch``. Steps of one place in the author's file are in natural order: ``s2`` comes
+before ``s10``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The partitions that a group reads are ones of its steps' sources, as far as these list them; each once, or left out.
 
-Keys are folders as Spark names them, ``day=2013-01-15/kind=a%3Ab``, of a step of several sources behind the source's path.
+Keys are folders as Spark names them, ``day=2013-01-15/kind=a%3Ab``; where a step has several sources, behind the path
+of the source.
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ def _held(group: Group, cores: int, steps: Sequence[Step], default: tuple[int, i
 
 def _at_once(cores: int, steps: Sequence[Step]) -> int:
     """Instances that so many cores run at once, at most."""
-    return max(1, cores // min(map(_cores, steps)))
+    least: int = min(map(_cores, steps))
+    return max(1, cores // least)
 
 
 def padded(memory_mb: int, settings: Settings) -> int:

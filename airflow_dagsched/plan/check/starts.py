@@ -5,7 +5,7 @@
 
 At each moment at which something ends, a group that still waits must lack room, beside those that run then, on the
 workers that it is on in the end, or for what it spills. Which of those that wait comes first is the planner's choice.
-Where many wait, it need not have tried each of them at each moment: they start at an end of another, but no more is asked.
+Where many wait, it need not have tried each of them at each moment: no more is asked than that they start at an end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def check_starts(facts: Facts, ends: Mapping[str, float]) -> Iterator[Violation]
         yield from _without_an_end(facts, late, ready)
         yield from _with_room(facts, late, ready)
     elif late and all(group in late for group in facts.plan.groups if not ready[group.id]):
-        yield Violation("times", late[0].id, f"starts at {late[0].start_s:g} s, and nothing runs before the first group")
+        first = min(late, key=_start)
+        yield Violation("times", first.id, f"is the first, and starts at {first.start_s:g} s: nothing holds it up")
 
 
 def _ready(facts: Facts, ends: Mapping[str, float]) -> dict[str, float]:
