@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.check.facts import NOTHING_BEGUN, Facts, Violation
+from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Compared, Group
 
 TOLERANCE_S = 1e-3
@@ -21,7 +21,7 @@ ROUNDING = 1e-6
 def check_compared(facts: Facts) -> Iterator[Violation]:
     """A plan may leave out what it was compared with."""
     plan = facts.plan
-    if not plan.compared or facts.part_way or facts.state != NOTHING_BEGUN:
+    if not plan.compared or facts.part_way:
         return
     chosen, *others = plan.compared
     yield from _differing(chosen, "groups", chosen.groups, len(plan.groups), 0)
