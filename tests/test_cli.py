@@ -58,7 +58,7 @@ def test_violations_are_listed_with_exit_1(capsys: pytest.CaptureFixture[str]) -
     write(plan={**made, "digest": "0", "makespan_s": 0})
     code, out, _ = run(capsys, "check", "plan.json", "flow.json", "cluster.json")
     assert code == 1
-    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times"]
+    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times", "compared"]
 
 
 @pytest.mark.usefixtures("files")

@@ -159,8 +159,9 @@ def test_the_state_says_what_has_begun(progress: Any) -> None:
     """A group that runs before the one it takes from has finished is told."""
     flow, cluster, told = drawn("a == b"), standalone(4), Settings(apart=(("a", "b"),))
     made = plan(flow, cluster, told)
+    states = {"running": State(running=("launch_b",)), "finished": State(finished=("launch_b",))}
     begun = replace(made, groups=(made.groups[0], replace(made.groups[1], progress=progress)))
-    rules = [str(one) for one in check(begun, flow, cluster, told, state=State(**{progress: ("launch_b",)}))]
+    rules = [str(one) for one in check(begun, flow, cluster, told, state=states[progress])]
     assert f"progress: launch_b: is {progress}, but 'launch_a', which it takes from, is planned" in rules
 
 
