@@ -9,6 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from airflow_dagsched.errors import ClusterUnknown
+from airflow_dagsched.provider.deadline import within
 
 ANSWER_WITHIN_S = 5.0
 
@@ -40,10 +41,13 @@ def asking(ca_file: str | None = None) -> httpx.Client:
 
 def answered(client: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Answered:
     """The JSON text that ``url`` answers, a refusal's too; raises :class:`ClusterUnknown`."""
+    limit = client.timeout.read
     try:
-        answer = client.get(url, headers={"Accept": "application/json", **(headers or {})})
+        answer = within(limit, lambda: client.get(url, headers={"Accept": "application/json", **(headers or {})}))
     except httpx.TimeoutException:
-        raise ClusterUnknown(url, f"nothing came within {ANSWER_WITHIN_S:g} s") from None
+        raise ClusterUnknown(url, f"nothing came within {limit:g} s") from None
+    except TimeoutError:
+        raise ClusterUnknown(url, f"the answer was not complete within {limit:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise ClusterUnknown(url, str(error) or type(error).__name__) from None
     kind = answer.headers.get("content-type", "nothing")
