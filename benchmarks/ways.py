@@ -130,10 +130,10 @@ def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
     """What the launch task does, without a scheduler to ask for the run's facts."""
     from airflow_dagsched.launch.feed import Feed
     from airflow_dagsched.provider.follow import Follower, Memory
-    from airflow_dagsched.provider.running import GroupRun, bundle_roots, run_folder
+    from airflow_dagsched.provider.running import GroupRun, bundle_roots, group_folder
 
     facts = _facts(launch, case)
-    folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
+    folder = group_folder(launch, facts)
     follower = Follower(
         Feed(nonce="benchmark", run_started=""), lambda key, value: None, lambda done: None, lambda event: None
     )

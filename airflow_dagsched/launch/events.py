@@ -84,6 +84,8 @@ class StepDone:
 class Heartbeat:
     """The driver lives: about once a second."""
 
+    executors: int | None = None
+    """How many the application has; None: it needs none, or can't tell."""
     kind: Literal["heartbeat"] = "heartbeat"
 
 

@@ -52,6 +52,8 @@ class Feed:
     logs: Mapping[str, StepLines] = field(default_factory=dict)
     pruned: Literal["success", "skipped"] = "success"
     """How mirrors of pruned steps end."""
+    began: float = 0.0
+    """When the try began, seconds since 1970; 0: it does not say."""
 
     def add(self, events: Iterable[Event]) -> Feed:
         """This feed after ``events``; the same object where they change nothing a mirror shows."""

@@ -9,9 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.provider.deadline import within
-
-ANSWER_WITHIN_S = 5.0
+from airflow_dagsched.provider.deadline import in_time
 
 
 class Answered(NamedTuple):
@@ -21,33 +19,33 @@ class Answered(NamedTuple):
     content: bytes
 
 
-def ask(url: str, *, headers: Mapping[str, str] | None = None, ca_file: str | None = None) -> bytes:
-    """The JSON text that ``url`` answers; raises :class:`ClusterUnknown`.
+def ask(url: str, *, within_s: float, headers: Mapping[str, str] | None = None, ca_file: str | None = None) -> bytes:
+    """The JSON text that ``url`` answers in time; raises :class:`ClusterUnknown`.
 
     A page in HTML is no answer, whatever its status: Spark's Master sends one for every path it doesn't know.
     """
-    with asking(ca_file) as client:
+    with asking(within_s, ca_file) as client:
         status, content = answered(client, url, headers)
     if status >= 400:
         raise ClusterUnknown(url, f"status {status}")
     return content
 
 
-def asking(ca_file: str | None = None) -> httpx.Client:
+def asking(within_s: float, ca_file: str | None = None) -> httpx.Client:
     """Keeps connections for many questions; several threads may use it."""
     verify = ssl.create_default_context(cafile=ca_file) if ca_file else True
-    return httpx.Client(verify=verify, timeout=ANSWER_WITHIN_S, follow_redirects=True)
+    return httpx.Client(verify=verify, timeout=within_s, follow_redirects=True)
 
 
 def answered(client: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Answered:
     """The JSON text that ``url`` answers, a refusal's too; raises :class:`ClusterUnknown`."""
-    limit = client.timeout.read
+    within_s = client.timeout.read
+    assert within_s is not None  # see asking
+    wanted = {"Accept": "application/json", **(headers or {})}
     try:
-        answer = within(limit, lambda: client.get(url, headers={"Accept": "application/json", **(headers or {})}))
+        answer = in_time(lambda: client.get(url, headers=wanted), within_s, url)
     except httpx.TimeoutException:
-        raise ClusterUnknown(url, f"nothing came within {limit:g} s") from None
-    except TimeoutError:
-        raise ClusterUnknown(url, f"the answer was not complete within {limit:g} s") from None
+        raise ClusterUnknown(url, f"no whole answer came within {within_s:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise ClusterUnknown(url, str(error) or type(error).__name__) from None
     kind = answer.headers.get("content-type", "nothing")

@@ -30,6 +30,7 @@ from airflow_dagsched.launch.live.standalone import masters, standalone_cluster
 from airflow_dagsched.launch.live.yarn import Where, yarn_cluster
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import decode, read
+from airflow_dagsched.model.ranges import Positive
 from airflow_dagsched.model.validate import validate_cluster
 from airflow_dagsched.provider.addresses import addresses, first
 
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 MASTER_UI_PORT = 8080
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its own token and the certificate of its API server."""
+ANSWER_WITHIN_S = 5.0
 RESOURCE_MANAGER = "yarn_resourcemanager_webapp_address"
 """The extra that Airflow's Spark provider, too, has for this address."""
 
@@ -51,6 +53,11 @@ class Reached:
     """As spark-submit takes it."""
     password: str | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def answer_within_s(self) -> float:
+        """Seconds that a manager or a store has for each answer: an extra; raises ``InvalidInput``."""
+        return seconds(self, "answer_within_s", ANSWER_WITHIN_S)
 
 
 def live_cluster(reached: Reached) -> Cluster | None:
@@ -84,6 +91,15 @@ def tolerations(reached: Reached) -> tuple[Toleration, ...]:
         raise InvalidInput(f"connection {reached.conn_id!r}", "tolerations", str(error)) from None
 
 
+def seconds(reached: Reached, extra: str, default: float) -> float:
+    """Of the extra of that name, a number above zero, or text of one; raises ``InvalidInput``."""
+    given = reached.extra.get(extra, default)
+    try:
+        return msgspec.convert(given, Positive, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"connection {reached.conn_id!r}", extra, f"{given!r}: {error}") from None
+
+
 def listed(value: Any) -> list[Any]:
     """A list, or JSON text of one (a connection's form has text fields only); empty for nothing."""
     found = json.loads(value) if isinstance(value, str) and value.strip() else value
@@ -99,22 +115,26 @@ def _standalone(reached: Reached) -> Cluster:
     pages = addresses(reached.extra.get("master_ui")) or [
         f"http://{master.rpartition(':')[0]}:{MASTER_UI_PORT}" for master in masters(reached.master)
     ]
-    return first([f"{page}/json/" for page in pages], lambda url: standalone_cluster(_ask(url), url))
+    return first([f"{page}/json/" for page in pages], lambda url: standalone_cluster(_ask(url, reached), url))
 
 
 def _yarn(reached: Reached) -> Cluster:
     where = Where(str(reached.extra.get("queue") or "default"), str(reached.extra.get("node_label") or ""))
     bases = [f"{page}/ws/v1/cluster" for page in addresses(reached.extra.get(RESOURCE_MANAGER))]
-    return first(bases, lambda base: yarn_cluster(_ask(f"{base}/nodes"), _ask(f"{base}/scheduler"), base, where))
+
+    def answer(base: str) -> Cluster:
+        return yarn_cluster(_ask(f"{base}/nodes", reached), _ask(f"{base}/scheduler", reached), base, where)
+
+    return first(bases, answer)
 
 
 def _kubernetes(reached: Reached) -> Cluster:
     server = reached.master.removeprefix("k8s://").rstrip("/")
     server = server if "://" in server else f"https://{server}"
     rights: dict[str, Any] = {"headers": _bearer(reached), "ca_file": _certificate(reached)}
-    nodes = _ask(f"{server}/api/v1/nodes", **rights)
+    nodes = _ask(f"{server}/api/v1/nodes", reached, **rights)
     try:
-        pods = _ask(f"{server}/api/v1/pods", **rights)
+        pods = _ask(f"{server}/api/v1/pods", reached, **rights)
     except ClusterUnknown as error:
         log.warning("what is allocatable counts as free: %s", error)
         pods = None
@@ -132,7 +152,7 @@ def _certificate(reached: Reached) -> str | None:
     return str(given) if given else str(own) if own.is_file() else None
 
 
-def _ask(url: str, **rights: Any) -> bytes:
+def _ask(url: str, reached: Reached, **rights: Any) -> bytes:
     from airflow_dagsched.provider.ask import ask
 
-    return ask(url, **rights)
+    return ask(url, within_s=reached.answer_within_s, **rights)

@@ -1,31 +1,35 @@
-"""A limit on the whole of a question: that of an HTTP client is on each read, and a server may drip for ever.
+"""A limit on the whole of what is asked: an HTTP client's is on each read, a folder's listing has none.
 
     read   |──|──|──|──|──|──|──    each in time
-    whole  |─────────────| late     left to itself, in a thread that ends when the client is closed
+    whole  |─────────────| late     left to itself, in a thread of its own
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
+from concurrent.futures import Future, wait
 from typing import TypeVar
+
+from airflow_dagsched.errors import ClusterUnknown
 
 T = TypeVar("T")
 
 
-def within(seconds: float | None, work: Callable[[], T]) -> T:
-    """What ``work`` returns, or raises; ``TimeoutError`` once it has taken ``seconds`` (None: no limit).
+def in_time(work: Callable[[], T], within_s: float, asked: str) -> T:
+    """What ``work`` returns or raises. Raises :class:`ClusterUnknown` where it does neither in time.
 
-    What is late is not stopped: it goes on until it ends by itself, and keeps no process from ending.
+    Nothing can stop it then: its thread is left to itself, and keeps no process from ending.
     """
-    done: Future[T] = Future()
-    Thread(target=_fulfil, args=(done, work), name="dagsched-asks", daemon=True).start()
-    return done.result(seconds)
+    ended: Future[T] = Future()
 
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
+            ended.set_exception(error)
 
-def _fulfil(done: Future[T], work: Callable[[], T]) -> None:
-    try:
-        done.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-        done.set_exception(error)
+    threading.Thread(target=run, name=f"ask {asked}", daemon=True).start()
+    if not wait([ended], within_s).done:
+        raise ClusterUnknown(asked, f"no whole answer came within {within_s:g} s")
+    return ended.result()

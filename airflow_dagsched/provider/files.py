@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_dagsched.plan.prune.layout import Entry, Lister
+from airflow_dagsched.provider.deadline import in_time
 
 DEFAULT_FS = "spark.hadoop.fs.defaultFS"
+HDFS = "hdfs://"
+"""Where a listing says who holds the blocks, too."""
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names for what fsspec calls otherwise."""
 
@@ -59,6 +62,25 @@ class FileLister:
             if path != folder.strip("/") and path != folder.rstrip("/"):  # object stores may list the folder itself
                 is_folder = self.system.isdir(path) if found.get("islink") else found["type"] == "directory"
                 yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelyLister:
+    """The same, of a file system that may not answer: a mount whose server is gone, a store behind a dead network."""
+
+    lister: FileLister
+    within_s: float
+    """Seconds that each folder has to be listed in."""
+
+    @classmethod
+    def of(cls, location: str, within_s: float) -> tuple[TimelyLister, str]:
+        """As :meth:`FileLister.of`; raises :class:`ClusterUnknown`."""
+        lister, path = in_time(lambda: FileLister.of(location), within_s, location)
+        return cls(lister, within_s), path
+
+    def children(self, folder: str) -> list[Entry]:
+        """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
+        return in_time(lambda: list(self.lister.children(folder)), self.within_s, folder)
 
 
 def local_listing(location: str) -> AbstractContextManager[Opened]:

@@ -61,6 +61,8 @@ class Follower:
         """Whether the output of this submit says so. Java then stops, and what the driver program sees of it may be
         anything.
         """
+        self.executors: int | None = None
+        """Of the application of this submit, as its last heartbeat says."""
         self._push_xcom = push
         self._publish = publish
         self._on_started = on_started
@@ -73,7 +75,7 @@ class Follower:
     def open(self, events: str) -> None:
         """A submit begins, whose driver program writes to this event file."""
         self._file, self._taken, self.finished = Path(events), 0, None
-        self.ran_out_of_memory = False
+        self.ran_out_of_memory, self.executors = False, None
 
     def line(self, nonce: str, line: str) -> bool:
         """Take in a line of the driver's output; False where it is no event."""
@@ -85,9 +87,10 @@ class Follower:
         if marked is None:
             self.ran_out_of_memory |= says_out_of_memory(line)
             return False
-        if marked.events == (Heartbeat(),) and marked.number == self._taken:
+        beats = all(isinstance(event, Heartbeat) for event in marked.events)
+        if beats and marked.number == self._taken:
             self.take(marked.events)
-        elif marked.events != (Heartbeat(),) and marked.number == self._taken + 1:
+        elif not beats and marked.number == self._taken + 1:
             self._taken += 1
             self.take(marked.events)
         elif marked.number > self._taken:
@@ -145,6 +148,8 @@ class Follower:
                 log.log(logging.INFO if green else logging.WARNING, "%s", describe(event))
                 if green:
                     self._publish(event)
+            case Heartbeat():
+                self.executors = event.executors
             case Finished():
                 self.finished = event
             case _:

@@ -18,8 +18,8 @@ from airflow_dagsched.plan.check import Violation, check
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
-from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, tolerations
-from airflow_dagsched.provider.files import FileLister
+from airflow_dagsched.provider.clusters import Reached, declared_cluster, live_cluster, seconds, tolerations
+from airflow_dagsched.provider.files import HDFS, TimelyLister
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.files import Opened
 
 log = logging.getLogger(__name__)
+
+EXECUTOR_WITHIN_S = 30.0
 
 REMEDIES = {
     "spark": "start the Master, or set the connection's extra 'master_ui' to its address",
@@ -113,19 +115,31 @@ class PlannerHook(BaseHook):
             )
         return found
 
+    @property
+    def executor_within_s(self) -> float:
+        """The connection's extra: seconds an application may be without executors until it is asked why.
+
+        Raises :class:`InvalidInput`.
+        """
+        return seconds(self._reached(), "executor_within_s", EXECUTOR_WITHIN_S)
+
     def tolerations(self) -> tuple[Toleration, ...]:
         """Of executors on Kubernetes: the connection's extra ``tolerations``."""
         return tolerations(self._reached())
 
     @contextmanager
     def listing(self, location: str) -> Iterator[Opened]:
-        """The lister of the file system that ``location`` is on: an HDFS is asked by HTTP, also who holds blocks."""
-        if not location.startswith("hdfs://"):
-            yield FileLister.of(location)
+        """The lister of the file system that ``location`` is on: an HDFS is asked by HTTP, also who holds blocks.
+
+        Raises :class:`ClusterUnknown` where it doesn't answer in time, and so does its lister.
+        """
+        reached = self._reached()
+        if not location.startswith(HDFS):
+            yield TimelyLister.of(location, reached.answer_within_s)
             return
         from airflow_dagsched.provider.webhdfs import WebHdfsLister
 
-        with WebHdfsLister.of(location, self._reached()) as lister:
+        with WebHdfsLister.of(location, reached) as lister:
             yield lister, address_of(location)[1]
 
     def plan(self, what: DAG | SparkDataflow | Dataflow, cluster: Cluster | None = None) -> Plan:

@@ -102,6 +102,10 @@ class LaunchOperator(SparkSubmitOperator):
         self._hook.on_line = on_line
         super().execute(context)
 
+    def end_submit(self) -> None:
+        """Stop the application, but not this task: ``submit`` then raises."""
+        super().on_kill()
+
     def on_kill(self) -> None:
         """Stop the application."""
         self.stopped = True

@@ -30,14 +30,13 @@ from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
 from airflow_dagsched.plan.prune.layout import Listing
 from airflow_dagsched.plan.prune.sources import Selection, selected
 from airflow_dagsched.plan.prune.steps import idle_steps
-from airflow_dagsched.provider.files import FileLister, Open, local_listing, stored_at
+from airflow_dagsched.provider.files import HDFS, FileLister, Open, local_listing, stored_at
 from airflow_dagsched.provider.specs import Parts, Submit
+from airflow_dagsched.provider.stored import stored_for
 
 log = logging.getLogger(__name__)
 
 OFF = Asked(mode=False)
-HDFS = "hdfs://"
-"""Where a listing says who holds the blocks, too: of use where all is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,8 @@ def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str], listing:
     for (name, key), seen in found.items():
         if seen.needed is not None:
             needed.setdefault(name, {})[key] = seen.needed
-    return Pruning(dataflow, changed(asked, idle=mine), selections, needed)
+    asked = changed(asked, idle=mine, stored=stored_for(submit, master, listing))
+    return Pruning(dataflow, asked, selections, needed)
 
 
 def _conditions_of_run(submit: Submit) -> dict[str, str]:
@@ -197,12 +197,14 @@ class _Look:
         return self.listings[key]
 
     def _listed(self, table: Table, condition: Condition) -> Listing | str:
+        url = table.location
         try:
             url = stored_at(table.location, self.submit.flow.conf, self.master)
             with self.listing(url) as (lister, root):
                 return list_stored(lister, root, condition)
         except ClusterUnknown as error:
-            log.warning("no preference for the workers that hold %s: %s", table.location, error)
+            lost = "no preference for the workers that hold" if url.startswith(HDFS) else "nothing is left out of"
+            log.warning("%s %s: %s", lost, table.location, error)
             return f"it cannot be listed here: {error}"
         except Exception as error:  # noqa: BLE001 - whatever it is, Spark, which reads the table, says it better
             log.info("%s is not listed: %s: %s", table.location, type(error).__name__, error)

@@ -7,9 +7,7 @@ decides what is submitted, the rest submits it, follows it and concludes.
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,26 +21,30 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow.sdk.execution_time.xcom import XCom
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput, LaunchRefused
+from airflow_dagsched.launch.choose import Chosen
 from airflow_dagsched.launch.cutting import Unit, cut_to_fit, halves
 from airflow_dagsched.launch.escalation import LEVELS, Level, next_level
 from airflow_dagsched.launch.events import Failure, Started, StepDone
+from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.feed import Feed, xcoms
 from airflow_dagsched.launch.learning import Ran
-from airflow_dagsched.launch.manifest import ENV_NONCE
 from airflow_dagsched.launch.outcome import hopeless
 from airflow_dagsched.launch.pruned import ends_of, left_nothing
+from airflow_dagsched.launch.stranded import Stranded, stranded
 from airflow_dagsched.plan.prune.steps import dataset_of
 from airflow_dagsched.provider.facts import RunFacts, gather
 from airflow_dagsched.provider.follow import Follower, Memory, lost
+from airflow_dagsched.provider.foresight import foretell
 from airflow_dagsched.provider.history import record
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.links import SparkUiLink
 from airflow_dagsched.provider.outlets import outlets_of
 from airflow_dagsched.provider.pruning import Pruning, pruning_of
-from airflow_dagsched.provider.shipping import Paths, Shipment, ship
+from airflow_dagsched.provider.shipping import Paths, Shipment, driver_environment, paths_in, ship, write_private
 from airflow_dagsched.provider.sizing import Room, Sized, knowledge, room_for, sized
 from airflow_dagsched.provider.specs import Submit, parts_of
 from airflow_dagsched.provider.submit import check_java
+from airflow_dagsched.provider.watching import Watch
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -70,12 +72,16 @@ class GroupRun:
     """Those that ended well."""
     cuts: list[str] = field(default_factory=list)
     """Why the group runs in several applications."""
+    left: dict[str, Any] = field(default_factory=dict)
+    """What the run had left as this try began."""
+    stranded: int = 0
+    """Applications that were left without workers."""
 
     @classmethod
     def of(cls, launch: LaunchOperator, context: Context) -> GroupRun:
         """Gather the facts and open the feed."""
         facts = gather(launch, context)
-        folder = run_folder(launch.flow.work_dir, facts.dag_id, facts.run_id) / launch.group.id
+        folder = group_folder(launch, facts)
         follower = _follower(launch, context, facts)
         return cls(launch, context, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, context))
 
@@ -90,6 +96,7 @@ class GroupRun:
     def execute(self) -> dict[str, Any]:
         """Submit what there is to submit, tell the mirrors, return what was measured."""
         try:
+            self.left = foretell(self.launch, self.facts, self.hook, self.folder.parent)
             self._run_all()
         except DagschedError as error:
             self._blame(error)
@@ -134,7 +141,9 @@ class GroupRun:
         return asked == "per_step" or not conf.getboolean("dagsched", "enabled", fallback=True)
 
     def _run(self, targets: Unit) -> None:
-        """One application; several, one after another, where the cluster is too small for that."""
+        """One application; several, one after another, where the cluster is too small for that; again, where it was
+        left without workers.
+        """
         try:
             self._run_as_one(targets)
         except DoesNotFit as refused:
@@ -143,7 +152,12 @@ class GroupRun:
                 raise
             self._note(f"cut into {len(parts)} applications, one after another: {refused}")
             for part in parts:
-                self._run_as_one(part)
+                self._run(part)
+        except Stranded as found:
+            self._note(str(found))
+            self.stranded += 1
+            self.follower.forget_bad()
+            self._run(targets)
 
     def _note(self, why: str) -> None:
         """Say, in the log and in what the launch task returns, why there are more applications than groups."""
@@ -152,7 +166,7 @@ class GroupRun:
 
     def _run_as_one(self, targets: Unit) -> None:
         with tempfile.TemporaryDirectory(prefix="dagsched-") as private:
-            self._run_in(targets, _paths(self.folder / self._name(targets), private))
+            self._run_in(targets, paths_in(self.folder / self._name(targets), private))
 
     def _run_in(self, targets: Unit, paths: Paths) -> None:
         """Submit the steps, unless none of them is called: because of what is above them, or of what is not."""
@@ -175,7 +189,8 @@ class GroupRun:
         """Folder of one submit: clear and try, then what else tells it from others of its try."""
         facts, whole = self.facts, len(targets) == len(self.launch.group.steps) > 1
         more = f"x{self.level.memory_factor}" if self.level.memory_factor > 1 else ""
-        parts = (str(facts.clear_number), str(facts.try_number), more, "" if whole else _safe(targets[0]))
+        again = f"again{self.stranded}" if self.stranded else ""
+        parts = (str(facts.clear_number), str(facts.try_number), more, again, "" if whole else _safe(targets[0]))
         return "-".join(part for part in parts if part)
 
     def _asked_for(self, targets: tuple[str, ...]) -> Submit:
@@ -212,7 +227,8 @@ class GroupRun:
                 self.applications.append(self._ran(targets, planned, began))
 
     def _submit_with(self, conf: dict[str, str], shipment: Shipment, paths: Paths, room: Room) -> bool:
-        """Whether the application ended well; raises what Airflow is to know of one that did not."""
+        """Whether the application ended well; raises what Airflow is to know of one that did not, and ``Stranded``."""
+        watch = self._watch(conf, room.chosen)
         nonce = secrets.token_hex(16)
         Path(paths.manifest).write_text(shipment.manifest.masked())
         write_private(paths.payload, shipment.payload)
@@ -223,22 +239,35 @@ class GroupRun:
                 conf=conf,
                 arguments=[paths.manifest],
                 env=driver_environment(nonce, self.roots),
-                on_line=lambda line: self._line(nonce, line, room),
+                on_line=lambda line: self._line(nonce, line, room, watch),
             )
         except AirflowException as error:
             failed = error
         self.follower.catch_up()
+        if failed is not None and watch.stranded and not self.launch.stopped:
+            raise Stranded(watch.stranded)
         if failed is not None:
             self._explain(failed)
         return failed is None
 
-    def _line(self, nonce: str, line: str, room: Room) -> bool:
+    def _line(self, nonce: str, line: str, room: Room, watch: Watch) -> bool:
         """Take in a line of the driver's output; once the application has started, its cluster counts it."""
         before = self.follower.applications
         taken = self.follower.line(nonce, line)
         if self.follower.applications > before:
             room.started()
+        watch.look(self.follower.executors, time.monotonic())
         return taken
+
+    def _watch(self, conf: Mapping[str, str], chosen: Chosen) -> Watch:
+        """Over an application submitted with ``conf``."""
+        asked = executors(chosen.group, chosen.cluster, self.level)
+        declared = self.launch.flow.declared_cluster
+        return Watch(
+            self.hook.executor_within_s,
+            lambda: stranded(chosen, asked, conf, self.hook.cluster(declared)),
+            self.launch.end_submit,
+        )
 
     def _ran(self, targets: Unit, planned: Sized, began: float) -> Ran:
         """What is to be learned of an application that was submitted at ``began`` and has ended."""
@@ -297,6 +326,7 @@ class GroupRun:
             "pruned": {name: done.reason for name, done in ends.items() if done.state == "pruned"},
             "applications": self.follower.applications,
             "cuts": self.cuts,
+            "left": self.left,
             "predicted_s": round(self.predicted_s, 1),
             "measured_s": round(time.monotonic() - self.began, 1),
         }
@@ -325,7 +355,7 @@ def _follower(launch: LaunchOperator, context: Context, facts: RunFacts) -> Foll
         if event.ui:
             ti.xcom_push(key=SparkUiLink().xcom_key, value=event.ui)
 
-    feed = Feed(nonce=secrets.token_hex(8), run_started=facts.run_started, pruned=launch.flow.pruned)
+    feed = Feed(secrets.token_hex(8), facts.run_started, pruned=launch.flow.pruned, began=time.time())
     follower = Follower(feed, ti.xcom_push, publish, started)
     follower.push()
     return follower
@@ -349,33 +379,14 @@ def _measured(done: StepDone) -> dict[str, Any]:
     return {"state": done.state, "rows": done.rows, "bytes": done.bytes, "seconds": done.seconds}
 
 
-def run_folder(work_dir: str, dag_id: str, run_id: str) -> Path:
-    """Folder of one run's manifests and events."""
-    return Path(work_dir.removeprefix("file://")) / "runs" / dag_id / _safe(run_id)
+def group_folder(launch: LaunchOperator, facts: RunFacts) -> Path:
+    """Folder of what one launch task leaves in one run: another dataflow of the DAG may have a group of that name."""
+    root = Path(launch.flow.work_dir.removeprefix("file://"))
+    return root / "runs" / facts.dag_id / _safe(facts.run_id) / _safe(str(launch.flow.group_id)) / launch.group.id
 
 
 def _safe(text: str) -> str:
     return "".join(char if char.isalnum() or char in "-_." else "_" for char in text)
-
-
-def _paths(folder: Path, private: str) -> Paths:
-    return Paths(
-        str(folder), str(folder / "events.jsonl"), str(folder / "manifest.json"), str(Path(private, "payload"))
-    )
-
-
-def write_private(path: str, content: bytes) -> None:
-    """Write a file only this user can read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-
-
-def driver_environment(nonce: str, roots: Sequence[Path]) -> dict[str, str]:
-    """Environment of the driver program: this Python, this package, the DAG bundle's modules."""
-    package = str(Path(__file__).parents[2])
-    paths = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
-    python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
-    return {ENV_NONCE: nonce, "PYTHONPATH": os.pathsep.join(path for path in paths if path), **python}
 
 
 def bundle_roots(flow: SparkDataflow, context: Mapping[str, Any]) -> tuple[Path, ...]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import airflow_dagsched
-from airflow_dagsched.launch.manifest import Manifest
+from airflow_dagsched.launch.manifest import ENV_NONCE, Manifest
 from airflow_dagsched.provider.payload import pickled
 from airflow_dagsched.provider.specs import Parts, Submit
 
@@ -25,6 +27,13 @@ class Paths:
     events: str
     manifest: str
     payload: str
+
+
+def paths_in(folder: Path, private: str) -> Paths:
+    """``private`` is a folder that nobody else may read."""
+    return Paths(
+        str(folder), str(folder / "events.jsonl"), str(folder / "manifest.json"), str(Path(private, "payload"))
+    )
 
 
 @dataclass(frozen=True)
@@ -70,3 +79,17 @@ def ship(submit: Submit, parts: Parts, group: str, paths: Paths, *, slots: int) 
 
 def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Write a file only this user can read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+
+
+def driver_environment(nonce: str, roots: Sequence[Path]) -> dict[str, str]:
+    """Environment of the driver program: this Python, this package, the DAG bundle's modules."""
+    package = str(Path(__file__).parents[2])
+    paths = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
+    python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
+    return {ENV_NONCE: nonce, "PYTHONPATH": os.pathsep.join(path for path in paths if path), **python}

@@ -20,7 +20,7 @@ from airflow_dagsched.launch.alone import Fit
 from airflow_dagsched.launch.choose import Chosen, choose
 from airflow_dagsched.launch.executors import executors
 from airflow_dagsched.launch.kubernetes import POD, TEMPLATE
-from airflow_dagsched.launch.live.hosts import as_called, holding
+from airflow_dagsched.launch.live.hosts import as_called, holding, with_stored
 from airflow_dagsched.launch.live.local import is_local
 from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, reservation
 from airflow_dagsched.launch.settings import submission
@@ -115,7 +115,8 @@ def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: 
         connection=flow.conn_id,
         settings=wanted,
     )
-    selections = as_called(pruning.selections, cluster)
+    dataflow, stored = with_stored(dataflow, pruning.asked.stored)
+    selections = as_called({**pruning.selections, **stored}, cluster)
     policy = Policy(flow.placement, placement_settings(wanted, flow.placement_settings), known)
     return Fit(holding(dataflow, selections), cluster, wanted, policy, pruning.asked, selections)
 

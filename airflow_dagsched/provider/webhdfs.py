@@ -77,7 +77,7 @@ class WebHdfsLister:
         if not found:
             raise ClusterUnknown(location, f"no NameNode is named: set the connection's extra {EXTRA!r}")
         user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-        return cls(found, user, asking(reached.extra.get("ca_file")))
+        return cls(found, user, asking(reached.answer_within_s, reached.extra.get("ca_file")))
 
     def __enter__(self) -> Self:
         return self

@@ -76,10 +76,10 @@ class Emitter:
             self._logs = {}
             self._send([*logs, *events])
 
-    def heartbeat(self) -> None:
+    def heartbeat(self, executors: int | None = None) -> None:
         """On stdout alone: the file would only grow."""
         with self._guard:
-            self._say((Heartbeat(),))
+            self._say((Heartbeat(executors),))
 
     def log(self, step: str, line: str) -> None:
         """``step`` printed ``line``: shown at once, sent with the next batch."""
@@ -114,8 +114,12 @@ class Emitter:
 
 
 @contextmanager
-def sending(emitter: Emitter, on_beat: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Send printed lines and heartbeats in time, while the block runs; ``on_beat`` is called at each heartbeat."""
+def sending(
+    emitter: Emitter, on_beat: Callable[[], None] = lambda: None, executors: Callable[[], int | None] = lambda: None
+) -> Iterator[None]:
+    """Send printed lines and heartbeats in time, while the block runs; ``on_beat`` is called at each heartbeat, which
+    says how many ``executors`` there are.
+    """
     ended = threading.Event()
 
     def run() -> None:
@@ -124,7 +128,7 @@ def sending(emitter: Emitter, on_beat: Callable[[], None] = lambda: None) -> Ite
             emitter.flush()
             if time.monotonic() >= due:
                 due = time.monotonic() + HEARTBEAT_S - LOG_S
-                emitter.heartbeat()
+                emitter.heartbeat(executors())
                 on_beat()
 
     thread = threading.Thread(target=run, name="dagsched-heartbeat", daemon=True)

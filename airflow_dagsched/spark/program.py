@@ -27,6 +27,7 @@ from airflow_dagsched.launch.wire import encode
 from airflow_dagsched.spark.commits import CommitLog
 from airflow_dagsched.spark.emitter import Emitter, sending
 from airflow_dagsched.spark.engine import application, run_group
+from airflow_dagsched.spark.executors import counting
 from airflow_dagsched.spark.failures import failure_of
 from airflow_dagsched.spark.files import event_file, read_bytes, remove
 from airflow_dagsched.spark.outputs import Outputs
@@ -79,7 +80,7 @@ class Driver:
             store = open_store(spark, manifest.work_dir)
             log = CommitLog(store, manifest.work_dir)
             outputs = Outputs(spark, store, log, manifest)
-            with closing(outputs), sending(self.emitter, self.watch(manifest, outputs)):
+            with closing(outputs), sending(self.emitter, self.watch(manifest, outputs), counting(spark)):
                 return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs))
 
     def unpack(self, shown: Manifest) -> tuple[Manifest, Payload]:

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from airflow.sdk import DAG
 
+from airflow_dagsched.launch.choose import choose
 from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.live.hosts import as_called, holding
 from airflow_dagsched.launch.settings import submission
@@ -35,9 +39,12 @@ from airflow_dagsched.plan.prune.where import condition_of
 from airflow_dagsched.plan.values import Group
 from airflow_dagsched.provider.clusters import Reached
 from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.sizing import knowledge
 from airflow_dagsched.provider.webhdfs import WebHdfsLister
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
+from tests.provider.test_hdfs_launch import committed, listening, two_groups
+from tests.provider.test_pruning import run as launched
 from tests.testbed import event_log
 from tests.testbed.event_log import EventLog
 from tests.testbed.hdfs import SPARK, Hdfs, hdfs
@@ -166,6 +173,26 @@ def test_a_day_is_read_where_its_blocks_are(
         print(f"\n{day}, on {len(holders)} of 4 workers    executors   bytes read   over the network")
         for name, one in (("data_locality", log), ("round_robin", other)):
             print(f"    {name:24}{len(one.executors):>12}{one.bytes:>13}{one.remote_bytes:>19}")
+
+
+@pytest.mark.parametrize("day", DAYS)
+def test_a_later_group_is_planned_where_its_input_was_written(
+    day: str, started: StandaloneCluster, stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows come over a channel, from a step of another application that wrote that day last."""
+    connection = json.loads(started.connection())
+    connection["extra"]["webhdfs"] = stored.hdfs.http
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path / "reserved"))
+    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+    learned = listening(monkeypatch)
+    with DAG("sales", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)):
+        launch = two_groups(tmp_path, stored.location).launches()[1]
+    launched(launch, tmp_path, feeds=[committed(tmp_path, day, table=stored.location)])
+    assert {one.key["day"] for one in learned[0].asked.stored["clean/"].partitions} == {day}
+    chosen = choose(knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps)
+    assert chosen is not None
+    assert {box.worker for box in chosen.group.containers} == set(DAYS[day])
 
 
 def test_a_dead_data_node_is_no_reason_to_go_there(

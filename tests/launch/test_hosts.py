@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.launch.live.hosts import as_called, holding, naming
+from airflow_dagsched.launch.live.hosts import as_called, holding, naming, with_stored
 from airflow_dagsched.launch.live.webhdfs import (
     address_of,
     blocks_in,
@@ -112,6 +112,17 @@ def test_blocks_of_hadoop_3_and_of_hadoop_2() -> None:
     older = blocks_in(recorded("webhdfs_located"), "n")
     assert [block.hosts for block in older] == [("127.0.0.3",), ()]
     assert older[0].bytes == 4096
+
+
+def test_rows_of_another_application_are_a_source_under_the_name_of_their_dataset() -> None:
+    """a ══> b <══ c: a's rows are stored on w1; of c's nothing is known"""
+    cluster = Cluster(manager="yarn", workers=(Worker(id="w1", host="w1.a.com", cores=1, memory_mb=1),))
+    held = Partition(key={"day": 1}, blocks=(Block(bytes=7, hosts=("w1",)),))
+    flow, read = with_stored(drawn("a == b; c == b"), {"a/": Source(path="a/", partitions=(held,))})
+    assert read == {("b", "a/"): Selection("a/", ALWAYS, (held,))}
+    (source,) = next(step.sources for step in holding(flow, as_called(read, cluster)).steps if step.id == "b")
+    assert [block.hosts for one in source.partitions for block in one.blocks] == [("w1.a.com",)]
+    assert all(not step.sources for step in flow.steps if step.id != "b")
 
 
 def test_copies_on_data_nodes_that_do_not_live_are_none() -> None:

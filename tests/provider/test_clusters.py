@@ -11,7 +11,6 @@ import pytest
 
 from airflow_dagsched.errors import DagschedError, InvalidInput, LaunchRefused
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.provider import ask
 from airflow_dagsched.provider.hook import PlannerHook
 from tests.testbed.answers import Said, answering
 
@@ -100,13 +99,13 @@ def test_kubernetes_that_shows_no_pods(hook: Any, caplog: pytest.LogCaptureFixtu
         (Said(b"<html>", "text/html;charset=utf-8"), "it sent text/html;charset=utf-8, not JSON"),
         (Said(b"{}", status=500), "status 500"),
         (Said(b"{", "text/json"), "Input data was truncated"),
-        (Said(after_s=1.0), "nothing came within 0.2 s"),
+        (Said(after_s=1.0), "no whole answer came within 0.2 s"),
+        (Said(b'"0123456789"', before_each_byte_s=0.1), "no whole answer came within 0.2 s"),
     ],
 )
-def test_what_is_no_answer(hook: Any, monkeypatch: pytest.MonkeyPatch, said: Said, reason: str) -> None:
-    monkeypatch.setattr(ask, "ANSWER_WITHIN_S", 0.2)
+def test_what_is_no_answer(hook: Any, said: Said, reason: str) -> None:
     with answering({"/json/": said}) as (url, _), pytest.raises(LaunchRefused) as refused:
-        hook("spark://a:7077", master_ui=url).cluster()
+        hook("spark://a:7077", master_ui=url, answer_within_s=0.2).cluster()
     assert str(refused.value) == (
         f"cluster: {url}/json/ gave no answer we can read: {reason} "
         "(start the Master, or set the connection's extra 'master_ui' to its address)"

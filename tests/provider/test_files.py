@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import fsspec
 import pytest
 
+from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.plan.prune import list_stored
 from airflow_dagsched.plan.prune.where import condition_of
-from airflow_dagsched.provider.files import FileLister, stored_at
+from airflow_dagsched.provider.deadline import in_time
+from airflow_dagsched.provider.files import FileLister, TimelyLister, stored_at
 
 
 @pytest.fixture
@@ -79,3 +82,18 @@ def test_nothing_is_loaded_before_it_is_asked_for() -> None:
     code = "import sys, airflow_dagsched.provider.files; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {"fsspec", "pyarrow", "sqlglot"}.isdisjoint(done.stdout.split())
+
+
+def test_a_folder_that_is_listed_in_time(table: Path) -> None:
+    lister, root = TimelyLister.of(str(table), 30.0)
+    assert sorted(entry.name for entry in lister.children(root)) == ["_SUCCESS", "day=2013-01-01", "day=2013-01-02"]
+    with pytest.raises(FileNotFoundError):
+        lister.children(f"{root}/nothing")
+
+
+def test_a_file_system_that_does_not_answer(table: Path) -> None:
+    """As a mount whose server is gone: the call never returns."""
+    gone = threading.Event()
+    with pytest.raises(ClusterUnknown, match=r"/t gave no answer we can read: no whole answer came within 0\.1 s"):
+        in_time(gone.wait, 0.1, "/t")
+    gone.set()

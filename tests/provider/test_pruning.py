@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +18,9 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.events import Event, Finished, Started, StepDone, StepRunning, marker_line
 from airflow_dagsched.launch.feed import Feed
 from airflow_dagsched.launch.manifest import ENV_NONCE
+from airflow_dagsched.plan.prune.layout import Entry
 from airflow_dagsched.provider.facts import RunFacts
+from airflow_dagsched.provider.files import FileLister
 from airflow_dagsched.provider.follow import Follower, Memory
 from airflow_dagsched.provider.launch import LaunchOperator
 from airflow_dagsched.provider.running import GroupRun
@@ -218,3 +222,24 @@ def test_bad_settings_are_refused(dag: DAG) -> None:
     for name, setting in (("f", {"prune": "all"}), ("g", {"pruned": "green"})):
         with pytest.raises(InvalidInput, match="must be"):
             SparkDataflow(name, **setting)  # type: ignore[arg-type]
+
+
+def test_a_store_that_does_not_answer_is_read_as_a_whole(
+    dag: DAG, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a mount whose server is gone: the launch waits as long as the connection says, then goes on."""
+    raw = {"conn_type": "spark", "host": "local[2]", "extra": {"answer_within_s": 0.1}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(raw))
+    back = threading.Event()
+
+    def children(self: FileLister, folder: str) -> list[Entry]:
+        back.wait()
+        return []
+
+    monkeypatch.setattr(FileLister, "children", children)
+    with caplog.at_level(logging.WARNING):
+        result, driver, _ = run(launch_of(flow_of(table, tmp_path)), tmp_path)
+    back.set()
+    assert (driver.step("read")["needed"], result["pruned"]) == ({}, {})
+    why = f"{table} gave no answer we can read: no whole answer came within 0.1 s"
+    assert caplog.text.count(f"nothing is left out of {table}: {why}") == 1

@@ -22,7 +22,7 @@ from airflow_dagsched.provider.facts import RunFacts
 from airflow_dagsched.provider.follow import Follower, Memory
 from airflow_dagsched.provider.history import recall
 from airflow_dagsched.provider.launch import LaunchOperator
-from airflow_dagsched.provider.running import GroupRun
+from airflow_dagsched.provider.running import GroupRun, group_folder
 
 OUT_OF_MEMORY = Failure("out_of_memory", "Java heap space")
 Fate = Callable[[int, Sequence[str]], Failure | None]
@@ -200,3 +200,15 @@ def test_no_folder_with_secrets_is_left(dag: DAG, tmp_path: Path, monkeypatch: p
         chain("ab")
     launched(flow, tmp_path, fine)[0].execute()
     assert list((tmp_path / "private").iterdir()) == []
+
+
+def test_a_group_of_that_name_in_another_dataflow_has_its_own_folder(dag: DAG, tmp_path: Path) -> None:
+    """Both are called ``launch``: their events must not meet in one file."""
+    with SparkDataflow("f", work_dir=str(tmp_path)) as one:
+        chain("ab")
+    with SparkDataflow("g", work_dir=str(tmp_path)) as other:
+        chain("ab")
+    launches = [*one.launches(), *other.launches()]
+    facts = launched(one, tmp_path, fine)[0].facts
+    assert [launch.group.id for launch in launches] == ["launch", "launch"]
+    assert len({group_folder(launch, facts) for launch in launches}) == 2

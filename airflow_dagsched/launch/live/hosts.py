@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from ipaddress import ip_address
 
@@ -18,8 +18,31 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source, Step
+from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.plan.prune.condition import ALWAYS
 from airflow_dagsched.plan.prune.layout import named
-from airflow_dagsched.plan.prune.steps import Selections
+from airflow_dagsched.plan.prune.sources import Selection
+from airflow_dagsched.plan.prune.steps import Selections, dataset_of
+
+
+def with_stored(dataflow: Dataflow, stored: Mapping[str, Source]) -> tuple[Dataflow, Selections]:
+    """The dataflow whose steps read the datasets in ``stored`` as sources, and what they read of them: everything."""
+    read: dict[str, set[str]] = {}
+    for channel in dataflow.channels:
+        name = dataset_of(channel.src, channel.output)
+        if name in stored:
+            read.setdefault(channel.dst, set()).add(name)
+    selections = {
+        (step, name): Selection(name, ALWAYS, stored[name].partitions)
+        for step in read
+        for name in natural_sort(read[step])
+    }
+
+    def reading(step: Step) -> Step:
+        more = tuple(Source(path=name) for name in natural_sort(read.get(step.id, ())))
+        return replace(step, sources=(*step.sources, *more))
+
+    return replace(dataflow, steps=tuple(map(reading, dataflow.steps))), selections
 
 
 def as_called(selections: Selections, cluster: Cluster) -> Selections:

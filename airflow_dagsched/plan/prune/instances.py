@@ -5,7 +5,8 @@
                       nothing of the day                                    then w2 (Jet's "null supplier")
 
 An instance goes only if its step does no work without input, but for scans: Spark makes a task of a split, never of
-none. One instance of a step that runs always stays.
+none. (A step that reads another's rows where they are stored is as wide as if they were handed on.) One instance of a
+step that runs always stays.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _most(scene: Scene, step: Step, channels: Sequence[Channel], found: Mapping[
 
 def _tasks(scene: Scene, step: Step) -> int:
     selections = [scene.selections[step.id, source.path] for source in step.sources]
-    if not all(selection.listed for selection in selections):
+    if not all(one.listed and one.path not in scene.asked.stored for one in selections):
         return step.parallelism
     tasks = scan_tasks(partition for selection in selections for partition in selection.needed)
     return step.parallelism if tasks is None else tasks
