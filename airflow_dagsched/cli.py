@@ -38,6 +38,8 @@ LOCAL_MEMORY_MB = 4096
 REPORTS = "text", "json"
 PRUNINGS: dict[str, Mode] = {"auto": "auto", "declared": "declared", "analysed": "analysed", "off": False}
 FORMATS = "json", "text", "dot", "svg"
+NO_FILES = "placement", "dagsched plan"
+"""Where bad input may come from besides files: a policy of the user's, a missing extra."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,6 +73,9 @@ def _drop_output() -> None:
 
 
 def _refused(error: DagschedError, code: int) -> int:
+    """One line; in Python's development mode (``-X dev``) with how it came to it."""
+    if sys.flags.dev_mode:
+        sys.excepthook(type(error), error, error.__traceback__)
     print(" ".join(str(error).split()), file=sys.stderr)
     return code
 
@@ -154,13 +159,20 @@ def _plan(options: argparse.Namespace) -> int:
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    moved = _moved(options.placement or "", dataflow, placement, state)
+    moved = _moved(options, dataflow, placement, state)
     try:
         made = _planner(options)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
-    except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
-        raise InvalidInput(options.dataflow, error.field, error.rule) from error
+    except InvalidInput as error:
+        raise _of_its_file(error, options) from error
     sys.stdout.write(_written(made, options.format))
     return FINE
+
+
+def _of_its_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInput:
+    """The same with the file that is wrong: what names neither settings nor state is the dataflow's."""
+    files = {"settings": options.settings, "state": options.state}
+    where = error.where if error.where in NO_FILES else files.get(error.where) or options.dataflow
+    return InvalidInput(where, error.field, error.rule)
 
 
 def _planner(options: argparse.Namespace) -> Callable[..., Plan]:
@@ -189,14 +201,16 @@ def _asked(options: argparse.Namespace) -> Asked:
     return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
 
 
-def _moved(name: str, dataflow: Dataflow, settings: PlacementSettings, state: State) -> Pass:
-    """As the policy ``name``, or those the steps name, place; a policy that there is not is bad input."""
+def _moved(options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, state: State) -> Pass:
+    """As the policy asked for, or those the steps name, place; a policy that there is not is bad input."""
+    name = options.placement or ""
     named = [str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)]
-    try:
-        for policy in dict.fromkeys([name, *named] if name else named):
+    for policy in dict.fromkeys([name, *named] if name else named):
+        try:
             policy_of(policy, settings)
-    except InvalidInput as error:
-        raise InvalidInput("dagsched plan", "--placement", error.rule) from error
+        except InvalidInput as error:
+            where = ("dagsched plan", "--placement") if policy == name else (options.dataflow, f"placement {policy!r}")
+            raise InvalidInput(*where, f"{error.field}: {error.rule}".removeprefix(": ")) from error
     if not (name or named):
         return as_placed
     from airflow_dagsched.plan.policies import Policy, by_policy

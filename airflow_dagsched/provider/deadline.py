@@ -1,7 +1,7 @@
 """A limit on the whole of what is asked: an HTTP client's is on each read, a folder's listing has none.
 
-    read   |──|──|──|──|──|──|──    each in time
-    whole  |─────────────| late     left to itself, in a thread of its own
+read   |──|──|──|──|──|──|──    each in time
+whole  |─────────────| late     left to itself, in a thread of its own
 """
 
 from __future__ import annotations
