@@ -209,8 +209,8 @@ def _moved(options: argparse.Namespace, dataflow: Dataflow, settings: PlacementS
         try:
             policy_of(policy, settings)
         except InvalidInput as error:
-            where = ("dagsched plan", "--placement") if policy == name else (options.dataflow, f"placement {policy!r}")
-            raise InvalidInput(*where, f"{error.field}: {error.rule}".removeprefix(": ")) from error
+            where, field = ("dagsched plan", "--placement") if policy == name else (options.dataflow, PLACEMENT)
+            raise InvalidInput(where, field, f"{error.field}: {error.rule}".removeprefix(": ")) from error
     if not (name or named):
         return as_placed
     from airflow_dagsched.plan.policies import Policy, by_policy

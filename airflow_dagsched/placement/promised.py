@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from airflow_dagsched.placement.request import Request
 from airflow_dagsched.placement.room import Room, rooms_of
@@ -18,7 +19,7 @@ def fault_of(found: object, request: Request) -> str:
     """What is wrong with a schedule of ``request``, the first thing; empty: nothing."""
     if not isinstance(found, TaskSchedulePlan):
         return f"schedule returned {type(found).__name__}, not TaskSchedulePlan"
-    return next((*_miscounted(found, request), *_overfilled(found, request), ""))
+    return next(chain(_miscounted(found, request), _overfilled(found, request)), "")
 
 
 def _miscounted(found: TaskSchedulePlan, request: Request) -> Iterator[str]:
