@@ -260,4 +260,4 @@ def test_without_the_extra_the_exact_mode_says_what_is_missing(
     write(flow=flow, cluster={**CLUSTER, "workers": [{"id": "w", "host": "h", "cores": 2, "memory_mb": 64000}]})
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     code, _, err = run(capsys, *PLANNING, "--exact")
-    assert (code, err) == (2, "flow.json: --exact: needs the extra: airflow-dagsched[exact]\n")
+    assert (code, err) == (2, "dagsched plan: --exact: needs the extra: airflow-dagsched[exact]\n")

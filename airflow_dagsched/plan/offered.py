@@ -6,7 +6,7 @@ w2   4 cores  [    ]          each is as large as the smallest of them allows; w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate
 
@@ -16,18 +16,25 @@ from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Offer
 from airflow_dagsched.plan.bins import Shape
 
+PACKING = "first_fit"
+"""The policy of few containers."""
+
 
 def is_offered(settings: PlacementSettings) -> bool:
     """Whether containers get what is offered, not what they need."""
     return settings.container_size == "offered"
 
 
-def offered_shapes(request: Request, least: int) -> Iterator[Shape]:
-    """What every worker with ``least`` cores offers, then every one but the smallest, up to the largest alone."""
+def offered_shapes(request: Request, least: int, *, policy: str) -> Sequence[Shape]:
+    """What every worker with ``least`` cores offers, then every one but the smallest, up to the largest alone.
+
+    For a policy of few containers the other way round.
+    """
     rooms = [room for room in map(_whole, request.offers) if room.cores >= least]
     most = Shape(max((room.cores for room in rooms), default=1), max((room.memory_mb for room in rooms), default=1))
     rooms.sort(key=lambda room: (_part(room, most), room.cores, room.memory_mb), reverse=True)
-    yield from dict.fromkeys(reversed(list(accumulate(rooms, _smaller))))
+    largest_first = list(dict.fromkeys(accumulate(rooms, _smaller)))
+    return largest_first if policy == PACKING else largest_first[::-1]
 
 
 def _smaller(one: Shape, other: Shape) -> Shape:

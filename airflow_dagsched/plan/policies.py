@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ from airflow_dagsched.placement.values import (
     offers_of,
 )
 from airflow_dagsched.plan.assigned import as_sized, with_assigned
-from airflow_dagsched.plan.bins import LEVELLING, bins, shapes
+from airflow_dagsched.plan.bins import LEVELLING, Shape, bins, shapes
 from airflow_dagsched.plan.built import built, busy, widest
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.hosts import with_hosts
@@ -192,8 +192,7 @@ def _containers(
     request = request_of(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
     narrow = None
-    offered = is_offered(policy.settings)
-    for shape in offered_shapes(request, widest(request.works)) if offered else shapes(group, request, policy.name):
+    for shape in _shapes(group, request, policy.name):
         found = bins(group, request, shape, policy.name)
         if not found:
             continue
@@ -210,6 +209,12 @@ def _containers(
     if narrow is None:
         raise refusal
     return narrow
+
+
+def _shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
+    if is_offered(request.settings):
+        return offered_shapes(request, widest(request.works), policy=policy)
+    return shapes(group, request, policy)
 
 
 def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:

@@ -63,7 +63,7 @@ class Garbage(RoundRobin):
     """Returns what is no schedule inside."""
 
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
-        return dataclasses.replace(super().schedule(*given), container_plan=(None,))
+        return dataclasses.replace(super().schedule(*given), container_plan=(None,))  # type: ignore[arg-type]
 
 
 class Loses(RoundRobin):
