@@ -4,7 +4,7 @@
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
-# make bench   planned against one submit per step; BENCH="..." passes arguments
+# make bench   planned against one submit per step, BENCH="..." passes arguments; then bench-plan
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
 #
@@ -46,6 +46,7 @@ lint: .venv/installed
 
 bench: .venv/installed
 	@$(WITH_JAVA) $(PY) -m benchmarks $(BENCH)
+	@$(MAKE) --no-print-directory bench-plan
 
 bench-plan: .venv/installed
 	$(PY) -m benchmarks.plan_size --json benchmarks/results/plan_size.json

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import decode, encode
-from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
+from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step, Task
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.groups import find_groups
 from airflow_dagsched.plan.planner import plan
@@ -35,11 +35,14 @@ KINDS = {
     "isolated": "each step is a group",
     "sourced": "every tenth step reads three partitions",
     "streaming": "all steps stream, and do not fit at once",
+    "tasks": "an ordinary task stands between two steps for every twenty steps",
+    "wide": "a step reads from any before it",
 }
 """Others of ``KIND_SIZES`` steps."""
 PLAIN, KIND_SIZES = "pipelined", (1_000, 10_000)
 CHANNELS, REACH = 3, 50
 """A step reads from so many of so many steps before it."""
+STEPS_PER_TASK = 20
 
 
 def main(argv: list[str]) -> int:
@@ -96,13 +99,13 @@ def measure(steps: int, runs: int, kind: str = PLAIN) -> dict[str, float]:
     }
 
 
-def dataflow(steps: int) -> Dataflow:
-    """The same for the same number of steps."""
+def dataflow(steps: int, reach: int = REACH) -> Dataflow:
+    """The same for the same number of steps; one reads from so many before it."""
     rng = random.Random(steps)
     channels = {
         (before, at): Channel(src=f"s{before}", dst=f"s{at}", bytes=rng.choice([0, 10**6, 10**8]))
         for at in range(1, steps)
-        for before in rng.choices(range(max(0, at - REACH), at), k=CHANNELS)
+        for before in rng.choices(range(max(0, at - reach), at), k=CHANNELS)
     }
     return Dataflow(
         name=f"random-{steps}",
@@ -124,6 +127,10 @@ def of_kind(kind: str, flow: Dataflow) -> Dataflow:
     """The dataflow as one of ``KINDS``."""
     if kind == "buffered":
         return replace(flow, channels=tuple(replace(one, kind="buffered") for one in flow.channels))
+    if kind == "wide":
+        return replace(flow, channels=dataflow(len(flow.steps), reach=len(flow.steps)).channels)
+    if kind == "tasks":
+        return _with_tasks(flow)
     change: dict[str, Callable[[Step], Step]] = {
         PLAIN: lambda step: step,
         "isolated": lambda step: replace(step, isolate=True),
@@ -131,6 +138,21 @@ def of_kind(kind: str, flow: Dataflow) -> Dataflow:
         "streaming": lambda step: replace(step, mode="streaming"),
     }
     return replace(flow, steps=tuple(change[kind](step) for step in flow.steps))
+
+
+def _with_tasks(flow: Dataflow) -> Dataflow:
+    """Each behind one step and before another, some steps on."""
+    rng = random.Random(len(flow.steps))
+    tasks = tuple(Task(id=f"t{at}") for at in range(len(flow.steps) // STEPS_PER_TASK))
+    ends = [
+        sorted(rng.sample(range(max(0, at - REACH), at), 2)) for at in range(REACH, len(flow.steps), STEPS_PER_TASK)
+    ]
+    edges = [
+        edge
+        for task, (one, other) in zip(tasks, ends, strict=False)
+        for edge in ((f"s{one}", task.id), (task.id, f"s{other}"))
+    ]
+    return replace(flow, tasks=tasks, dependencies=tuple(edges))
 
 
 def _source(number: int) -> Source:

@@ -17,6 +17,8 @@ class Assignment(Value, frozen=True, kw_only=True):
     active: dict[str, Id] = {}
     standby: dict[str, tuple[Id, ...]] = {}
     warmup: dict[str, tuple[Id, ...]] = {}
+    moved: dict[str, Id] = {}
+    """Instances handed over since the workers last changed, with a digest of these workers: they stay."""
 
 
 class Lag(Declared, frozen=True, kw_only=True):

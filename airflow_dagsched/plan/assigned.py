@@ -25,6 +25,7 @@ def with_assigned(made: Plan, parts: Sequence[Assigned]) -> Plan:
             active=_joined(one.active for one in found),
             standby=_joined(one.standby for one in found),
             warmup=_joined(one.warmup for one in found),
+            moved=_joined(one.moved for one in found),
         ),
         movements=tuple(moving for part in parts for moving in part.movements),
         follow_up=any(part.follow_up for part in parts),

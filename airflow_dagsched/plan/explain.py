@@ -9,7 +9,7 @@ The whole first, then what it was chosen from, when what runs, each group, and w
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from airflow_dagsched.plan.text_bars import bars
 from airflow_dagsched.plan.values import Compared, Container, Group, Limit, Plan, Spill, Times
@@ -32,7 +32,7 @@ _LIMITS: dict[Limit, str] = {
 
 def explain(plan: Plan) -> str:
     """The plan as text, each line that may become long broken at about ``WIDTH`` characters."""
-    head = (_summary(plan), _compared(plan.compared), _asked(plan), _times(plan))
+    head = (_summary(plan), _compared(plan), _asked(plan), _times(plan))
     parts = (*head, _groups(plan), _spills(plan), _movements(plan))
     return "\n".join(line for part in parts for line in part) + "\n"
 
@@ -41,17 +41,26 @@ def _summary(plan: Plan) -> Iterator[str]:
     steps = sum(len(group.steps) for group in plan.groups)
     spills = f", {count(len(plan.spills), 'spill')}" if plan.spills else ""
     yield f"{plan.dataflow}: {count(steps, 'step')} in {count(len(plan.groups), 'Spark application')}{spills}"
-    over = f"{plan.gap:.1%} more than the {duration(plan.lower_bound_s)} that no plan can beat"
-    if not plan.gap:
-        over = "and no plan can take less"
     why = f": {plan.lower_bound_reason}" if plan.lower_bound_reason else ""
-    yield from textwrap.wrap(f"predicted {duration(plan.makespan_s)}, {over}{why}", WIDTH)
+    yield from textwrap.wrap(f"predicted {duration(plan.makespan_s)}, {_over(plan)}{why}", WIDTH)
 
 
-def _compared(kinds: Sequence[Compared]) -> Iterator[str]:
+def _over(plan: Plan) -> str:
+    """The gap; in seconds where the makespan and its bound are told alike."""
+    if not plan.gap:
+        return "and no plan can take less"
+    if duration(plan.makespan_s) == duration(plan.lower_bound_s):
+        return f"{plan.makespan_s - plan.lower_bound_s:.2g} s more than what no plan can beat"
+    return f"{plan.gap:.1%} more than the {duration(plan.lower_bound_s)} that no plan can beat"
+
+
+def _compared(plan: Plan) -> Iterator[str]:
+    kinds = plan.compared
     if not kinds:
         return
     yield ""
+    if kinds[0].makespan_s > plan.makespan_s:
+        yield "with the repeats that failures cost:"
     names = [_named(kind, at) for at, kind in enumerate(kinds)]
     width = max(map(len, names))
     yield f"compared{'':{width + 6}}applications  core-seconds       spilled"

@@ -96,7 +96,7 @@ def _moved(made: Plan, given: Given, policy: Policy) -> Plan:
             assigned |= {group.id: part} if part else {}
     told = [assigned[group.id] for group in made.groups if group.id in assigned]
     again = replace(made, groups=tuple(groups[group.id] for group in made.groups))
-    if _cores(again) != _cores(made):
+    if _rooms(again) != _rooms(made):
         again = timed(again, left_by(again, given))
     return with_assigned(again, told)
 
@@ -106,9 +106,10 @@ def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
     return {step.id: str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)}
 
 
-def _cores(made: Plan) -> list[list[int]]:
-    """Of each container of a batch group: what its times depend on."""
-    return [[box.cores for box in group.containers] for group in made.groups if group.residency == "slots"]
+def _rooms(made: Plan) -> list[list[tuple[int, str]]]:
+    """Of each container of a batch group: what its times depend on; the worker counts where steps are pinned."""
+    batch = (group for group in made.groups if group.residency == "slots")
+    return [[(box.cores, box.worker) for box in group.containers] for group in batch]
 
 
 def _placed(

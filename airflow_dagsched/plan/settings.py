@@ -27,7 +27,7 @@ class Settings(Declared, frozen=True, kw_only=True):
     version: Literal[1] = 1
     slots: Annotated[
         int, Meta(ge=1, le=64, description="Steps side by side in a batch group, at most.", extra=_unit("steps"))
-    ] = 16
+    ] = 64
     container_cores: Annotated[
         int, Meta(ge=1, le=1024, description="Cores of one container, at most.", extra=_unit("cores"))
     ] = 4

@@ -13,3 +13,6 @@ def test_on_random_sets_every_policy_beats_fifo_on_both() -> None:
         assert row.mean < 0.9
         assert row.worst < 0.95
         assert max(row.sets_worse_mean, row.sets_worse_worst) <= 0.1 * row.sets
+        if row.policy == "foreseen":
+            assert row.sets_worse_mean == 0
+            assert row.noise or (row.sets_worse_worst, row.largest_worst <= 1 + 1e-9) == (0, True)

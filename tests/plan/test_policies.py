@@ -132,6 +132,22 @@ def test_the_plan_stays_sound(name: str, dataflow: Dataflow, cluster: Cluster) -
     assert made == placed(name, dataflow, cluster)
 
 
+def test_pinned_steps_have_more_room_on_other_workers() -> None:
+    """Sized on w1 and w2, placed on w1 and w3: as many cores, but c may be on both, so its second wave is gone."""
+    flow = drawn(
+        "a ~~ b; b == c; d",
+        a={"memory_mb": 1000},
+        b={"parallelism": 2, "cores": 2, "runtime_s": 10},
+        c={"parallelism": 7, "memory_mb": 1000, "pinned": ("w1", "w3")},
+        d={"cores": 2, "memory_mb": 1000},
+    )
+    cluster = standalone(4, 6, 4, memory_mb=8000)
+    sized, made = plan(flow, cluster), placed("cheapest", flow, cluster)
+    assert [used(sized), used(made)] == [["w1", "w2"], ["w1", "w3"]]
+    assert check(made, flow, cluster) == ()
+    assert [sized.groups[0].time.compute, made.groups[0].time.compute] == [13.0, 12.0]
+
+
 ROUNDS = 10
 
 

@@ -56,8 +56,8 @@ def _part(state: State, ids: Collection[str]) -> State:
     """What the state knows of these instances; they had no prior assignment if none of them had a place."""
     before = state.previous or Assignment()
     parts = [{at: held for at, held in part.items() if at in ids} for part in (before.standby, before.warmup)]
-    active = {at: worker for at, worker in before.active.items() if at in ids}
-    previous = Assignment(active=active, standby=parts[0], warmup=parts[1]) if active else None
+    active, moved = ({at: one for at, one in part.items() if at in ids} for part in (before.active, before.moved))
+    previous = Assignment(active=active, standby=parts[0], warmup=parts[1], moved=moved) if active else None
     return replace(state, lags=tuple(lag for lag in state.lags if lag.instance in ids), previous=previous)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.order import natural_key
@@ -47,6 +50,9 @@ class Facts:
     homes: tuple[Sequence[int], ...]
     """For each instance the workers it may be on."""
     previous: Assignment | None
+    """Without what is told of instances that moved."""
+    moved: frozenset[int]
+    """Instances handed over since the workers last changed."""
     settings: Settings
     space: Space | None = None
     """None: all have room everywhere."""
@@ -130,10 +136,23 @@ def facts_of(  # noqa: PLR0917 - as the policy is given them
         reports=tuple(lags.get(instance.id, _NOTHING) for instance in ordered),
         totals=tuple((offsets or {}).get(instance.id, math.inf) for instance in ordered),
         homes=tuple(_homes(instance, hosts) for instance in ordered),
-        previous=previous,
+        previous=previous and replace(previous, moved={}),
+        moved=_moved(ordered, hosts, previous),
         settings=settings,
         space=space,
     )
+
+
+def _moved(ordered: Sequence[Instance], hosts: Sequence[Worker], previous: Assignment | None) -> frozenset[int]:
+    if previous is None or not previous.moved:
+        return frozenset()
+    now = digest(hosts)
+    return frozenset(at for at, instance in enumerate(ordered) if previous.moved.get(instance.id) == now)
+
+
+def digest(hosts: Iterable[Worker]) -> str:
+    """Equal for the same workers."""
+    return hashlib.sha256("\n".join(worker.id for worker in hosts).encode()).hexdigest()[:16]
 
 
 def _homes(instance: Instance, hosts: Sequence[Worker]) -> Sequence[int]:

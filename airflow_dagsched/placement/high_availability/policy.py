@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from msgspec.structs import replace as with_fields
+
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability import seed
-from airflow_dagsched.placement.high_availability.facts import Facts, facts_of
+from airflow_dagsched.placement.high_availability.facts import Facts, digest, facts_of
 from airflow_dagsched.placement.high_availability.fitted import fitted, refitted
 from airflow_dagsched.placement.high_availability.kafka import strategy as kafka
 from airflow_dagsched.placement.high_availability.kafka_2020 import strategy as kafka_2020
@@ -46,7 +48,18 @@ def place(
     if settings.strategy != "sticky":
         _refuse_pinned(facts)
     made = _within_room(facts)
-    return replace(made, movements=(*hand_overs(facts, made.assignment), *made.movements))
+    moving = tuple(hand_overs(facts, made.assignment))
+    if settings.strategy == "sticky":
+        made = replace(made, assignment=_with_moved(facts, made.assignment, moving))
+    return replace(made, movements=(*moving, *made.movements))
+
+
+def _with_moved(facts: Facts, made: Assignment, moving: Iterable[Movement]) -> Assignment:
+    """The next round leaves alone what has been handed over, until workers come or go."""
+    gone = {facts.instances[at].id for at in facts.moved} | {one.instance for one in moving}
+    stateful = [facts.instances[at].id for at in facts.stateful]
+    moved = [instance for instance in stateful if instance in gone]
+    return with_fields(made, moved=dict.fromkeys(moved, digest(facts.workers))) if moved else made
 
 
 def _within_room(facts: Facts) -> Outcome:

@@ -31,7 +31,7 @@ class Effort:
     """Sets of items looked at to complete a bin."""
     rounds: int = 60
     """Attempts to make some bins fewer."""
-    ways: int = 2
+    ways: int = 4
     """Ways to pack that are tried before that, this one first."""
 
 

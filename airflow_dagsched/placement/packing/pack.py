@@ -8,6 +8,7 @@ from itertools import islice, repeat
 
 from airflow_dagsched.placement.packing.bound import bins_bound
 from airflow_dagsched.placement.packing.completion import Effort
+from airflow_dagsched.placement.packing.crowded import with_crowded
 from airflow_dagsched.placement.packing.improve import improved
 from airflow_dagsched.placement.packing.kinds import Bin, Kinds, Size, kinds_of, share_of
 from airflow_dagsched.placement.packing.refusal import refuse_alone, refuse_invalid
@@ -55,7 +56,9 @@ def _few_bins(kinds: Kinds, bound: int, effort: Effort) -> list[Bin]:
             best = found
         if len(best) <= bound:
             return best
-    return _searched(kinds, improved(kinds, best, room, bound, effort), room, bound)
+    if effort.rounds:
+        best = improved(kinds, with_crowded(kinds, best, room, effort), room, bound, effort)
+    return _searched(kinds, best, room, bound)
 
 
 def _searched(kinds: Kinds, bins: list[Bin], room: int, bound: int) -> list[Bin]:

@@ -19,7 +19,8 @@ def ranks(jobs: Jobs, order: Order) -> Sequence[tuple[float, ...]]:
         return [()] * len(jobs.all)
     if order == "downstream":
         return [(float(count),) for count in descendants(jobs)]
-    return [(level,) for level in b_levels(jobs)]
+    sign = -1.0 if order == "shortest" else 1.0
+    return [(sign * level,) for level in b_levels(jobs)]
 
 
 def b_levels(jobs: Jobs) -> list[float]:

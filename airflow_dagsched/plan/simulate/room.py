@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.plan.simulate.jobs import Need, Place
@@ -40,6 +41,12 @@ class Room:
     def free(self, worker: int) -> Need:
         """What a worker has just now."""
         return self._most[self._leaves + worker]
+
+    def copied(self) -> Self:
+        """As it is now; what is taken there is not taken here."""
+        other = copy.copy(self)
+        other._most, other._lost = self._most.copy(), self._lost.copy()
+        return other
 
     def take(self, places: Sequence[Place], *, moves: Moves) -> tuple[Place, ...] | None:
         """Take room at the planned places, or on the first worker with room where a container may move.

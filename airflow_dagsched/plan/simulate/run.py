@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.simulate.backfill import Ending, room_at
+from airflow_dagsched.plan.simulate.foresee import MOST, OVERDUE, Forecast, best, forecast
 from airflow_dagsched.plan.simulate.jobs import Jobs, Place, jobs_of
 from airflow_dagsched.plan.simulate.luck import NEVER, Luck, draw
 from airflow_dagsched.plan.simulate.rank import ranks
 from airflow_dagsched.plan.simulate.room import Moves, Room
-from airflow_dagsched.plan.simulate.values import Conditions, Outcome, Policy, Ran, Work
+from airflow_dagsched.plan.simulate.values import Conditions, Order, Outcome, Policy, Ran, Work
 
 LOOK_AHEAD = 16
 """So many groups without room are passed over, at most, to find one that has: keeps long queues cheap."""
@@ -35,24 +37,30 @@ def simulate(
     """
     jobs = jobs_of(works, cluster, settings)
     luck = draw(jobs, len(cluster.workers), conditions)
-    run = _Run(jobs, luck, policy, conditions.retries, Room(cluster), ranks(jobs, policy.order), list(jobs.waits_for))
-    run.begin(works)
-    while run.open:
-        run.step()
-    return _outcome(run, works, cluster)
+    rivals = policy.rivals if len(jobs.all) <= MOST else ()
+    ranked = cache(lambda order: ranks(jobs, order))
+    run = _Run(works, jobs, luck, policy, (policy, *rivals), conditions.retries, Room(cluster), ranked)
+    run.begin()
+    run.finish()
+    return _outcome(run, cluster)
 
 
 @dataclass(slots=True)
 class _Run:
     """The state between two events."""
 
+    works: Sequence[Work]
     jobs: Jobs
     luck: Luck
     policy: Policy
+    """The one in force."""
+    policies: tuple[Policy, ...]
+    """What may be in force."""
     retries: int
     room: Room
-    ranks: Sequence[tuple[float, ...]]
-    waits: list[int]
+    ranked: Callable[[Order], Sequence[tuple[float, ...]]]
+    waits: list[int] = field(default_factory=list)
+    """Of each job, how many it waits for still."""
     events: list[tuple[float, int, int, int]] = field(default_factory=list)
     """A heap of time, what, job or worker, and the job's attempt."""
     open: int = 0
@@ -68,19 +76,26 @@ class _Run:
     """A heap of planned ends, number and attempt of what runs, where room is reserved."""
     reservation: tuple[int, float] | None = None
     """The group that is first in line, and when it will have room."""
+    patience: dict[int, float] = field(default_factory=dict)
+    """Until when a group that waits may be passed over, where policies are played through."""
     held: float = 0.0
     """Core-seconds."""
     stopped: float = 0.0
     """When the last attempt ended, well or not."""
     retried: int = 0
 
-    def begin(self, works: Sequence[Work]) -> None:
+    def begin(self) -> None:
+        self.waits = list(self.jobs.waits_for)
         for worker, seconds in enumerate(self.luck.losses):
             if seconds < NEVER:
                 heapq.heappush(self.events, (seconds, LOSE, worker, 0))
         for number, count in enumerate(self.waits):
             if not count:
-                self._free(number, works[self.jobs.all[number].work].at_s)
+                self._free(number, self.works[self.jobs.all[number].work].at_s)
+
+    def finish(self) -> None:
+        while self.open:
+            self.step()
 
     def step(self) -> None:
         """All events of the next moment, then what can start."""
@@ -94,7 +109,68 @@ class _Run:
                 self._arrive(number, now)
             elif number in self.running and attempt == self.attempts[number]:
                 self._end(number, now) if what == END else self._fail(number, now)
+        if self.waiting and len(self.policies) > 1:
+            self._choose(now)
         self._start_waiting(now)
+
+    def _choose(self, now: float) -> None:
+        """The policy to follow from now on."""
+        eligible = self.policies
+        if self._out_of_patience(now):
+            eligible = tuple(policy for policy in eligible if policy.order == "fifo")
+        in_force = eligible.index(self.policy) if self.policy in eligible else 0
+        self._follow(eligible[best([self._foreseen(policy, now) for policy in eligible], in_force)])
+
+    def _out_of_patience(self, now: float) -> bool:
+        """Whether somebody has waited for longer than all that was left when it came took one after another."""
+        jobs = self.jobs.all
+        waiting = [int(-entry[-1]) for entry in self.waiting]
+        left = (at for at in range(len(jobs)) if at not in self.spans and self.works[jobs[at].work].at_s <= now)
+        patience = now + sum(jobs[at].seconds for at in left)
+        return min(self.patience.setdefault(number, patience) for number in waiting) < now
+
+    def _planned_end(self, number: int, now: float) -> float:
+        seconds = self.jobs.all[number].seconds
+        end = self.running[number][0] + seconds
+        return end if end > now else now + OVERDUE * seconds
+
+    def _foreseen(self, policy: Policy, now: float) -> Forecast:
+        """What comes of a policy for the works submitted by now, if what runs and waits takes as long as planned."""
+        calm = Luck([job.seconds for job in self.jobs.all], [()] * len(self.jobs.all), ())
+        ahead = replace(
+            self,
+            luck=calm,
+            policies=(policy,),
+            room=self.room.copied(),
+            waits=self.waits.copy(),
+            events=[],
+            open=0,
+            waiting=self.waiting.copy(),
+            attempts=self.attempts.copy(),
+            ready=self.ready.copy(),
+            running=self.running.copy(),
+            spans=self.spans.copy(),
+            ends=self.ends.copy(),
+        )
+        for number in self.running:
+            ahead._push(self._planned_end(number, now), END, number)
+        ahead._follow(policy)
+        ahead._start_waiting(now)
+        ahead.finish()
+        ends = zip(self.works, _completions(ahead), strict=True)
+        return forecast([end for work, end in ends if work.at_s <= now])
+
+    def _follow(self, policy: Policy) -> None:
+        """From now on."""
+        if policy != self.policy:
+            self.policy, self.reservation = policy, None
+            self.waiting = sorted(self._turn(int(-entry[-1])) for entry in self.waiting)
+            running = [(number, start) for number, (start, places) in self.running.items() if places]
+            self.ends = [(start + self.jobs.all[at].seconds, at, self.attempts[at]) for at, start in running]
+            heapq.heapify(self.ends)
+
+    def _turn(self, number: int) -> tuple[float, ...]:
+        return *self.ranked(self.policy.order)[number], -self.ready[number], -number
 
     def _free(self, number: int, now: float) -> None:
         """Nothing above it is left to end; as planned, a group also waits for its time."""
@@ -105,7 +181,7 @@ class _Run:
 
     def _arrive(self, number: int, now: float) -> None:
         if self.jobs.all[number].places:
-            insort(self.waiting, (*self.ranks[number], -self.ready[number], -number))
+            insort(self.waiting, self._turn(number))
         else:
             self._start(number, now, ())
 
@@ -193,7 +269,7 @@ class _Run:
         self.open += 1
 
 
-def _outcome(run: _Run, works: Sequence[Work], cluster: Cluster) -> Outcome:
+def _outcome(run: _Run, cluster: Cluster) -> Outcome:
     jobs = run.jobs.all
     ran = tuple(_ran(run, number) for number in range(len(jobs)) if number in run.spans)
     offered = zip(cluster.workers, run.luck.losses, strict=True)
@@ -201,7 +277,7 @@ def _outcome(run: _Run, works: Sequence[Work], cluster: Cluster) -> Outcome:
     return Outcome(
         ran,
         tuple((job.work, job.id) for number, job in enumerate(jobs) if number not in run.spans),
-        _completions(run, works),
+        _completions(run),
         max((one.end_s for one in ran), default=0.0),
         run.held / available if available else 0.0,
         run.retried,
@@ -214,7 +290,8 @@ def _ran(run: _Run, number: int) -> Ran:
     return Ran(job.work, job.id, run.ready[number], start, end, run.attempts[number] + 1)
 
 
-def _completions(run: _Run, works: Sequence[Work]) -> tuple[float | None, ...]:
+def _completions(run: _Run) -> tuple[float | None, ...]:
+    works = run.works
     ends: list[float | None] = [work.at_s for work in works]
     for number, job in enumerate(run.jobs.all):
         before = ends[job.work]

@@ -8,7 +8,7 @@ from typing import Literal
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.values import Plan
 
-Order = Literal["plan", "b-level", "downstream", "fifo"]
+Order = Literal["plan", "b-level", "shortest", "downstream", "fifo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +41,33 @@ class Policy:
 
     order: Order
     """``plan``: as planned, and never before its planned start; ``b-level``: the most seconds on the way to the
-    end; ``downstream``: the most jobs below it, Airflow's default weight; ``fifo``: the longest ready."""
+    end; ``shortest``: the fewest; ``downstream``: the most jobs below it, Airflow's default weight; ``fifo``: the
+    longest ready."""
     overtaking: Literal["none", "any", "harmless"] = "any"
     """Which groups may start while one before them waits for room; ``harmless``: those planned to end by the time
     the first in line will have room."""
     moves: bool = True
     """Whether containers go to any worker with room if the planned one has none; those of a group with a pinned
     step never do. False: only if the planned one is lost."""
+    rivals: tuple[Policy, ...] = ()
+    """What takes its place whenever that is foreseen to end all works sooner (see ``foresee``)."""
 
 
+_RESERVED = Policy("fifo", overtaking="harmless")
 POLICIES: dict[str, Policy] = {
     "plan": Policy("plan", overtaking="none", moves=False),
     "b-level": Policy("b-level"),
     "downstream": Policy("downstream"),
     "fifo": Policy("fifo", overtaking="none"),
-    "reserved": Policy("fifo", overtaking="harmless"),
+    "reserved": _RESERVED,
+    "foreseen": Policy(
+        "fifo", overtaking="none", rivals=(_RESERVED, Policy("downstream"), Policy("b-level"), Policy("shortest"))
+    ),
 }
 """A launch takes all its cores at once or none in all of them, so launches never wait for each other's cores.
 ``fifo``: the first in line is served before all others, as by Spark's own master. ``reserved``: what it will take
-is reserved for it, and what is done by then goes ahead."""
+is reserved for it, and what is done by then goes ahead. ``foreseen``: first come first served, until an order is
+foreseen to be better for all, so it is better than that on the mean and on the worst if all goes as planned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,7 @@ def settle(problem: Problem, state: State, said: PlacementSettings) -> list[Task
 def test_sticky_comes_to_rest_on_unlike_workers(
     problem: Problem, standbys: int, warmups: int, data: st.DataObject
 ) -> None:
-    """With a worker less, then with it again: nearly no stateful instance is handed over twice on the way. One that
-    has just taken over may, about once in a hundred times: the next plan does not know of it.
-    """
+    """With a worker less, then with it again: no stateful instance is handed over twice on the way."""
     said = told(num_standbys=standbys, max_warmups=warmups)
     dataflow, offers = problem
     offers = [dataclasses.replace(one, memory_mb=64_000, disk_mb=None, cores=(one.cores or 1) + 24) for one in offers]
@@ -152,8 +150,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
     last = settle(problem, State(), said)[-1]
     for stage in (fewer, problem):
         rounds = settle(stage, after(stage, last), said)
-        counts = hand_overs(dataflow.steps, [last, *rounds]).values()
-        assert sum(count - 1 for count in counts) <= len(offers)
+        assert max(hand_overs(dataflow.steps, [last, *rounds]).values(), default=1) == 1
         last = rounds[-1]
         again = placed(stage, after(stage, last), said)
         assert not isinstance(again, DoesNotFit)

@@ -7,18 +7,19 @@ from collections import Counter
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.sticky.house import active_loads
 from airflow_dagsched.placement.high_availability.sticky.level import Moved, Way, level_actives
-from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads, rank
+from airflow_dagsched.placement.high_availability.sticky.owners import Owners, rank
 
 
 def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]:
-    """A level assignment that few moves lead to; an instance that has just changed its worker stays there.
+    """A level assignment that few moves lead to. What changed its worker since workers came or went stays there.
 
     ``seats`` are those of the owners, and of the target afterwards.
     """
     level = level_actives(facts, active_loads(facts, owners.active), seats)
     for instance, worker in owners.active.items():
-        if instance not in owners.settled:
+        if instance not in owners.settled and instance not in facts.moved:
             level.hold(instance, worker, facts.instances[instance].step)
     if facts.settings.num_standbys == 1:
         heirs = Heirs(owners)

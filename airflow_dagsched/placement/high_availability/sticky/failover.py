@@ -1,15 +1,15 @@
 """Standbys exchanged so that the failure of any one worker leaves the others level.
 
-Where every instance has one standby there is no choice at a failure: the actives of a worker go where their standbys
-are. If that is uneven, further actives have to change hands to make it level again. So what counts is, for each
-owner, how its *heirs* stand: their own actives and those they would inherit from it. ::
+``failures`` says what each failure would cost: hand-overs too many. Here standbys change places until none costs more
+than is passable, or no exchange helps. ::
 
     owner a:  x -> b, y -> b     b would have two more, c none      x -> b, y -> c
     owner d:  z -> c             exchange y and z              ──>  z -> b
 
-Copies nobody has yet are exchanged for nothing. Others are once all else is at rest, by warm-ups, as many at once as
-there are to spare. The load of all copies stays as level as it was, and each exchange lowers the hand-overs that the
-failures of all workers would cost too many, then how uneven they would leave the rest: so exchanges end.
+The load of all copies stays as it was: for a standby that goes from b to c another of the same weight goes from c to b,
+unless c may have one more anyway. Copies nobody has yet are exchanged for nothing.
+Others are once all else is at rest, by warm-ups, as many at once as there are to spare. Each exchange lowers the cost
+of all failures together: so exchanges end.
 """
 
 from __future__ import annotations
@@ -19,171 +19,186 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from airflow_dagsched.placement.high_availability.facts import Facts
-from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.space import Seat, Seats
+from airflow_dagsched.placement.high_availability.sticky.apportioned import line, span
+from airflow_dagsched.placement.high_availability.sticky.failures import PASSABLE, Aftermath, Cost, Failures
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
 
-PASSABLE = 1
-"""Hand-overs too many that a failure may cost."""
+LOOKED_AT = 20
+"""Exchanges of each owner to choose from."""
 
-LOOKED_AT = 50
-"""Exchanges to choose from."""
+Move = tuple[int, int, int]
+"""Instance, and the workers its standby goes from and to."""
 
-Change = dict[int, int]
-"""Instance to the worker its standby goes to."""
+Change = tuple[Move, ...]
+"""All at once."""
 
-
-def even_out(
-    facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], free: Iterable[int], seats: Seats
-) -> None:
-    """Exchange the standbys of ``free`` instances, which have one each that nobody holds yet, in ``standbys``."""
-    found = _failover(facts, active, standbys, seats)
-    found.even_out([instance for instance in free if instance in found.only])
-    standbys.update({instance: [worker] for instance, worker in found.only.items()})
+Standbys = dict[int, list[int]]
 
 
-def rearranged(
-    facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], seats: Seats
-) -> dict[int, list[int]]:
-    """Standbys that are held exchanged, each once, as far as there are warm-ups for those that have to catch up."""
-    found = _failover(facts, active, standbys, seats)
-    found.left = facts.settings.max_warmups
-    found.even_out(sorted(found.only))
-    return standbys | {instance: [worker] for instance, worker in found.only.items()}
+def even_out(facts: Facts, active: dict[int, int], standbys: Standbys, free: Iterable[Seat], seats: Seats) -> None:
+    """Exchange standbys that nobody holds yet, which are ``free``, in ``standbys``."""
+    if len(facts.workers) > 2:  # else there is one heir only
+        _Failover(facts, active, standbys, seats).even_out(free)
 
 
-def cost_of_failures(facts: Facts, active: dict[int, int], only: dict[int, int]) -> tuple[int, int]:
-    """Over all workers: hand-overs too many if it failed; for those with any, how uneven the rest would be."""
-    if len(facts.workers) <= 2:
-        return (0, 0)
-    found = _Failover(facts, active, dict(only), facts.seats())
-    several = [owner for owner, count in Counter(active.values()).items() if count > PASSABLE]
-    return found.cost(several)
-
-
-def _failover(facts: Facts, active: dict[int, int], standbys: dict[int, list[int]], seats: Seats) -> _Failover:
-    several = len(facts.workers) > 2  # else there is one heir only
-    only = {instance: workers[0] for instance, workers in standbys.items() if several and len(workers) == 1}
-    return _Failover(facts, active, only, seats)
+def rearranged(facts: Facts, active: dict[int, int], standbys: Standbys, seats: Seats) -> Standbys:
+    """Standbys that are held exchanged, each instance's once, as far as there are warm-ups for what has to catch up."""
+    found = {instance: list(held) for instance, held in standbys.items()}
+    if len(facts.workers) > 2:
+        failover = _Failover(facts, active, found, seats)
+        failover.left = facts.settings.max_warmups
+        failover.even_out((instance, worker) for instance, held in standbys.items() for worker in held)
+    return {instance: sorted(held) for instance, held in found.items()}
 
 
 class _Failover:
-    """Instances count alike, whatever their weight."""
-
-    def __init__(self, facts: Facts, active: dict[int, int], only: dict[int, int], seats: Seats) -> None:
+    def __init__(self, facts: Facts, active: dict[int, int], standbys: Standbys, seats: Seats) -> None:
         self.facts = facts
         self.seats = seats
         self.active = active
-        self.only = only
-        self.own = Counter(active.values())
-        self.copies = self.own + Counter(only.values())
-        self.heirs = Counter((active[instance], worker) for instance, worker in only.items())
+        self.standbys = standbys
+        self.failures = Failures(facts, active, standbys)
+        self.free: dict[int, dict[int, dict[int, None]]] = {}
+        """Instances whose standby may go, by worker of the standby and owner."""
+        self.copies = Counter(active.values())
+        for held in standbys.values():
+            self.copies.update(held)
+        self.level = span(line(self.copies.total(), facts.capacity), facts.capacity)
+        self.is_uniform = len({instance.weight for instance in facts.instances}) == 1
         self.left: int | None = None
         """Warm-ups to spare, where copies are held already."""
-        self.exchanged: set[int] = set()
 
-    def even_out(self, free: list[int]) -> None:
+    def even_out(self, free: Iterable[Seat]) -> None:
         """Until no exchange helps any owner."""
-        owned: dict[int, list[int]] = {}
-        for instance in free:
-            owned.setdefault(self.active[instance], []).append(instance)
-        several = [owner for owner, mine in sorted(owned.items()) if len(mine) > PASSABLE]
-        while sum(self._relieve(owner, owned[owner], free) for owner in several):
+        for instance, worker in free:
+            self._held_by(worker, self.active[instance])[instance] = None
+        if self.left is None:
+            while sum(self._relieve(owner) for owner in self.failures.several()):
+                pass
+        while self.left and self._improve(self.failures.several()):
             pass
 
-    def _relieve(self, owner: int, mine: list[int], free: list[int]) -> bool:
+    def _held_by(self, worker: int, owner: int) -> dict[int, None]:
+        return self.free.setdefault(worker, {}).setdefault(owner, {})
+
+    def _relieve(self, owner: int) -> bool:
         """Whether any exchange helped."""
         done = False
-        while self.left != 0 and self._excess(owner) > PASSABLE and self._improve(owner, mine, free):
+        while any(self._accept(change) for change in self._helpful(owner)):
             done = True
         return done
 
-    def cost(self, owners: Iterable[int]) -> tuple[int, int]:
-        """See ``cost_of_failures``."""
-        dear = [(excess, owner) for owner in owners if (excess := self._excess(owner)) > PASSABLE]
-        return sum(excess - PASSABLE for excess, _ in dear), sum(self._unevenness(owner) for _, owner in dear)
+    def _improve(self, owners: Iterable[int]) -> bool:
+        """Make the best of some exchanges, of each owner some, since each has to be caught up with."""
+        found = [change for owner in owners for change in islice(self._helpful(owner), LOOKED_AT)]
+        return any(self._accept(change) for change in sorted(found, key=self._worth, reverse=True))
 
-    def _excess(self, owner: int) -> int:
-        """Hand-overs that would follow its failure to make the others level."""
-        off = self._off_level(owner).values()
-        return max(sum(max(0, by) for by in off), -sum(min(0, by) for by in off))
+    def _helpful(self, owner: int) -> Iterator[Change]:
+        return filter(self._helps, self._changes(owner) if self.failures.after(owner).excess > PASSABLE else ())
 
-    def _off_level(self, owner: int) -> dict[int, int]:
-        """Of each other worker after the failure: actives above the most, or below the least, of a level load."""
-        workers = [worker for worker in range(len(self.facts.workers)) if worker != owner]
-        total = sum(self.facts.capacity[worker] for worker in workers)
-        found = {}
-        for worker in workers:
-            have = self.own[worker] + self.heirs[owner, worker]
-            least, rest = divmod(len(self.active) * self.facts.capacity[worker], total)
-            found[worker] = min(0, have - least) + max(0, have - least - bool(rest))
-        return found
+    def _helps(self, change: Change) -> bool:
+        return self._saving(change) > (0, 0)
 
-    def _improve(self, owner: int, mine: list[int], free: list[int]) -> bool:
-        """Make the first exchange that helps; the best of some where each has to be caught up with."""
-        changes = self._candidates(owner, mine, free)
-        if self.left is not None:
-            some = list(islice(changes, LOOKED_AT))
-            changes = iter(sorted(some, key=self._saving, reverse=True))
-        return any(self._accept(change) for change in changes)
+    def _worth(self, change: Change) -> tuple[int, int, int]:
+        """The fewer copies move the better."""
+        saved = self._saving(change)
+        return saved[0], -len(change), saved[1]
 
-    def _saving(self, change: Change) -> tuple[int, ...]:
-        """What failures cost less after it, for each copy that moves."""
-        owners = {self.active[instance] for instance in change}
-        before, undo = self.cost(owners), {instance: self.only[instance] for instance in change}
-        self._apply(change)
-        after = self.cost(owners)
-        self._apply(undo)
-        return before[0] - after[0], -len(change), before[1] - after[1]
+    def _saving(self, change: Change) -> Cost:
+        """What failures cost less after it. No two moves of a change are of one owner's instances."""
+        savings = [self._saved(move) for move in change]
+        return sum(saved[0] for saved in savings), sum(saved[1] for saved in savings)
 
-    def _candidates(self, owner: int, mine: list[int], free: list[int]) -> Iterator[Change]:
+    def _saved(self, move: Move) -> Cost:
+        instance, source, target = move
+        return self.failures.saving(instance, self.active[instance], source, target)
+
+    def _changes(self, owner: int) -> Iterator[Change]:
         """Away from the heirs that would have the most, first of all to those that would have the least."""
-        off = self._off_level(owner)
-        for instance in sorted(mine, key=lambda at: (-off[self.only[at]], at)):
-            for target in sorted(off, key=lambda at: (off[at], at)):
-                if off[target] < off[self.only[instance]]:
-                    yield from self._changes(instance, target, free)
+        after = self.failures.after(owner)
+        others = [at for at in range(len(self.facts.workers)) if at != owner]
+        off = {at: self._off(after, at) for at in others}
+        takers = sorted((at for at in others if off[at] < 0), key=lambda at: (off[at], at))
+        givers = sorted((at for at in others if self.free.get(at, {}).get(owner)), key=lambda at: (-off[at], at))
+        for source in givers:
+            for target in takers:
+                if off[target] < off[source]:
+                    yield from self._exchanges(owner, source, target)
 
-    def _changes(self, instance: int, target: int, free: list[int]) -> Iterator[Change]:
+    def _off(self, after: Aftermath, worker: int) -> float:
+        """Above zero what is too many, below what is missing; a half where there may be one more."""
+        have = self.failures.own[worker] + after.inherited[worker]
+        if have < after.span.least[worker]:
+            return have - after.span.least[worker]
+        return -0.5 if have < after.span.most[worker] else have - after.span.most[worker]
+
+    def _exchanges(self, owner: int, source: int, target: int) -> Iterator[Change]:
         """Alone, where that keeps the load of all copies level, or for one that takes its place."""
-        source = self.only[instance]
-        if not self._may(instance, target):
-            return
-        if (self.copies[target] + 1) / self.facts.capacity[target] <= self.copies[source] / self.facts.capacity[source]:
-            yield {instance: target}
-        for other in free:
-            if self.only[other] == target and self._may(other, source):
-                yield {instance: target, other: source}
+        for instance in self._first(owner, source, target):
+            first = (instance, source, target)
+            if self._saved(first) <= (0, 0):
+                continue
+            if self._may_have_one_more(source, target):
+                yield (first,)
+            for other in sorted(self.free.get(target, {})):
+                if other != owner:
+                    found = self._first(other, target, source, self._weight(instance))
+                    yield from ((first, (back, target, source)) for back in found)
 
-    def _may(self, instance: int, target: int) -> bool:
-        owner, source = self.active[instance], self.only[instance]
-        if target in (owner, source) or target not in self.facts.homes[instance]:
+    def _first(self, owner: int, source: int, target: int, weight: float | None = None) -> Iterator[int]:
+        """The first of an owner's instances that may go that way: they are alike."""
+        found = (
+            instance
+            for instance in sorted(self.free.get(source, {}).get(owner, ()))
+            if weight in (None, self._weight(instance)) and self._may(instance, source, target)
+        )
+        return islice(found, 1)
+
+    def _weight(self, instance: int) -> float:
+        return self.facts.instances[instance].weight
+
+    def _may_have_one_more(self, source: int, target: int) -> bool:
+        """Whether the load of all copies is level also when one goes that way."""
+        if not self.is_uniform:
             return False
-        if self.left is not None and instance in self.exchanged:
-            return False  # else what it is to catch up for would change before it has
-        return shared_tags(self.facts, target, (owner,)) <= shared_tags(self.facts, source, (owner,))
+        return self.copies[target] < self.level.most[target] and self.copies[source] > self.level.least[source]
+
+    def _may(self, instance: int, source: int, target: int) -> bool:
+        owner, held = self.active[instance], self.standbys[instance]
+        if target == owner or target in held or target not in self.facts.homes[instance]:
+            return False
+        others = {owner, *held} - {source}
+        return shared_tags(self.facts, target, others) <= shared_tags(self.facts, source, others)
 
     def _accept(self, change: Change) -> bool:
-        """Make the change if failures cost less after it."""
-        late = 0 if self.left is None else sum(not self.facts.caught_up(*seat) for seat in change.items())
-        if self.left is not None and late > self.left:
+        """Make the change if there are warm-ups for it, and room."""
+        late = 0
+        if self.left is not None:
+            late = sum(not self.facts.caught_up(instance, target) for instance, _, target in change)
+            if late > self.left:
+                return False
+        before, after = ({move[0]: move[side] for move in change} for side in (1, 2))
+        if not self.seats.exchange(before, after):
             return False
-        owners = {self.active[instance] for instance in change}
-        before, undo = self.cost(owners), {instance: self.only[instance] for instance in change}
-        self._apply(change)
-        if self.cost(owners) < before and self.seats.exchange(undo, change):
-            self.left = None if self.left is None else self.left - late
-            self.exchanged.update(change)
-            return True
-        self._apply(undo)
-        return False
+        self._make(change)
+        for instance, source, target in change:
+            owner = self.active[instance]
+            del self._held_by(source, owner)[instance]
+            if self.left is None:
+                self._held_by(target, owner)[instance] = None
+            else:
+                self._keep(instance)
+        self.left = None if self.left is None else self.left - late
+        return True
 
-    def _unevenness(self, owner: int) -> int:
-        return sum(abs(by) for by in self._off_level(owner).values())
+    def _keep(self, instance: int) -> None:
+        """As it is: what it is to catch up for would change before it has."""
+        for worker in self.standbys[instance]:
+            self._held_by(worker, self.active[instance]).pop(instance, None)
 
-    def _apply(self, change: Change) -> None:
-        for instance, worker in change.items():
-            self.copies[self.only[instance]] -= 1
-            self.heirs[self.active[instance], self.only[instance]] -= 1
-            self.only[instance] = worker
-            self.copies[worker] += 1
-            self.heirs[self.active[instance], worker] += 1
+    def _make(self, change: Change) -> None:
+        for instance, source, target in change:
+            self.failures.change(instance, self.active[instance], source, target)
+            self.copies[source] -= 1
+            self.copies[target] += 1

@@ -1,4 +1,4 @@
-"""Fewest moves from what is to a level load: from the heaviest worker to the lightest, again and again.
+"""Fewest moves from what is to a level load: from the heaviest worker to the one that is lightest with one more.
 
 A move is made if it lowers the higher of two loads by more than the balance factor lets pass::
 
@@ -19,7 +19,7 @@ from typing import Final
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.owners import TOLERANCE
+from airflow_dagsched.placement.high_availability.sticky.house import TOLERANCE
 
 Group = str | int
 
@@ -67,6 +67,8 @@ class Level:
         weights = {instance.weight for instance in facts.instances}
         self.is_uniform = len(weights) == 1
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
+        self.after = [(load + self.least) / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
+        """The least relative load a worker can have after a move to it: if none is less than another's, none helps."""
         self.gain: Gain | None = None
         self.moved: list[Way] = []
 
@@ -88,17 +90,24 @@ class Level:
         givers, takers = self._orders(self.begun)
         if ways:
             self._along(ways, self._even(givers, takers))
-        while givers:
-            source = max(givers, key=self.relative.__getitem__)
-            if self.relative[source] - TOLERANCE <= self._least_after():
-                break
-            if not self._give(source, takers):
-                givers.remove(source)
+        while self._pass(list(givers), takers):
+            pass
         return self.moved
 
-    def _least_after(self) -> float:
-        """The least load any worker can have after a move to it: if none is above, no move helps."""
-        return min((load + self.least) / capacity for load, capacity in zip(self.loads, self.capacity, strict=True))
+    def _pass(self, givers: list[int], takers: Sequence[int]) -> bool:
+        """Whether anything moved after some worker had nothing to give: then it may have now."""
+        stuck = False
+        moved_since = False
+        while givers:
+            source = max(givers, key=self.relative.__getitem__)
+            if self.relative[source] - TOLERANCE <= min(self.after):
+                break
+            if self._give(source, takers):
+                moved_since = stuck
+            else:
+                givers.remove(source)
+                stuck = True
+        return moved_since
 
     def _orders(self, begun: Collection[Way]) -> tuple[list[int], list[int]]:
         """Workers by how much is on the way from, and to, them: of equal ones the first gives, or takes."""
@@ -112,15 +121,17 @@ class Level:
         weight = sum(self._weight(at) for groups in self.movable for held in groups.values() for at in held)
         mean, factor = weight / max(1, sum(left)), self.facts.settings.balance_factor
         loads, relative = list(self.loads), list(self.relative)
+        after = [(load + factor * mean) / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
         open_givers = [at for at in givers if left[at]]
         while open_givers:
             source = max(open_givers, key=relative.__getitem__)
-            target = min(takers, key=relative.__getitem__)
-            if (loads[target] + factor * mean) / self.capacity[target] >= relative[source] - TOLERANCE:
+            target = min(takers, key=after.__getitem__)
+            if after[target] >= relative[source] - TOLERANCE:
                 break
             for worker, change in ((source, -mean), (target, mean)):
                 loads[worker] += change
                 relative[worker] = loads[worker] / self.capacity[worker]
+                after[worker] = (loads[worker] + factor * mean) / self.capacity[worker]
             left[source] -= 1
             if not left[source]:
                 open_givers.remove(source)
@@ -137,7 +148,7 @@ class Level:
 
     def _give(self, source: int, takers: Sequence[int]) -> bool:
         """One move away from ``source``, to the lightest worker that may take something from it."""
-        targets = iter((min(takers, key=self.relative.__getitem__),))
+        targets = iter((min(takers, key=self.after.__getitem__),))
         for target in chain(targets, self._from_lightest(source, takers)):
             instance = self._pick(source, target)
             if instance is not None:
@@ -147,8 +158,8 @@ class Level:
 
     def _from_lightest(self, source: int, takers: Sequence[int]) -> Iterator[int]:
         """Sorted only if it is asked for: mostly the lightest will do."""
-        for target in sorted(takers, key=self.relative.__getitem__):
-            if self.relative[target] < self.relative[source]:
+        for target in sorted(takers, key=self.after.__getitem__):
+            if self.after[target] < self.relative[source]:
                 yield target
 
     def _pick(self, source: int, target: int) -> int | None:
@@ -205,6 +216,7 @@ class Level:
         for worker, change in ((source, -weight), (target, weight)):
             self.loads[worker] += change
             self.relative[worker] = self.loads[worker] / self.capacity[worker]
+            self.after[worker] = (self.loads[worker] + self.least) / self.capacity[worker]
         self.moved.append((instance, source, target))
         self.on_move(instance, source, target)
 

@@ -15,7 +15,7 @@ from typing import Final
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior
 from airflow_dagsched.placement.high_availability.space import Seat
-from airflow_dagsched.placement.high_availability.sticky.failover import cost_of_failures
+from airflow_dagsched.placement.high_availability.sticky.failures import cost_of_failures
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
 
 Part = Callable[[Facts, Prior], tuple[float, ...]]
@@ -63,9 +63,7 @@ def _copies(facts: Facts, held: Prior) -> tuple[float, ...]:
 
 def _failures(facts: Facts, held: Prior) -> tuple[float, ...]:
     active = {instance: held.active[instance] for instance in facts.stateful}
-    return cost_of_failures(
-        facts, active, {at: held.standby[at][0] for at in active if len(held.standby.get(at, NOBODY)) == 1}
-    )
+    return cost_of_failures(facts, active, {at: held.standby.get(at, NOBODY) for at in active})
 
 
 def _everything(facts: Facts, held: Prior) -> tuple[float, ...]:

@@ -7,17 +7,13 @@ the load level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
 from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.sticky.house import house
 from airflow_dagsched.placement.high_availability.values import RUNNING, Lag
-
-TOLERANCE = 1e-9
-"""Sums of weights are not exact."""
 
 Rank = tuple[int, float]
 """Caught up (0), known to be behind by so much (1), unknown (2)."""
@@ -115,59 +111,3 @@ def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     if best == (max(ranks.values()) if owner is None else ranks[owner]):
         return []
     return [worker for worker in homes if ranks[worker] == best]
-
-
-def house(facts: Facts, active: dict[int, int], homeless: dict[int, list[int]], seats: Seats) -> None:
-    """Place the homeless beside those in ``active``: those with the least choice first, each where it loads least;
-    who has no choice of its own, or no room there, may go anywhere. Raises ``DoesNotFit``.
-    """
-    loads = active_loads(facts, active)
-    choosy = sorted((at for at in homeless if homeless[at]), key=lambda at: (len(homeless[at]), at))
-    bound = [at for at in choosy if _house_one(facts, active, loads, at, homeless[at], seats)]
-    while any(_may_rehouse(facts, active, loads, instance, homeless[instance], seats) for instance in bound):
-        pass
-    for instance in sorted(homeless.keys() - set(bound)):
-        if not _house_one(facts, active, loads, instance, facts.homes[instance], seats):
-            what = f"instance {facts.instances[instance].id!r}"
-            raise DoesNotFit(what, "workers with room for it beside the others", 1, 0, "workers")
-
-
-def _house_one(
-    facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int], seats: Seats
-) -> bool:
-    """On the first of those that are least loaded with the instance on top, if it has room for it."""
-    weight = facts.instances[instance].weight
-    after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
-    worker: int | None = among[after.index(min(after))]
-    if not seats.run(instance, among[after.index(min(after))]):
-        order = sorted(range(len(among)), key=after.__getitem__)
-        worker = next((among[at] for at in order if seats.run(instance, among[at])), None)
-    if worker is None:
-        return False
-    active[instance] = worker
-    loads[worker] += weight
-    return True
-
-
-def _may_rehouse(
-    facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int], seats: Seats
-) -> bool:
-    """Whether it went to a worker less loaded than the one it was given: those after it may have changed that."""
-    worker, weight = active[instance], facts.instances[instance].weight
-    before = loads[worker] / facts.capacity[worker]
-    after, better = min(((loads[at] + weight) / facts.capacity[at], at) for at in among)
-    if after >= before - TOLERANCE or not seats.may_run(instance, better):
-        return False
-    seats.move(instance, worker, better)
-    active[instance] = better
-    loads[worker] -= weight
-    loads[better] += weight
-    return True
-
-
-def active_loads(facts: Facts, active: dict[int, int]) -> list[float]:
-    """Weight by worker."""
-    loads = [0.0] * len(facts.workers)
-    for instance, worker in active.items():
-        loads[worker] += facts.instances[instance].weight
-    return loads

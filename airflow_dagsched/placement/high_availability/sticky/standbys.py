@@ -6,10 +6,11 @@ from collections import Counter
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
-from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.space import Seat, Seats
 from airflow_dagsched.placement.high_availability.sticky.failover import even_out, rearranged
+from airflow_dagsched.placement.high_availability.sticky.house import active_loads
 from airflow_dagsched.placement.high_availability.sticky.level import Level, Way
-from airflow_dagsched.placement.high_availability.sticky.owners import Owners, active_loads
+from airflow_dagsched.placement.high_availability.sticky.owners import Owners
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags, well_spread
 
 Standbys = dict[int, list[int]]
@@ -31,11 +32,16 @@ def target_standbys(facts: Facts, owners: Owners, active: dict[int, int], seats:
     dealt = _Deal(facts, active, kept, seats)
     dealt.fill(wanted)
     standbys = dealt.level(_ways(holders, kept, owners), _started(kept, owners))
-    unheld = [instance for instance, workers in standbys.items() if not set(workers) & set(holders[instance])]
-    even_out(facts, active, standbys, unheld, seats)
+    even_out(facts, active, standbys, _new(standbys, holders), seats)
+    standbys = {instance: sorted(workers) for instance, workers in standbys.items()}
     if _is_quiet(facts, owners, active, standbys):
         return rearranged(facts, active, standbys, seats)
     return standbys
+
+
+def _new(standbys: Standbys, holders: Standbys) -> list[Seat]:
+    """Copies that nobody holds yet."""
+    return [(at, worker) for at, workers in standbys.items() for worker in workers if worker not in holders[at]]
 
 
 def _is_quiet(facts: Facts, owners: Owners, active: dict[int, int], standbys: Standbys) -> bool:

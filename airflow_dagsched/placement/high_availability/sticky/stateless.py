@@ -5,8 +5,8 @@ from __future__ import annotations
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import prior_of
 from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.sticky.house import active_loads, house
 from airflow_dagsched.placement.high_availability.sticky.level import level_actives
-from airflow_dagsched.placement.high_availability.sticky.owners import active_loads, house
 
 
 def place_stateless(facts: Facts, active: dict[int, int], seats: Seats) -> dict[int, int]:

@@ -1,0 +1,154 @@
+"""What the failure of each worker would cost.
+
+Its actives go where their standbys are, each to one. Where that is uneven, further actives have to change hands to
+make the others level again: hand-overs beyond those of what was lost. ::
+
+    a fails      x -> b, y -> b     b has two more, c none       one too many: b gives one to c
+                 x -> b, y -> b|c   y has two standbys           none
+
+Instances count alike, whatever their weight.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.placement.high_availability.facts import Facts
+from airflow_dagsched.placement.high_availability.sticky.apportioned import Span, line, span
+from airflow_dagsched.placement.high_availability.sticky.matched import match
+
+PASSABLE = 1
+"""Hand-overs too many that a failure may cost."""
+
+Cost = tuple[int, int]
+"""Hand-overs beyond what is passable; where there are any, how uneven the rest would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """A worker failed, and its instances are where their standbys were."""
+
+    span: Span
+    inherited: Counter[int]
+    over: int
+    """Of all others, what they have above a level load."""
+    under: int
+    """What they have below one."""
+
+    @property
+    def excess(self) -> int:
+        """Hand-overs that follow."""
+        return max(self.over, self.under)
+
+    @property
+    def cost(self) -> Cost:
+        return cost_of(self.over, self.under)
+
+
+def cost_of(over: int, under: int) -> Cost:
+    """Of so many above, and below, a level load."""
+    beyond = max(0, max(over, under) - PASSABLE)
+    return (beyond, over + under if beyond else 0)
+
+
+class Failures:
+    """Of all workers, for actives that stay and standbys that may change."""
+
+    def __init__(self, facts: Facts, active: Mapping[int, int], standbys: dict[int, list[int]]) -> None:
+        self.facts = facts
+        self.standbys = standbys
+        self.own = Counter(active.values())
+        self.owned: dict[int, list[int]] = {}
+        for instance, owner in sorted(active.items()):
+            self.owned.setdefault(owner, []).append(instance)
+        self.total = len(active)
+        self.spans: dict[int, Span] = {}
+        """By capacity of the worker that fails: all of one capacity leave the same to the others."""
+        self.off: dict[int, tuple[int, int]] = {}
+        self.known: dict[int, Aftermath] = {}
+
+    def several(self) -> list[int]:
+        """Workers that have more than is passable."""
+        return [owner for owner, mine in sorted(self.owned.items()) if len(mine) > PASSABLE]
+
+    def cost(self, owners: Iterable[int]) -> Cost:
+        """Of these together."""
+        costs = [self.after(owner).cost for owner in owners]
+        return sum(cost[0] for cost in costs), sum(cost[1] for cost in costs)
+
+    def saving(self, instance: int, owner: int, source: int, target: int) -> Cost:
+        """What the failure of the owner costs less if a standby goes elsewhere."""
+        before = self.after(owner)
+        if len(self.standbys[instance]) == 1:
+            after = self._shifted(before, source, target)
+        else:
+            self.change(instance, owner, source, target)
+            after = self.after(owner).cost
+            self.change(instance, owner, target, source)
+            self.known[owner] = before
+        return before.cost[0] - after[0], before.cost[1] - after[1]
+
+    def _shifted(self, before: Aftermath, source: int, target: int) -> Cost:
+        """The cost if one went to ``target`` that went to ``source``: of an instance with no other standby."""
+        gives, takes = (self.own[at] + before.inherited[at] for at in (source, target))
+        level = before.span
+        over = before.over - (gives > level.most[source]) + (takes >= level.most[target])
+        under = before.under + (gives <= level.least[source]) - (takes < level.least[target])
+        return cost_of(over, under)
+
+    def change(self, instance: int, owner: int, source: int, target: int) -> None:
+        """A standby goes elsewhere."""
+        held = self.standbys[instance]
+        held[held.index(source)] = target
+        self.known.pop(owner, None)
+
+    def after(self, owner: int) -> Aftermath:
+        """The failure of a worker, which is not the only one."""
+        if owner not in self.known:
+            self.known[owner] = self._after(owner)
+        return self.known[owner]
+
+    def _after(self, owner: int) -> Aftermath:
+        level = self._span(owner)
+        over, under = self._off(owner, level)
+        choices = {instance: sorted(self.standbys[instance]) for instance in self.owned.get(owner, ())}
+        found: dict[int, int] = {}
+        places = {worker for held in choices.values() for worker in held}
+        match(choices, {at: level.least[at] - self.own[at] for at in places}, found)
+        filled = len(found)
+        match(choices, {at: level.most[at] - self.own[at] for at in places}, found)
+        inherited = Counter(found.values())
+        for instance, held in choices.items():
+            if instance not in found and held:
+                inherited[held[0]] += 1
+                over += 1
+        return Aftermath(level, inherited, over, under - filled)
+
+    def _span(self, owner: int) -> Span:
+        capacity = self.facts.capacity
+        if capacity[owner] not in self.spans:
+            others: Sequence[int] = capacity[:owner] + capacity[owner + 1 :]
+            level = span(line(self.total, others), capacity)
+            pairs = list(zip((self.own[at] for at in range(len(capacity))), level.most, level.least, strict=True))
+            self.spans[capacity[owner]] = level
+            self.off[capacity[owner]] = (
+                sum(max(0, have - most) for have, most, _ in pairs),
+                sum(max(0, least - have) for have, _, least in pairs),
+            )
+        return self.spans[capacity[owner]]
+
+    def _off(self, owner: int, level: Span) -> tuple[int, int]:
+        """Before anybody inherits anything: above and below a level load, without the owner itself."""
+        over, under = self.off[self.facts.capacity[owner]]
+        have = self.own[owner]
+        return over - max(0, have - level.most[owner]), under - max(0, level.least[owner] - have)
+
+
+def cost_of_failures(facts: Facts, active: Mapping[int, int], standbys: Mapping[int, Sequence[int]]) -> Cost:
+    """Over all workers, where every instance has the standbys that are wanted."""
+    if len(facts.workers) <= 2:
+        return (0, 0)  # there is one heir only
+    found = Failures(facts, active, {at: list(held) for at, held in standbys.items()})
+    return found.cost(found.several())
