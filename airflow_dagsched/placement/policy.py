@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, TypeVar, runtime_checkable
 
-from airflow_dagsched.errors import DagschedError, InvalidInput
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.promised import fault_of
@@ -79,10 +79,10 @@ class _Own:
         return found
 
     def _heard(self, what: str, call: Callable[[], T]) -> T:
-        """What ``call`` returns; errors of ours are as they are, any other is the class's."""
+        """What ``call`` returns; a policy may refuse with these two errors, any other is a fault of the class."""
         try:
             return call()
-        except DagschedError:
+        except (DoesNotFit, InvalidInput):
             raise
         except Exception as error:
             raise InvalidInput("placement", self._name, f"{what} failed: {_told(error)}") from error

@@ -2,6 +2,7 @@
 
 instances   each in exactly one container, none that the dataflow does not have
 containers  no more on a worker than were offered, none above what was offered there
+assigned    where it is given, actives and copies of state where the containers have them
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def fault_of(found: object, request: Request) -> str:
     """What is wrong with a schedule of ``request``, the first thing; empty: nothing."""
     if not isinstance(found, TaskSchedulePlan):
         return f"schedule returned {type(found).__name__}, not TaskSchedulePlan"
-    return next(chain(_miscounted(found, request), _overfilled(found, request)), "")
+    return next(chain(_miscounted(found, request), _overfilled(found, request), _misassigned(found)), "")
 
 
 def _miscounted(found: TaskSchedulePlan, request: Request) -> Iterator[str]:
@@ -70,3 +71,23 @@ def _too_much(box: ContainerPlan, at: int, room: Room) -> Iterator[str]:
 
 def _why(allowed: frozenset[str], worker: str) -> str:
     return "may not be" if allowed and worker not in allowed else "has no room beside the others"
+
+
+def _misassigned(found: TaskSchedulePlan) -> Iterator[str]:
+    told = found.assigned.assignment if found.assigned is not None else None
+    roles = (
+        ("active", [(box.worker, box.instances) for box in found.container_plan if told], told and told.active),
+        ("standby", [(box.worker, box.standbys) for box in found.container_plan], told and told.standby),
+        ("warmup", [(box.worker, box.warmups) for box in found.container_plan], told and told.warmup),
+    )
+    for role, boxes, said in roles:
+        held = Counter((instance_id(one.step, one.index), worker) for worker, ones in boxes for one in ones)
+        pairs = Counter((name, worker) for name, on in (said or {}).items() for worker in _each(on))
+        for name, worker in held - pairs:
+            yield f"{name} is {role} on worker {worker!r}, but not in assigned"
+        for name, worker in pairs - held:
+            yield f"{name} is {role} on worker {worker!r} in assigned, but in no container"
+
+
+def _each(on: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (on,) if isinstance(on, str) else on

@@ -19,6 +19,7 @@ from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.built_in import RoundRobin
+from airflow_dagsched.placement.high_availability.schedule import HighAvailability
 from airflow_dagsched.placement.values import TaskSchedulePlan
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import given_of, plan
@@ -103,6 +104,17 @@ class Overfills(RoundRobin):
         found = super().schedule(*given)
         all_of_it = dataclasses.replace(found.container_plan[0], instances=found.instance_plan)
         return dataclasses.replace(found, container_plan=(all_of_it,))
+
+
+class Keeping(HighAvailability):
+    """Keeps standbys."""
+
+
+class Untold(HighAvailability):
+    """Says nothing of its copies."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:
+        return dataclasses.replace(super().schedule(*given), assigned=None)
 
 
 class Elsewhere(RoundRobin):
@@ -217,6 +229,15 @@ def test_a_policy_that_breaks_its_promise_is_one_line_that_names_it(
     cluster.write_bytes(encode(standalone(3, 3, 3, 3)))
     assert main(["plan", str(flow), "--cluster", str(cluster), "--placement", f"{__name__}.{broken}"]) == 2
     assert capsys.readouterr() == ("", f"placement: {__name__}.{broken}: {fault}\n")
+
+
+def test_a_policy_of_ones_own_may_keep_copies_if_it_says_so() -> None:
+    flow = drawn("a", a={**WIDE, "stateful": True, "state_mb": 10})
+    made = placed(f"{__name__}.Keeping", flow, standalone(4, 4), num_standbys=1)
+    assert check(made, flow, standalone(4, 4)) == ()
+    assert sum(len(box.standbys) for box in made.groups[0].containers) == 4
+    with pytest.raises(InvalidInput, match=r"Untold: a/. is standby on worker 'w.', but not in assigned"):
+        placed(f"{__name__}.Untold", flow, standalone(4, 4), num_standbys=1)
 
 
 def sizes(made: Plan) -> list[tuple[str, int, int, int]]:
