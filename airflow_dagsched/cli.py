@@ -88,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     planning.add_argument("--cluster", metavar="CLUSTER.json", help="default: this machine as one local worker")
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
+    planning.add_argument(
+        "--replan", metavar="PLAN.json", help="of a run that has begun: plan what, by --state, is left of this plan"
+    )
     planning.add_argument("--placement", metavar="POLICY", help=f"{', '.join(POLICIES)}, or a class; default: as sized")
     _add_pruning(planning)
     planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
@@ -98,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
-    checking.add_argument("--state", metavar="STATE.json", help="measured values the plan was made with")
+    checking.add_argument("--state", metavar="STATE.json", help="the state the plan was made with")
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -158,6 +161,9 @@ def _plan(options: argparse.Namespace) -> int:
     cluster = _cluster(options.cluster) if options.cluster else _this_machine()
     settings, placement = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
+    if options.replan:
+        return _replan(options, dataflow, cluster, settings, state)
+    _refuse_begun(state, options.state)
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
     moved = _moved(options, dataflow, placement, state)
     try:
@@ -169,10 +175,38 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _of_its_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInput:
-    """The same with the file that is wrong: what names neither settings nor state is the dataflow's."""
-    files = {"settings": options.settings, "state": options.state}
+    """The same with the file that is wrong: what names no other is the dataflow's."""
+    files = {"settings": options.settings, "state": options.state, "plan": options.replan}
     where = error.where if error.where in NO_FILES else files.get(error.where) or options.dataflow
     return InvalidInput(where, error.field, error.rule)
+
+
+def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> int:
+    from airflow_dagsched.plan.explain_again import explain_again
+    from airflow_dagsched.plan.replan import replan
+
+    for name in ("placement", "exact"):
+        if getattr(options, name):
+            raise InvalidInput(
+                "dagsched plan", f"--{name}", "is not for --replan, which places groups as they are sized"
+            )
+    old = read(Plan, options.replan)
+    try:
+        found = replan(old, dataflow, cluster, state, settings, asked=_asked(options))
+    except InvalidInput as error:
+        raise _of_its_file(error, options) from error
+    sys.stdout.write(explain_again(found) if options.format == "text" else _written(found.plan, options.format))
+    return FINE
+
+
+def _refuse_begun(state: State, path: str) -> None:
+    """A plan made from nothing would run again what has run."""
+    for field, names in (("finished", state.finished), ("running", state.running)):
+        if names:
+            rule = (
+                f"{names[0]!r} has begun: give the plan so far (--replan PLAN.json), or leave it out to plan a new run"
+            )
+            raise InvalidInput(path, field, rule)
 
 
 def _planner(options: argparse.Namespace) -> Callable[..., Plan]:
@@ -224,7 +258,7 @@ def _check(options: argparse.Namespace) -> int:
     settings, _ = _settings(options.settings)
     state = read(State, options.state) if options.state else State()
     known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
-    violations = check(read(Plan, options.plan), *known, settings)
+    violations = check(read(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE

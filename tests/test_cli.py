@@ -261,3 +261,69 @@ def test_without_the_extra_the_exact_mode_says_what_is_missing(
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     code, _, err = run(capsys, *PLANNING, "--exact")
     assert (code, err) == (2, "dagsched plan: --exact: needs the extra: airflow-dagsched[exact]\n")
+
+
+SPLIT = {
+    "name": "two",
+    "steps": [{"id": "a", "runtime_s": 5, "isolate": True}, {"id": "b", "runtime_s": 50}],
+    "channels": [{"src": "a", "dst": "b"}],
+}
+AGAIN = (*PLANNING, "--state", "state.json", "--replan", "plan.json")
+
+
+@pytest.mark.usefixtures("files")
+def test_what_is_left_of_a_run_is_planned_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """a has finished, and b was found to take 5 s, not 50."""
+    write(flow=SPLIT, state={"finished": ["launch_a"], "measured": {"b": {"runtime_s": 5}}})
+    write(plan=run(capsys, *PLANNING)[1])
+    code, out, err = run(capsys, *AGAIN)
+    assert (code, err) == (0, "")
+    assert [group["progress"] for group in json.loads(out)["groups"]] == ["finished", "planned"]
+    text = run(capsys, *AGAIN, "--format", "text")[1]
+    assert text.startswith("planned again: 13.0 s left\n  no change: what is left runs as it was planned\n\ntwo: ")
+    write(plan=out)
+    assert run(capsys, "check", "plan.json", "flow.json", "cluster.json", "--state", "state.json") == (0, "", "")
+
+
+@pytest.mark.usefixtures("files")
+def test_what_changes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    write(flow=SPLIT, state={"running": ["launch_a"]})
+    write(plan=run(capsys, *PLANNING)[1])
+    write(cluster={**CLUSTER, "workers": [{**CLUSTER["workers"][0], "id": "w2"}]})  # type: ignore[dict-item]
+    text = run(capsys, *AGAIN, "--format", "text")[1]
+    assert text.splitlines()[1] == "  launch_a: begins again: worker w1 is gone"
+
+
+@pytest.mark.parametrize(
+    ("broken", "arguments", "line"),
+    [
+        (
+            {},
+            (*PLANNING, "--state", "state.json"),
+            "state.json: finished: 'launch_a' has begun: give the plan so far (--replan PLAN.json), ",
+        ),
+        (
+            {"state": {"running": ["launch_x"]}},
+            AGAIN,
+            "state.json: running[0]: the plan has no 'launch_x'\n",
+        ),
+        ({"flow": FLOW}, AGAIN, "plan.json: digest: is not that of dataflow 'two': plan it again\n"),
+        ({}, (*AGAIN, "--exact"), "dagsched plan: --exact: is not for --replan, "),
+        ({}, (*AGAIN, "--placement", "auto"), "dagsched plan: --placement: is not for --replan, "),
+        (
+            {"settings": {"apart": [["a", "x"]]}},
+            (*AGAIN, "--settings", "settings.json"),
+            "settings.json: apart[0]: no step is called 'x'\n",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_what_cannot_be_planned_again_is_bad_input(
+    capsys: pytest.CaptureFixture[str], broken: dict[str, Any], arguments: tuple[str, ...], line: str
+) -> None:
+    write(flow=SPLIT, state={"finished": ["launch_a"]})
+    write(plan=run(capsys, *PLANNING)[1])
+    write(**broken)
+    code, out, err = run(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(line)

@@ -77,7 +77,7 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
         jobs[node] = Job(given.work.runtime[node], None)
     edges = _edges(home, given, jobs)
     limit = given.cluster.spill_mb
-    spills = SpillRoom(cuts, UNLIMITED if limit is None else limit * MIB)
+    spills = SpillRoom((*cuts, *_kept(home, given)), UNLIMITED if limit is None else limit * MIB)
     spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
     cost = Cost(
         round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
@@ -136,10 +136,15 @@ def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], 
         spilled = {home[reader] for reader in dataset.pipelined} - {here}
         if spilled:
             cuts.append(Cut(here, tuple(spilled), dataset.bytes))
-    for size, readers in given.stored:
+    for size, readers, _ in given.stored:
         for other in {home[reader] for reader in readers}:
             read[other] = read.get(other, 0) + size
     return read, written, cuts
+
+
+def _kept(home: Home, given: Given) -> list[Cut]:
+    """The spills that are there from before."""
+    return [Cut(None, tuple({home[node] for node in kept}), size) for size, _, kept in given.stored if kept]
 
 
 def _times(shape: Shape, read: int, written: int, given: Given) -> Times:

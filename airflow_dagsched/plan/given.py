@@ -35,6 +35,8 @@ class Stored:
     bytes: int
     readers: tuple[str, ...]
     """Steps."""
+    kept_for: tuple[str, ...] = ()
+    """Steps and ordinary tasks: until the last of them has ended it takes room for spills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class Given:
     """What a lister found of the sources; None: what the dataflow declares."""
     left: Left = WHOLE
     bound_reason: str = ""
-    stored: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """Datasets from before: bytes, and the steps that read them."""
+    stored: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...] = ()
+    """Datasets from before: bytes, the steps that read them, and the nodes for which those that are spills are kept."""
 
 
 Pass = Callable[[Plan, Given], Plan]

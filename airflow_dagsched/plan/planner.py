@@ -18,6 +18,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import checked, digest
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
 from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.bound import lower_bound
@@ -62,14 +63,13 @@ def plan(
 
     :param asked: how to prune, and what is known besides dataflow and cluster.
     :param selections: what a lister found of the sources; None: what the dataflow lists of them.
-    :param stored: what its steps read besides the datasets of ``dataflow``; each group takes the time to read it.
+    :param stored: what its steps read besides the datasets of ``dataflow``; each group takes the time to read it, and
+        a spill among it the room.
     :param moved: places anew what is placed, as another policy wants it.
     Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a step is larger than the cluster.
     """
     given = given_of(dataflow, cluster, settings)
-    index = given.graph.index
-    read = tuple(sorted((one.bytes, tuple(sorted(index[name] for name in one.readers))) for one in stored))
-    given = dataclasses.replace(given, asked=asked, selections=selections, stored=read)
+    given = dataclasses.replace(given, asked=asked, selections=selections, stored=_stored(stored, given.graph))
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
     for step in (grouped, *placing(moved)):
         made = step(made, given)
@@ -92,6 +92,15 @@ def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEF
         tuple(Grouped(id=one.id, steps=one.steps, after=one.after, reason=one.reason) for one in made.groups),
         made.spills,
     )
+
+
+def _stored(stored: Sequence[Stored], graph: Graph) -> tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]:
+    """The datasets by size, names as nodes."""
+
+    def nodes(names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(sorted(graph.index[name] for name in names))
+
+    return tuple(sorted((one.bytes, nodes(one.readers), nodes(one.kept_for)) for one in stored))
 
 
 def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:

@@ -6,21 +6,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.model.dataflow import Channel, Dataflow, Task
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.order import natural_sort
 from airflow_dagsched.model.state import State
-from airflow_dagsched.plan.given import Stored
 from airflow_dagsched.plan.values import Group, Plan, Times
 
-NEXT_TO_NOTHING_S = 1e-3
-"""Of a running group that should have ended by now (0: not declared)."""
+DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,11 @@ class Progress:
 
 
 def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) -> Progress:
-    """How far the run of ``plan`` has come; raises ``InvalidInput`` for ids that it does not have.
+    """How far the run of ``plan`` has come; raises ``InvalidInput`` for ids it has not, or if it is not whole.
 
     A running group stays as long as its workers are there and have room for it.
     """
+    _refuse_partial(plan, dataflow)
     _refuse_unknown(plan, dataflow, state)
     above, over = _above(plan, dataflow), set(state.finished)
     begun = _begun(plan, above, state)
@@ -51,66 +51,17 @@ def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) 
     undone = (over | set(state.running)) - begun - {task.id for task in dataflow.tasks}
     again |= dict.fromkeys(natural_sort(undone), "what it reads is made anew")
     ended = _ended(above, dataflow, begun, state)
-    spans = _spans(plan, dataflow, above, (begun - set(again)) | ended, over)
-    placed = [replace(group, start_s=spans[group.id][0]) for group in plan.groups if group.id in spans]
-    finished = tuple(_over(group, spans[group.id][1], cluster) for group in placed if group.id in over)
-    going_on = (group for group in placed if group.id not in over)
-    running = tuple(replace(group, end_s=spans[group.id][1], progress="running") for group in going_on)
+    spans = _spans(plan, above, begun - set(again), ended, over)
+    now_s = _now_s(spans, over | ended, state)
+    kept = [group for group in plan.groups if group.id in spans]
+    finished = tuple(_over(group, spans[group.id][1], cluster) for group in kept if group.id in over)
+    running = tuple(_going_on(group, spans[group.id][0], now_s, state) for group in kept if group.id not in over)
     since = {
         task.id: max((spans[name][1] for name in above[task.id]), default=0.0)
         for task in dataflow.tasks
         if task.id not in ended and above[task.id] <= over & spans.keys() | ended
     }
-    return Progress(_now_s(spans, running, state), finished, running, ended, again, since)
-
-
-def left_over(dataflow: Dataflow, progress: Progress, waits: Iterable[Group], start_s: float) -> Dataflow:
-    """What is left of ``dataflow`` from ``start_s`` on, ordinary tasks that run among it.
-
-    The groups in ``waits`` are tasks in it, too. Whatever runs takes what it has left, next to nothing at least.
-    """
-    waits = tuple(waits)
-    home = {step: group.id for group in waits for step in group.steps}
-    gone = {step for group in (*progress.finished, *progress.running) for step in group.steps} | progress.ended
-    left = tuple(step for step in dataflow.steps if step.id not in gone)
-    edges = ((channel.src, channel.dst) for channel in dataflow.channels if channel.src in home)
-    waiting = ((home.get(src, src), dst) for src, dst in (*dataflow.dependencies, *edges))
-    return replace(
-        dataflow,
-        steps=left,
-        channels=tuple(channel for channel in dataflow.channels if not _touches(channel, gone)),
-        tasks=(
-            *(_left(task, progress.since, start_s) for task in dataflow.tasks if task.id not in gone),
-            *(Task(id=group.id, runtime_s=max(NEXT_TO_NOTHING_S, group.end_s - start_s)) for group in waits),
-        ),
-        dependencies=tuple(dict.fromkeys(edge for edge in waiting if gone.isdisjoint(edge))),
-    )
-
-
-def _left(task: Task, since: Mapping[str, float], start_s: float) -> Task:
-    """One of unknown runtime stays so."""
-    if task.id not in since or not task.runtime_s:
-        return task
-    return replace(task, runtime_s=max(NEXT_TO_NOTHING_S, since[task.id] + task.runtime_s - start_s))
-
-
-def stored_for(dataflow: Dataflow, left: Dataflow) -> list[Stored]:
-    """What the steps of ``left`` read of datasets that others of ``dataflow`` make."""
-    steps = {step.id for step in left.steps}
-    size: dict[tuple[str, str], int] = {}
-    readers: dict[tuple[str, str], set[str]] = {}
-    for channel in dataflow.channels:
-        if channel.src not in steps:
-            dataset = channel.src, channel.output
-            size[dataset] = max(size.get(dataset, 0), channel.bytes)
-            readers.setdefault(dataset, set()).update({channel.dst} & steps)
-    return [Stored(size[dataset], tuple(sorted(names))) for dataset, names in readers.items() if names]
-
-
-def beside(cluster: Cluster, groups: Iterable[Group]) -> Cluster:
-    """What ``groups`` leave free of ``cluster``."""
-    held = held_by(groups)
-    return replace(cluster, workers=tuple(_less(worker, held.get(worker.id, (0, 0, 0))) for worker in cluster.workers))
+    return Progress(now_s, finished, running, ended, again, since)
 
 
 def held_by(groups: Iterable[Group]) -> dict[str, tuple[int, int, int]]:
@@ -124,6 +75,14 @@ def held_by(groups: Iterable[Group]) -> dict[str, tuple[int, int, int]]:
             before = held.get(worker, (0, 0, 0))
             held[worker] = before[0] + amounts[0], before[1] + amounts[1], before[2] + amounts[2]
     return held
+
+
+def _refuse_partial(plan: Plan, dataflow: Dataflow) -> None:
+    held = Counter(step for group in plan.groups for step in group.steps)
+    held.subtract(step.id for step in dataflow.steps)
+    for step, odd in held.items():
+        if odd:
+            raise InvalidInput("plan", "groups", f"step {step!r} is in {odd + 1} of them, not in one: plan it again")
 
 
 def _refuse_unknown(plan: Plan, dataflow: Dataflow, state: State) -> None:
@@ -143,7 +102,11 @@ def _above(plan: Plan, dataflow: Dataflow) -> dict[str, set[str]]:
     for src, dst in (*edges, *dataflow.dependencies):
         if home.get(src, src) != home.get(dst, dst):
             above[home.get(dst, dst)].add(home.get(src, src))
-    return {name: above[name] for name in _in_order(above)}
+    ordered = {name: above[name] for name in _in_order(above)}
+    if len(ordered) < len(above):
+        names = ", ".join(natural_sort(above.keys() - ordered.keys()))
+        raise InvalidInput("plan", "groups", f"wait for each other: {names}; plan it again")
+    return ordered
 
 
 def _in_order(above: Mapping[str, set[str]]) -> list[str]:
@@ -191,32 +154,38 @@ def _ended(above: dict[str, set[str]], dataflow: Dataflow, begun: set[str], stat
 
 
 def _spans(
-    plan: Plan, dataflow: Dataflow, above: Mapping[str, set[str]], kept: set[str], over: set[str]
+    plan: Plan, above: Mapping[str, set[str]], kept: set[str], ended: Collection[str], over: set[str]
 ) -> dict[str, tuple[float, float]]:
-    """Start and end of what has begun and stays: as planned, but not before what is above it."""
+    """Start and end of what has begun and stays: as planned, but not before what is above it.
+
+    An ordinary task that has ended takes no time: it may have been quicker than it was to be.
+    """
     groups = {group.id: group for group in plan.groups}
-    runtime = {task.id: task.runtime_s for task in dataflow.tasks}
     spans: dict[str, tuple[float, float]] = {}
     for name, names in above.items():
-        if name not in kept:
-            continue
         ready = max((spans[other][1] for other in names if other in spans), default=0.0)
-        if name in runtime:
-            spans[name] = ready, ready + runtime[name]
-        elif name in over:
+        if name in ended:
+            spans[name] = ready, ready
+        elif name in kept & over:
             spans[name] = (max(ready, groups[name].end_s),) * 2
-        else:
+        elif name in kept:
             start = max(ready, groups[name].start_s)
-            spans[name] = start, round(start + groups[name].time.total_s, 6)
+            spans[name] = start, round(start + groups[name].time.total_s, DIGITS)
     return spans
 
 
-def _now_s(spans: Mapping[str, tuple[float, float]], running: Iterable[Group], state: State) -> float:
+def _now_s(spans: Mapping[str, tuple[float, float]], over: Collection[str], state: State) -> float:
     """The latest moment that is known to be over."""
-    still = {group.id: group for group in running}
-    ends = [end for name, (_, end) in spans.items() if name not in still]
-    reached = (min(group.end_s, group.start_s + state.elapsed_s.get(name, 0.0)) for name, group in still.items())
+    ends = [end for name, (_, end) in spans.items() if name in over]
+    still = {name: span for name, span in spans.items() if name not in over}
+    reached = (min(end, start + state.elapsed_s.get(name, 0.0)) for name, (start, end) in still.items())
     return max([0.0, *ends, *reached])
+
+
+def _going_on(group: Group, start_s: float, now_s: float, state: State) -> Group:
+    """A running group; where it is said for how long, it has left what it has left, whatever else took how long."""
+    start = max(start_s, round(now_s - state.elapsed_s.get(group.id, now_s), DIGITS))
+    return replace(group, start_s=start, end_s=round(start + group.time.total_s, DIGITS), progress="running")
 
 
 def _cannot_stay(running: Iterable[Group], cluster: Cluster) -> Iterator[tuple[str, str]]:
@@ -237,16 +206,6 @@ def _has(worker: Worker, held: Sequence[int]) -> bool:
     return held[0] <= worker.free_cores and held[1] <= worker.free_memory_mb and (disk is None or held[2] <= disk)
 
 
-def _less(worker: Worker, held: tuple[int, int, int]) -> Worker:
-    disk = worker.free_disk_mb
-    free = Free(
-        cores=worker.free_cores - held[0],
-        memory_mb=worker.free_memory_mb - held[1],
-        disk_mb=None if disk is None else disk - held[2],
-    )
-    return replace(worker, free=free)
-
-
 def _over(group: Group, end_s: float, cluster: Cluster) -> Group:
     """A finished group; what ran on a worker that is gone is told of another."""
     there = {worker.id for worker in cluster.workers}
@@ -263,7 +222,3 @@ def _over(group: Group, end_s: float, cluster: Cluster) -> Group:
         end_s=end_s,
         finish_spread_s=0.0,
     )
-
-
-def _touches(channel: Channel, gone: set[str]) -> bool:
-    return channel.src in gone or channel.dst in gone

@@ -91,7 +91,7 @@ class _Line:
         shape = self.jobs[node].shape
         if shape is not None:
             self.room.give(shape, self.spans[node].places)
-            self.spills.end(node)
+        self.spills.end(node)
         return now, node
 
     def _started(self, node: int, now: float) -> bool:

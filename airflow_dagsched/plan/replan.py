@@ -26,10 +26,14 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
+from airflow_dagsched.model.validate import valid_graph
 from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan as plan_of
-from airflow_dagsched.plan.progress import Progress, beside, left_over, progress_of, stored_for
+from airflow_dagsched.plan.progress import Progress, progress_of
+from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.rest import Leftover, beside, leftover
+from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Group, Plan
 from airflow_dagsched.plan.whole import Rest, whole
@@ -37,6 +41,8 @@ from airflow_dagsched.plan.whole import Rest, whole
 GROUP = "dagsched.group"
 """Key in ``application`` that keeps the steps of different groups apart while the groups so far are priced."""
 KEPT = "as large, and where, as it can be now"
+Refused = DoesNotFit | InvalidInput
+"""Why what is left cannot be grouped so: there is no room, or what its author asks of groups is against it."""
 What = Literal["new", "dissolved", "begins again", "moved", "resized"]
 
 
@@ -73,20 +79,31 @@ class _Facts:
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings
+    asked: Asked
 
 
-def replan(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = DEFAULTS) -> Replanned:
+def replan(
+    plan: Plan,
+    dataflow: Dataflow,
+    cluster: Cluster,
+    state: State,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: Asked = NOTHING_ASKED,
+) -> Replanned:
     """``plan`` of ``dataflow``, part-way through a run, planned anew for what is known now.
 
     :param cluster: what this run may have now: what its running groups hold counts as free.
     :param state: finished and running groups, finished ordinary tasks, what was measured.
+    :param asked: how to prune what is left.
 
-    Raises ``InvalidInput`` where the plan is not of this dataflow or the state not of this plan, ``DoesNotFit``
-    where what is left is larger than the cluster even after cutting it anew.
+    Raises ``InvalidInput`` where the plan is not of this dataflow, the state not of this plan, or one of the others
+    breaks a rule; ``DoesNotFit`` where what is left is larger than the cluster even after cutting it anew.
     """
     if plan.digest != digest(dataflow):
         raise InvalidInput("plan", "digest", f"is not that of dataflow {dataflow.name!r}: plan it again")
-    facts = _Facts(plan, *informed(dataflow, cluster, state, settings=settings), settings)
+    facts = _Facts(plan, *informed(dataflow, cluster, state, settings=settings), settings, asked)
+    ruled(valid_graph(facts.dataflow), settings)  # of the whole: what is left may not have all the steps they name
     progress = progress_of(plan, facts.dataflow, facts.cluster, state)
     return _chosen(facts, progress)
 
@@ -96,12 +113,12 @@ def _chosen(facts: _Facts, progress: Progress) -> Replanned:
     anew = _tried(facts, progress, _as_it_is)
     kept = anew if _same_groups(facts.old, anew) else _as_grouped(facts, progress)
     best = _best(facts, progress, anew)
-    if isinstance(kept, DoesNotFit):
-        if isinstance(best, DoesNotFit):
+    if isinstance(kept, Refused):
+        if isinstance(best, Refused):
             raise best
         return _told(facts, progress, best, 0.0, str(kept))
     kept = _on(facts.old, kept)
-    if isinstance(best, DoesNotFit):
+    if isinstance(best, Refused):
         return _told(facts, progress, kept, 0.0, KEPT)
     left, saved = kept.makespan_s - progress.now_s, kept.makespan_s - best.makespan_s
     if saved <= max(0.0, facts.settings.replan_margin * left):
@@ -110,13 +127,13 @@ def _chosen(facts: _Facts, progress: Progress) -> Replanned:
     return _told(facts, progress, best, saved, why)
 
 
-def _as_grouped(facts: _Facts, progress: Progress) -> Plan | DoesNotFit:
-    """The groups so far; where they do not fit any more, cut."""
+def _as_grouped(facts: _Facts, progress: Progress) -> Plan | Refused:
+    """The groups so far; where they do not fit any more, or the settings forbid them by now, cut."""
     over = {step for group in (*progress.finished, *progress.running) for step in group.steps}
     left = tuple(group.steps for group in facts.old.groups if over.isdisjoint(group.steps))
     told = replace(facts.settings, together=(*facts.settings.together, *left))
     made = _tried(dataclasses.replace(facts, settings=told), progress, _borders(facts.old))
-    return _tried(facts, progress, _borders(facts.old)) if isinstance(made, DoesNotFit) else made
+    return _tried(facts, progress, _borders(facts.old)) if isinstance(made, Refused) else made
 
 
 def _told(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: str) -> Replanned:
@@ -130,45 +147,50 @@ def _on(old: Plan, kept: Plan) -> Plan:
     return replace(kept, compared=old.compared, movements=old.movements, follow_up=old.follow_up)
 
 
-def _best(facts: _Facts, progress: Progress, anew: Plan | DoesNotFit) -> Plan | DoesNotFit:
+def _best(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:
     """All that is left grouped anew; or that and what is running, which then begins again."""
     if not progress.running:
         return anew
     stopped = _tried(facts, dataclasses.replace(progress, running=()), _as_it_is)
-    plans = [made for made in (anew, stopped) if not isinstance(made, DoesNotFit)]
+    plans = [made for made in (anew, stopped) if not isinstance(made, Refused)]
     return min(plans, key=lambda made: made.makespan_s) if plans else stopped
 
 
-def _same_groups(old: Plan, made: Plan | DoesNotFit) -> bool:
+def _same_groups(old: Plan, made: Plan | Refused) -> bool:
     before = {frozenset(group.steps) for group in old.groups}
-    return not isinstance(made, DoesNotFit) and before == {frozenset(group.steps) for group in made.groups}
+    return not isinstance(made, Refused) and before == {frozenset(group.steps) for group in made.groups}
 
 
-def _tried(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Plan | DoesNotFit:
+def _tried(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Plan | Refused:
     """What is left beside the running groups, or behind them, whichever ends first; or why neither is possible."""
     found: list[Plan] = []
+    refusal: Refused | None = None
     for make in (_beside, _behind) if progress.running else (_behind,):
         try:
             found.append(whole(facts.old, facts.dataflow, progress, make(facts, progress, grouped)))
-        except DoesNotFit as refused:
+        except (DoesNotFit, InvalidInput) as refused:
             refusal = refused
-    return min(found, key=lambda made: made.makespan_s) if found else refusal
+    if found:
+        return min(found, key=lambda made: made.makespan_s)
+    assert refusal is not None
+    return refusal
 
 
 def _beside(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
     """At once, on what the running groups leave free."""
-    left = left_over(facts.dataflow, progress, progress.running, progress.now_s)
-    free = beside(facts.cluster, progress.running)
-    made = plan_of(grouped(left), free, facts.settings, stored=stored_for(facts.dataflow, left))
-    return Rest(made, progress.now_s)
+    left = leftover(facts.dataflow, facts.settings, progress, progress.running, progress.now_s)
+    return Rest(_planned(facts, left, grouped, beside(facts.cluster, progress.running)), progress.now_s)
 
 
 def _behind(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
     """After the last running group, on all there is."""
     start = max([progress.now_s, *(group.end_s for group in progress.running)])
-    left = left_over(facts.dataflow, progress, (), start)
-    made = plan_of(grouped(left), facts.cluster, facts.settings, stored=stored_for(facts.dataflow, left))
-    return Rest(made, start)
+    left = leftover(facts.dataflow, facts.settings, progress, (), start)
+    return Rest(_planned(facts, left, grouped, facts.cluster), start)
+
+
+def _planned(facts: _Facts, left: Leftover, grouped: Callable[[Dataflow], Dataflow], cluster: Cluster) -> Plan:
+    return plan_of(grouped(left.dataflow), cluster, left.settings, asked=facts.asked, stored=left.stored)
 
 
 def _as_it_is(dataflow: Dataflow) -> Dataflow:

@@ -92,7 +92,8 @@ class Room:
 class Cut:
     """A dataset that one group spills for others, by their numbers."""
 
-    writer: int
+    writer: int | None
+    """None: it is there from before."""
     readers: tuple[int, ...]
     bytes: int
 
@@ -102,19 +103,22 @@ class SpillRoom:
 
     def __init__(self, cuts: Sequence[Cut], limit: int) -> None:
         self.limit = limit
-        self._free = limit
+        self._free = limit - sum(cut.bytes for cut in cuts if cut.writer is None)
+        """Less than nothing where more is there from before."""
         self._written: dict[int, int] = {}
         self._read: dict[int, list[int]] = {}
         self._left = [len(cut.readers) for cut in cuts]
         self._cuts = cuts
         for at, cut in enumerate(cuts):
-            self._written[cut.writer] = self._written.get(cut.writer, 0) + cut.bytes
+            if cut.writer is not None:
+                self._written[cut.writer] = self._written.get(cut.writer, 0) + cut.bytes
             for reader in cut.readers:
                 self._read.setdefault(reader, []).append(at)
 
     def lacks(self, writer: int) -> int:
         """Bytes that the spills of ``writer`` need on top of what is free; 0: they fit."""
-        return max(0, self._written.get(writer, 0) - self._free)
+        written = self._written.get(writer, 0)
+        return max(0, written - self._free) if written else 0
 
     def take(self, writer: int) -> None:
         """``writer`` starts."""

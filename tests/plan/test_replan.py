@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -21,13 +22,17 @@ from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.replan import replan
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.values import Group, Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
 
+def home_of(made: Plan) -> dict[str, str]:
+    return {step: group.id for group in made.groups for step in group.steps}
+
+
 def all_above(made: Plan, flow: Dataflow) -> dict[str, set[str]]:
-    """For each group the groups and ordinary tasks that end before it, directly or not."""
-    home = {step: group.id for group in made.groups for step in group.steps}
+    """For each group and ordinary task those that end before it, directly or not; those above come first."""
+    home = home_of(made)
     direct: dict[str, set[str]] = {}
     for src, dst in [*((channel.src, channel.dst) for channel in flow.channels), *flow.dependencies]:
         if home.get(src, src) != home.get(dst, dst):
@@ -38,7 +43,8 @@ def all_above(made: Plan, flow: Dataflow) -> dict[str, set[str]]:
         found = direct.get(name, set())
         return frozenset(found).union(*(above(other) for other in found))
 
-    return {group.id: set(above(group.id)) for group in made.groups}
+    names = [*(group.id for group in made.groups), *(task.id for task in flow.tasks)]
+    return {name: set(above(name)) for name in sorted(names, key=lambda name: len(above(name)))}
 
 
 def part_way(made: Plan, flow: Dataflow, rng: random.Random) -> State:
@@ -48,7 +54,7 @@ def part_way(made: Plan, flow: Dataflow, rng: random.Random) -> State:
     running: dict[str, set[str]] = {}
     for group in sorted(made.groups, key=lambda group: group.start_s):
         workers = {box.worker for box in group.containers}
-        if not above[group.id] & above.keys() <= finished:
+        if not above[group.id] & {group.id for group in made.groups} <= finished:
             continue
         if rng.random() < 0.7:
             finished |= {group.id, *above[group.id]}
@@ -85,7 +91,7 @@ def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, cluster, state)) == ()
+    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
     left = {group.id: group.steps for group in found.plan.groups}
     assert all(left[group.id] == group.steps for group in made.groups if group.id in state.finished)
     if {change.group for change in found.changes}.isdisjoint(state.running):
@@ -108,7 +114,7 @@ def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> N
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, fewer, state)) == ()
+    assert check(found.plan, *informed(flow, fewer, state), state=state) == ()
 
 
 @examples(max_examples=50, deadline=None)
@@ -171,7 +177,7 @@ def test_a_better_plan_is_taken_if_it_is_better_by_the_margin() -> None:
     """
     ten = {"runtime_s": 10.0}
     flow, cluster = drawn("a == b; b == c; c == d", a=ten, b=ten, c=ten, d=ten), standalone(1)
-    names = {step: {"application": {"only": step}, **ten} for step in "abcd"}
+    names: dict[str, Any] = {step: {"application": {"only": step}, **ten} for step in "abcd"}
     apart = plan(drawn("a == b; b == c; c == d", **names), cluster)
     old = replace(apart, digest=plan(flow, cluster).digest)
     state = State(finished=("launch_a",))
@@ -196,3 +202,183 @@ def test_a_state_of_another_plan_is_refused() -> None:
     made = plan(drawn("a"), standalone(1))
     with pytest.raises(InvalidInput, match=r"finished\[0\].*no 'launch_x'"):
         replan(made, drawn("a"), standalone(1), State(finished=("launch_x",)))
+
+
+def test_lists_may_name_what_has_begun() -> None:
+    """b and c apart, a and b together: {a b} has finished, or runs, and {c d} is planned as before."""
+    flow = drawn("a == b; b == c; c == d")
+    told = Settings(apart=(("b", "c"), ("a", "d")), together=(("a", "b"), ("c", "d")))
+    made = plan(flow, standalone(2), told)
+    for state in (State(finished=("launch_a",)), State(running=("launch_a",))):
+        found = replan(made, flow, standalone(2), state, told)
+        assert [group.steps for group in found.plan.groups] == [("a", "b"), ("c", "d")]
+        assert found.changes == ()
+        assert check(found.plan, flow, standalone(2), told, state=state) == ()
+
+
+def test_lists_that_changed_cut_what_is_left() -> None:
+    flow = drawn("a == b; b == c", a=SLOW, c={"runtime_s": 10.0})
+    made = plan(flow, standalone(2))
+    told = Settings(apart=(("b", "c"),))
+    state = State(finished=("launch_a",))
+    found = replan(made, flow, standalone(2), state, told)
+    assert [group.steps for group in found.plan.groups] == [("a",), ("b",), ("c",)]
+    assert check(found.plan, flow, standalone(2), told, state=state) == ()
+
+
+def test_a_list_that_names_no_step_is_refused() -> None:
+    made = plan(drawn("a"), standalone(1))
+    with pytest.raises(InvalidInput, match=r"apart\[0\]: no step is called 'x'"):
+        replan(made, drawn("a"), standalone(1), State(finished=("launch",)), Settings(apart=(("a", "x"),)))
+
+
+MIB = 2**20
+
+
+def test_spills_that_are_there_take_their_room() -> None:
+    """
+    a ══> d      room for 150 MiB, each spill has 100: what a wrote stays until d has ended,
+    b ══> c      so b, which could start at once, starts behind d
+    """
+    names: dict[str, Any] = {name: {"runtime_s": 10.0, "application": {"only": name}} for name in "abcd"}
+    flow = drawn("a == d; b == c", size={"a": 100 * MIB, "b": 100 * MIB}, **names)
+    cluster = standalone(4, spill_mb=150)
+    made = plan(flow, cluster)
+    assert made.groups[0].id == "launch_a"
+    state = State(finished=("launch_a",))
+    found = replan(made, flow, cluster, state)
+    start = {group.id: group.start_s for group in found.plan.groups}
+    end = {group.id: group.end_s for group in found.plan.groups}
+    assert start["launch_b"] >= end["launch_d"]
+    assert check(found.plan, flow, cluster, state=state) == ()
+
+
+def test_a_spill_larger_than_its_room_is_there_all_the_same() -> None:
+    """a was to spill 50 MiB, and did 200, of 100: b, which spills nothing, may still read it."""
+    flow = drawn("a == b", size={"a": 50 * MIB}, a=SLOW)
+    cluster = standalone(4, spill_mb=100)
+    state = State(finished=("launch_a",), measured={"a": Measured(bytes=200 * MIB)})
+    found = replan(plan(flow, cluster), flow, cluster, state)
+    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
+
+
+def test_an_ordinary_task_that_was_quick() -> None:
+    """a ─> t ─> b, t of 10 minutes: as soon as it has finished, b can start; only the state says so."""
+    flow = drawn("a -- t; t -- b", tasks="t")
+    flow = replace(flow, tasks=(replace(flow.tasks[0], runtime_s=600.0),))
+    made = plan(flow, standalone(2))
+    state = State(finished=("launch_a", "t"))
+    found = replan(made, flow, standalone(2), state)
+    assert found.left_s == found.plan.groups[1].time.total_s == 9.0
+    assert check(found.plan, flow, standalone(2), state=state) == ()
+    assert "'t' ends at" in str(check(found.plan, flow, standalone(2))[0])
+
+
+def test_a_running_group_has_left_what_it_has_left() -> None:
+    """a, of 58 s, has been running for 5 s, and b, planned for 508 s, has finished already: 53 s are left."""
+    flow = drawn("a; b", a={"runtime_s": 50.0, "isolate": True}, b={"runtime_s": 500.0})
+    made = plan(flow, standalone(2))
+    state = State(finished=("launch_b",), running=("launch_a",), elapsed_s={"launch_a": 5.0})
+    found = replan(made, flow, standalone(2), state)
+    assert found.left_s == 53.0
+    assert check(found.plan, flow, standalone(2), state=state) == ()
+
+
+def test_a_plan_that_is_not_whole_is_refused() -> None:
+    made = plan(drawn("a == b"), standalone(1))
+    torn = replace(made, groups=(replace(made.groups[0], steps=("a",)),))
+    with pytest.raises(InvalidInput, match="step 'b' is in 0 of them"):
+        replan(torn, drawn("a == b"), standalone(1), State())
+
+
+def told(flow: Dataflow, rng: random.Random) -> Settings:
+    """Some steps apart, some together, few in a group; or not."""
+    names = [step.id for step in flow.steps]
+    pairs = [tuple(rng.sample(names, min(2, len(names)))) for _ in range(2)]
+    return Settings(
+        apart=tuple(pairs[:1]) if rng.random() < 0.5 else (),
+        together=tuple(pairs[1:]) if rng.random() < 0.5 else (),
+        max_steps_per_group=rng.choice([3, 6, 1_000_000]),
+    )
+
+
+def sooner_or_later(made: Plan, flow: Dataflow, cluster: Cluster, rng: random.Random) -> State:
+    """The run at some moment, with a pace of its own for every group and task; what ended was measured."""
+    pace = {name: rng.choice([0.2, 1.0, 3.0]) for name in [*home_of(made).values(), *(task.id for task in flow.tasks)]}
+    lasts = {group.id: group.time.total_s for group in made.groups} | {task.id: task.runtime_s for task in flow.tasks}
+    planned = {group.id: group.start_s for group in made.groups}
+    starts: dict[str, float] = {}
+    ends: dict[str, float] = {}
+    for name, above in all_above(made, flow).items():
+        starts[name] = max([planned.get(name, 0.0) * rng.choice([0.5, 1.0]), *(ends[other] for other in above)])
+        ends[name] = starts[name] + lasts[name] * pace[name]
+    now = rng.uniform(0.0, max(ends.values()) * 1.1)
+    groups = {group.id: group for group in made.groups}
+    running = beside_each_other([groups[name] for name in groups if starts[name] <= now < ends[name]], cluster)
+    finished = [name for name in ends if ends[name] <= now]
+    measured = {
+        step: Measured(runtime_s=rng.choice([None, 0.1, 300.0]), bytes=rng.choice([None, 0, 3 * 10**8]))
+        for name in finished
+        for step in (groups[name].steps if name in groups else ())
+        if rng.random() < 0.5
+    }
+    elapsed = {name: now - starts[name] for name in running if rng.random() < 0.8}
+    return State(finished=tuple(finished), running=tuple(running), measured=measured, elapsed_s=elapsed)
+
+
+def beside_each_other(groups: list[Group], cluster: Cluster) -> list[str]:
+    """Those that the workers have room for at once."""
+    free = {worker.id: (worker.cores, worker.memory_mb) for worker in cluster.workers}
+    found = []
+    for group in groups:
+        after = dict(free)
+        for box in group.containers:
+            cores, memory = after[box.worker]
+            after[box.worker] = cores - box.cores, memory - box.memory_mb
+        if all(min(room) >= 0 for room in after.values()):
+            found.append(group.id)
+            free = after
+    return found
+
+
+def shuffled(flow: Dataflow, cluster: Cluster, state: State, rng: random.Random) -> tuple[Dataflow, Cluster, State]:
+    """The same facts in another order."""
+    parts = {
+        name: tuple(rng.sample(part, len(part)))
+        for name, part in (
+            ("steps", flow.steps),
+            ("channels", flow.channels),
+            ("tasks", flow.tasks),
+            ("dependencies", flow.dependencies),
+        )
+    }
+    workers = tuple(rng.sample(cluster.workers, len(cluster.workers)))
+    begun = {"finished": state.finished[::-1], "running": state.running[::-1]}
+    return replace(flow, **parts), replace(cluster, workers=workers), replace(state, **begun)
+
+
+@examples(max_examples=60, deadline=None)
+@given(dataflows(most=14), clusters(), st.integers(0, 2**32))
+def test_at_any_moment_of_any_run(flow: Dataflow, cluster: Cluster, seed: int) -> None:
+    """Lists, room for spills, quick and slow tasks, lost and new workers: sound, the same again, and then at rest."""
+    rng = random.Random(seed)
+    flow = replace(flow, steps=tuple(replace(step, pinned=()) for step in flow.steps))
+    cluster = replace(cluster, spill_mb=rng.choice([None, 150, 400]))
+    settings = told(flow, rng)
+    try:
+        made = plan(flow, cluster, settings)
+    except (DoesNotFit, InvalidInput):  # lists may contradict each other, or the dataflow
+        assume(False)
+        raise
+    state = sooner_or_later(made, flow, cluster, rng)
+    now = replace(cluster, workers=cluster.workers[rng.choice([0, 0, 1]) :])
+    try:
+        found = replan(made, flow, now, state, settings)
+    except DoesNotFit:
+        assume(False)
+        raise
+    assert check(found.plan, *informed(flow, now, state, settings=settings), settings, state=state) == ()
+    assert encode(replan(made, *shuffled(flow, now, state, rng), settings).plan) == encode(found.plan)
+    stays = [group.id for group in found.plan.groups if group.progress == "running"]
+    again = replan(found.plan, flow, now, replace(state, running=tuple(stays)), settings)
+    assert again.changes == ()

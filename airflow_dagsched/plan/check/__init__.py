@@ -10,10 +10,11 @@ from itertools import chain
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.check.assignment import check_assignment
 from airflow_dagsched.plan.check.capacity import check_capacity
 from airflow_dagsched.plan.check.channels import check_channels
-from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.facts import NOTHING_BEGUN, Facts, Violation
 from airflow_dagsched.plan.check.instances import check_instances
 from airflow_dagsched.plan.check.lasting import check_lasting
 from airflow_dagsched.plan.check.members import check_members
@@ -41,7 +42,19 @@ RULES = (
 
 
 @uncollected
-def check(plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> tuple[Violation, ...]:
-    """All violations of ``plan``, none if it is fine; the others are valid. Linear but for sorting."""
-    facts = Facts.of(plan, dataflow, cluster, settings)
+def check(
+    plan: Plan,
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    state: State = NOTHING_BEGUN,
+) -> tuple[Violation, ...]:
+    """All violations of ``plan``, none if it is fine; the others are valid. Linear but for sorting.
+
+    :param dataflow: with the measured values that the plan was made with; so is ``cluster``.
+    :param settings: those that the plan was made with.
+    :param state: what has finished, and what runs; without one, nothing.
+    """
+    facts = Facts.of(plan, dataflow, cluster, settings, state)
     return tuple(chain.from_iterable(rule(facts) for rule in RULES))

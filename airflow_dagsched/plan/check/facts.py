@@ -9,9 +9,12 @@ from operator import attrgetter
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
+NOTHING_BEGUN = State()
+"""The state of a run that is not there yet."""
 _src, _dst = attrgetter("src"), attrgetter("dst")
 
 
@@ -64,12 +67,14 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Plan, dataflow, cluster and settings with their ids resolved."""
+    """Plan, dataflow, cluster, settings and state with their ids resolved."""
 
     plan: Plan
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings
+    state: State
+    """How far the run is, and what was measured of it."""
     steps: dict[str, Step]
     tasks: dict[str, Task]
     workers: dict[str, Worker]
@@ -80,7 +85,9 @@ class Facts:
     edges: Edges
 
     @classmethod
-    def of(cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Facts:
+    def of(
+        cls, plan: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State = NOTHING_BEGUN
+    ) -> Facts:
         """Resolve the ids."""
         home = {step: group.id for group in reversed(plan.groups) for step in group.steps}
         steps = {step.id: step for step in dataflow.steps}
@@ -89,6 +96,7 @@ class Facts:
             dataflow,
             cluster,
             settings,
+            state,
             steps,
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Group
@@ -50,6 +50,7 @@ def _earliest_ends(facts: Facts) -> dict[str, float]:
     for src, dst in facts.dataflow.dependencies:
         if dst in above:
             above[dst].add(facts.unit(src))
+    ended = _ended(facts, above)
     nexts: dict[str, list[str]] = {}
     for task, before in above.items():
         for name in before & above.keys():
@@ -57,12 +58,29 @@ def _earliest_ends(facts: Facts) -> dict[str, float]:
     waiting = {task: len(before & above.keys()) for task, before in above.items()}
     ready = [task for task, count in waiting.items() if not count]
     for task in ready:
-        ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0) + _lasts(facts, task)
+        ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0)
+        ends[task] += 0.0 if task in ended else _lasts(facts, task)
         for after in nexts.get(task, []):
             waiting[after] -= 1
             if not waiting[after]:
                 ready.append(after)
     return ends
+
+
+def _ended(facts: Facts, above: Mapping[str, set[str]]) -> set[str]:
+    """Ordinary tasks that are over, as the state says, or as groups behind them show that have begun: they took less.
+
+    How long they took is not known, so they count as if they had taken no time.
+    """
+    before = {group.id: group.after for group in facts.plan.groups}
+    ended = [name for name in facts.state.finished if name in facts.tasks]
+    found = [group.id for group in facts.plan.groups if group.progress != "planned"]
+    seen = set(found)
+    for name in found:
+        fresh = {*before.get(name, ()), *above.get(name, ())} - seen
+        seen |= fresh
+        found += fresh
+    return {*ended, *(seen & facts.tasks.keys())}
 
 
 def _lasts(facts: Facts, task: str) -> float:

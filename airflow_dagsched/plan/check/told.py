@@ -32,7 +32,7 @@ def check_told(facts: Facts) -> Iterator[Violation]:
 
 
 def _spilled(facts: Facts) -> Iterator[Violation]:
-    """A spill is there from the start of its writer to the end of its last reader."""
+    """A spill is there from the start of its writer to the end of its last reader; nothing is added to too much."""
     if facts.cluster.spill_mb is None:
         return
     span = {group.id: (group.start_s, group.end_s) for group in facts.plan.groups}
@@ -40,16 +40,21 @@ def _spilled(facts: Facts) -> Iterator[Violation]:
     for channel in facts.dataflow.channels:
         dataset = channel.src, channel.output
         size[dataset] = max(size.get(dataset, 0), channel.bytes)
-    changes: list[tuple[float, int]] = []
+    changes: list[tuple[float, int, bool]] = []
+    planned = {group.id for group in facts.plan.groups if group.progress == "planned"}
     for spill in facts.plan.spills:
         readers = [span[facts.home[name]][1] for name in spill.dst if facts.home.get(name) in span]
         if readers and facts.home.get(spill.src) in span:
             amount = size.get((spill.src, spill.output), 0)
-            changes += [(span[facts.home[spill.src]][0] + TOLERANCE_S, amount), (max(readers), -amount)]
+            adds = amount > 0 and facts.home[spill.src] in planned  # others wrote what they wrote
+            changes += [
+                (span[facts.home[spill.src]][0] + TOLERANCE_S, amount, adds),
+                (max(readers), -amount, False),
+            ]
     held = most = 0
-    for _, amount in sorted(changes):
+    for _, amount, adds in sorted(changes):
         held += amount
-        most = max(most, held)
+        most = max(most, held if adds else 0)
     if most > facts.cluster.spill_mb * BYTES_PER_MIB:
         text = f"{most} bytes of spills at once, room for {facts.cluster.spill_mb} MiB"
         yield Violation("spill_mb", "cluster", text)
