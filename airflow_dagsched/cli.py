@@ -101,7 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
-    checking.add_argument("--state", metavar="STATE.json", help="the state the plan was made with")
+    known = "measured values, finished and running groups, as the plan was made with"
+    checking.add_argument("--state", metavar="STATE.json", help=known)
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
