@@ -344,7 +344,7 @@ def test_a_placement_with_fewer_cores_is_told_how_long_it_takes() -> None:
     made = plan(flow, cluster)
     narrow = tuple(replace(box, cores=1, required=replace(box.required, cores=1)) for box in made.groups[0].containers)
     late = timed(
-        replace(made, groups=(replace(made.groups[0], containers=narrow), *made.groups[1:])),
+        replace(made, groups=(replace(made.groups[0], containers=narrow, placement="narrower"), *made.groups[1:])),
         given_of(flow, cluster, DEFAULTS),
     )
     assert [group.time.compute for group in late.groups] == [20, 1]
