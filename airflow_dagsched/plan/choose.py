@@ -3,6 +3,9 @@
 Always compared: the coarsest completable groups, as few groups as the rules allow, and one application per
 step. Besides, others in between, while the budget lasts: it counts steps and edges simulated, not seconds, so the
 choice is the same on every machine. The search ends early at a plan that the lower bound proves as good as any.
+
+Groupings are compared by what the launches in the order of the longest path take; then those that could end first
+in another order, the best few and the three above, are compared by what each takes in its best order.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from airflow_dagsched.plan.groups import coarsest
 from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.refine import components, refinements
 from airflow_dagsched.plan.segments import segmentations
+from airflow_dagsched.plan.work import tails
 
 BUDGET = 8_000
 """Steps and edges that may be simulated besides the first groupings."""
@@ -32,8 +36,10 @@ def choose(given: Given) -> Choice:
     graph = given.graph
     stages, home = coarsest(graph, given.rules)
     choice = Choice(given, RESIDENT_BUDGET if any(given.work.streaming) else BUDGET, stages)
+    choice.anchors = {tuple(home), tuple(graph.loop)}
     choice.offer(COARSEST, home)
     if choice.best is None or len(choice.best.members) > 1:
+        choice.anchors.add(tuple(choice.fewest()[1]))
         choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
     if choice.best is None or not _beats_per_step(choice.best, given):
@@ -41,6 +47,7 @@ def choose(given: Given) -> Choice:
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):
         improve(choice)
+    choice.decide()
     if choice.best is None:
         assert choice.refused is not None
         raise choice.refused
@@ -103,12 +110,5 @@ def _beats_per_step(best: Priced, given: Given) -> bool:
     cores = sum(worker.free_cores for worker in work.workers)
     if best.cost.makespan_s * cores <= held:
         return True
-    ready = [0.0] * len(graph.ids)
-    longest = 0.0
-    for node in graph.order:
-        end = ready[node] + work.least[node] + (start if graph.is_step(node) and graph.loop[node] == node else 0.0)
-        longest = max(longest, end)
-        for after in graph.successors[node]:
-            if end > ready[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
-                ready[after] = end
-    return best.cost.makespan_s <= longest
+    seconds = [least + start if graph.is_step(node) else least for node, least in enumerate(work.least)]
+    return best.cost.makespan_s <= max(tails(graph, seconds))

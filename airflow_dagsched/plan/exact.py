@@ -32,13 +32,14 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.bound import Gaps
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
+from airflow_dagsched.plan.exact_all import Solved, solve
 from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.parts import find, join
 from airflow_dagsched.plan.planner import as_placed, described, given_of, placing
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.words import count
 from airflow_dagsched.plan.work import MIB
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def exact_plan(
     found, choice = choose_exactly(given_of(dataflow, cluster, settings))
     given = dataclasses.replace(found, asked=asked)
     if choice.best is not None and choice.best.members:
-        made = described(made, given, choice, in_best_order(choice.best, given))
+        made = described(made, given, choice, choice.best)
     for step in placing(moved):
         made = step(made, given)
     return made
@@ -94,6 +95,25 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> tuple[Given, Choice]
     Raises ``InvalidInput`` without the extra ``[exact]``, ``DoesNotFit`` as ``choose`` does.
     """
     choice = choose(given)
+    if choice.best is None or choice.proved:
+        return given, choice
+    tiny = solve(given, choice.best)
+    if tiny is not None:
+        given = choice.given = tiny.given
+        choice.take(KIND, tiny.priced)
+        if tiny.proved and not given.settings.failures_per_hour:
+            given = choice.given = _proved(tiny)
+            return given, choice
+    return _by_solver(given, choice, budget)
+
+
+def _proved(tiny: Solved) -> Given:
+    """The given, bounded by the optimum."""
+    why = f"all {count(tiny.tried, 'grouping')} there are have been tried, in all orders"
+    return dataclasses.replace(tiny.given, bound=tiny.priced.cost.makespan_s, bound_reason=why)
+
+
+def _by_solver(given: Given, choice: Choice, budget: float) -> tuple[Given, Choice]:
     found = _solved(given, choice, budget)
     if found is None:
         return given, choice
@@ -105,6 +125,7 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> tuple[Given, Choice]
     choice.given = bounded
     if found.home is not None:
         choice.offer(KIND, found.home)
+        choice.decide()
     return bounded, choice
 
 

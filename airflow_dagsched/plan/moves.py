@@ -182,13 +182,13 @@ def _valid(given: Given, home: Sequence[int], steps: Sequence[int], to: int) -> 
     for node in steps:
         moved[node] = to
     members = [node for node, of in enumerate(moved) if of == to]
-    if _obey(given, members):
+    if may_share(given, members):
         named = least_named(moved)
         if acyclic(given.graph, named):
             yield named
 
 
-def _obey(given: Given, members: Sequence[int]) -> bool:
+def may_share(given: Given, members: Sequence[int]) -> bool:
     """Whether these may be one group."""
     rules, loop = given.rules, given.graph.loop
     if len({rules.color[node] for node in members}) > 1 or len(members) > rules.most_steps:
