@@ -22,9 +22,8 @@ from itertools import chain, product
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Priced, members_of, price
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.groupings import groupings, units_of
 from airflow_dagsched.plan.launch_order import in_best_order, searched_whole, soonest_end
-from airflow_dagsched.plan.moves import may_share
-from airflow_dagsched.plan.parts import acyclic, least_named
 from airflow_dagsched.plan.shape import Shape, shape_of
 
 UNITS = 8
@@ -54,8 +53,7 @@ class Solved:
 
 def solve(given: Given, best: Priced) -> Solved | None:
     """The best plan of a tiny dataflow, ``best`` if no other is better; None for a larger dataflow."""
-    units = set(given.graph.loop[: len(given.graph.steps)])
-    return _Search(given, best, given).run() if 0 < len(units) <= UNITS else None
+    return _Search(given, best, given).run() if 0 < len(units_of(given)) <= UNITS else None
 
 
 @dataclass(slots=True)
@@ -137,11 +135,7 @@ class _Search:
                 found.setdefault(_size(shape_of("of all", one, self.given)), one)
             except DoesNotFit:
                 continue
-        return [
-            one
-            for size, one in found.items()
-            if one == steps or not any(_beats(other, size) for other in found)
-        ]
+        return [one for size, one in found.items() if one == steps or not any(_beats(other, size) for other in found)]
 
 
 def _listed(given: Given, lists: Sequence[List]) -> Given:
@@ -149,30 +143,6 @@ def _listed(given: Given, lists: Sequence[List]) -> Given:
     tasks = range(len(given.graph.steps), len(given.graph.ids))
     order = (*chain.from_iterable(lists), *tasks)
     return dataclasses.replace(given, work=dataclasses.replace(given.work, order=order))
-
-
-def groupings(given: Given) -> Iterator[list[int]]:
-    """All that obey the rules, without cycles: for each node the first of its group."""
-    graph = given.graph
-    units = sorted(set(graph.loop[: len(graph.steps)]))
-    for parts in _partitions(given, units, []):
-        of = {unit: part[0] for part in parts for unit in part}
-        home = least_named([of.get(first, first) for first in graph.loop])
-        if acyclic(graph, home):
-            yield home
-
-
-def _partitions(given: Given, units: Sequence[int], parts: list[list[int]]) -> Iterator[list[list[int]]]:
-    """``parts`` with the units added in all ways that the rules allow."""
-    if not units:
-        yield parts
-        return
-    unit, *others = units
-    yield from _partitions(given, others, [*parts, [unit]])
-    for at, part in enumerate(parts):
-        wider = [*part, unit]
-        if may_share(given, [node for node, first in enumerate(given.graph.loop) if first in wider]):
-            yield from _partitions(given, others, [*parts[:at], wider, *parts[at + 1 :]])
 
 
 def _extensions(steps: List, given: Given) -> Iterator[List]:

@@ -27,6 +27,8 @@ FARTHEST = 0.05
 """How much worse, as a share of the best makespan, a step on the way may be at first."""
 GATHERED = (2, 3, 5, 8, 13)
 """Neighbours that are moved into a group at once."""
+STALE = 300
+"""Changes in a row after which nothing new is expected."""
 KIND = "small changes to the best"
 SEED = 0
 
@@ -71,13 +73,15 @@ def _wander(choice: Choice, ground: _Ground) -> None:
     rng = random.Random(SEED)
     here = choice.best
     assert here is not None
-    whole = choice.budget
-    while choice.open:
+    whole, stale = choice.budget, 0
+    while choice.open and stale < STALE:
         assert choice.best is not None
         home = _random_change(ground, here, rng)
         choice.budget -= len(here.home)
-        if home is None:
+        stale += 1
+        if home is None or tuple(home) in choice.seen:
             continue
+        stale = 0
         found = choice.offer(KIND, home)
         limit = choice.best.cost.makespan_s * (1 + FARTHEST * choice.budget / whole)
         if found is not None and found.cost.makespan_s <= limit:
