@@ -1,10 +1,11 @@
 """The exact mode, for small dataflows: all there is tried, or a solver's bound and what it finds.
 
     up to 8 steps     all groupings, lists inside groups and orders of launches (see ``exact_all``)
-    more              the heuristic's plan ── solver: bound, grouping or order ──> small changes ──> plan
+    more              the heuristic's plan ── small changes ──> solver: bound, grouping or order ── small changes ──> plan
 
 The solver's model is a relaxation of the planner's (see ``exact_model``), so its bound holds for every plan; what it
 finds is priced by the one cost model, kept where it is better, and changed a little at a time as long as that helps.
+The better the plan it starts from, the less is left for it to look at.
 All budgets are counted: equal facts, equal plans. The solver needs the extra ``[exact]``. The command line's alone:
 never at a parse.
 """
@@ -76,12 +77,19 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
         if tiny.proved and not given.settings.failures_per_hour:
             choice.given = _proved(tiny)
             return choice
+    _polish(choice)
     choice = _by_solver(choice, budget)
+    if choice.chosen == KIND:
+        _polish(choice)
+    return choice
+
+
+def _polish(choice: Choice) -> None:
+    """Small changes to the best, as long as none can be proved to be in vain."""
     choice.budget = POLISH
     if choice.open:
         improve(choice)
         choice.decide()
-    return choice
 
 
 def _proved(tiny: Solved) -> Given:
