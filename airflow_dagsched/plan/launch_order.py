@@ -26,7 +26,7 @@ from airflow_dagsched.plan.rcpsp.project import Project
 from airflow_dagsched.plan.rcpsp.schedule import schedule
 from airflow_dagsched.plan.room import Room
 
-EFFORT = 20_000
+EFFORT = 10_000
 """Launches placed while searching."""
 MOST = 300
 """Groups and ordinary tasks; of more, the longest remaining path decides."""
