@@ -1,7 +1,7 @@
 """The exact mode, for small dataflows: all there is tried, or a solver's bound and what it finds.
 
     up to 8 steps     all groupings, lists inside groups and orders of launches (see ``exact_all``)
-    more              the heuristic's plan ── small changes ──> solver: bound, grouping or order ── small changes ──> plan
+    more              the heuristic's plan ── changes ──> solver: bound, grouping or order ── changes ──> plan
 
 The solver's model is a relaxation of the planner's (see ``exact_model``), so its bound holds for every plan; what it
 finds is priced by the one cost model, kept where it is better, and changed a little at a time as long as that helps.

@@ -88,12 +88,18 @@ def _orders(priced: Priced, given: Given) -> Iterator[dict[int, int]]:
         yield {nodes[at]: turn for turn, at in enumerate(order)}
 
 
-def _some_wait_for_room(priced: Priced) -> bool:
-    """Else the longest path decides, whatever the order."""
+def ready_at(priced: Priced) -> dict[int, float]:
+    """For each group and ordinary task the second in which all it waits for has ended."""
     ready = dict.fromkeys(priced.spans, 0.0)
     for node, nexts in priced.edges.items():
         for after in nexts:
             ready[after] = max(ready[after], priced.spans[node].end_s)
+    return ready
+
+
+def _some_wait_for_room(priced: Priced) -> bool:
+    """Else the longest path decides, whatever the order."""
+    ready = ready_at(priced)
     return any(span.start_s > ready[node] for node, span in priced.spans.items())
 
 

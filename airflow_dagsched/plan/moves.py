@@ -4,9 +4,10 @@
 
     {a} {b} {c} {z}  ──gather──>  {a} {b c z}: z waits for a, b and c; only together do b and c save it a start
 
-First on what decides the makespan: the groups on the chain of who waited for whom, back from the last end. Then
-anywhere, now and then to a worse one, less and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed
-seed. Only small dataflows: each change is simulated whole.
+Groups are neighbours where one waits for the other's rows, or for its room. First on what decides the makespan: the
+groups on the chain of who waited for whom, back from the last end. Then anywhere, now and then to a worse one, less
+and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed seed. Only small dataflows: each change is
+simulated whole.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from airflow_dagsched.model.order import predecessors
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.cost import Priced
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.launch_order import ready_at
 from airflow_dagsched.plan.parts import acyclic, least_named
 
 MOST_STEPS = 200
@@ -162,14 +164,26 @@ def _gathered(ground: _Ground, here: Priced, group: int, count: int, *, backward
 
 
 def _neighbours(best: Priced) -> dict[int, list[int]]:
-    """Groups before and behind each group."""
+    """Groups before and behind each group, by what it waits for: their rows, or their room."""
     found: dict[int, set[int]] = {node: set() for node in best.members}
-    for node, nexts in best.edges.items():
-        for after in nexts:
-            if node in found and after in found:
-                found[node].add(after)
-                found[after].add(node)
+    pairs = [(node, after) for node, nexts in best.edges.items() for after in nexts]
+    for node, after in (*pairs, *_made_room(best)):
+        if node in found and after in found:
+            found[node].add(after)
+            found[after].add(node)
     return {node: sorted(others) for node, others in found.items()}
+
+
+def _made_room(best: Priced) -> Iterator[tuple[int, int]]:
+    """Pairs of a group and one that started when it ended, though that had been ready before."""
+    ready = ready_at(best)
+    ended: dict[float, list[int]] = {}
+    for node in best.members:
+        ended.setdefault(best.spans[node].end_s, []).append(node)
+    for node in best.members:
+        start = best.spans[node].start_s
+        if start > ready[node]:
+            yield from ((other, node) for other in ended.get(start, ()))
 
 
 def _units(given: Given, best: Priced, group: int) -> list[list[int]]:
