@@ -4,16 +4,16 @@
 
     {a} {b} {c} {z}  ──gather──>  {a} {b c z}: z waits for a, b and c; only together do b and c save it a start
 
-Groups are neighbours where one waits for the other's rows, or for its room. First on what decides the makespan: the
-groups on the chain of who waited for whom, back from the last end. Then anywhere, now and then to a worse one, less
-and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed seed. Only small dataflows: each change is
-simulated whole.
+First on what decides the makespan: the groups on the chain of who waited for whom, back from the last end. Then
+anywhere, now and then to a worse one, less and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed
+seed. Groups are neighbours where one waits for the other; a group that no edge joins to others, where one waits for
+the other's room. Only small dataflows: each change is simulated whole.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_dagsched.model.order import predecessors
@@ -164,14 +164,20 @@ def _gathered(ground: _Ground, here: Priced, group: int, count: int, *, backward
 
 
 def _neighbours(best: Priced) -> dict[int, list[int]]:
-    """Groups before and behind each group, by what it waits for: their rows, or their room."""
+    """Groups before and behind each group; of one that has none, those whose room it waits for, or gives."""
     found: dict[int, set[int]] = {node: set() for node in best.members}
-    pairs = [(node, after) for node, nexts in best.edges.items() for after in nexts]
-    for node, after in (*pairs, *_made_room(best)):
-        if node in found and after in found:
-            found[node].add(after)
-            found[after].add(node)
+    _pair(found, ((node, after) for node, nexts in best.edges.items() for after in nexts))
+    lonely = {node for node, others in found.items() if not others}
+    if lonely:
+        _pair(found, [pair for pair in _made_room(best) if not lonely.isdisjoint(pair)])
     return {node: sorted(others) for node, others in found.items()}
+
+
+def _pair(found: dict[int, set[int]], pairs: Iterable[tuple[int, int]]) -> None:
+    for node, other in pairs:
+        if node in found and other in found:
+            found[node].add(other)
+            found[other].add(node)
 
 
 def _made_room(best: Priced) -> Iterator[tuple[int, int]]:
