@@ -6,8 +6,8 @@
 
 First on what decides the makespan: the groups on the chain of who waited for whom, back from the last end. Then
 anywhere, now and then to a worse one, less and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed
-seed. Groups are neighbours where one waits for the other; a group that no edge joins to others, where one waits for
-the other's room. Only small dataflows: each change is simulated whole.
+seed. Groups are neighbours where one waits for the other; where no group does, where one waits for the other's room.
+Only small dataflows: each change is simulated whole.
 """
 
 from __future__ import annotations
@@ -164,12 +164,11 @@ def _gathered(ground: _Ground, here: Priced, group: int, count: int, *, backward
 
 
 def _neighbours(best: Priced) -> dict[int, list[int]]:
-    """Groups before and behind each group; of one that has none, those whose room it waits for, or gives."""
+    """Groups before and behind each group; where no group waits for another's end, those that wait for its room."""
     found: dict[int, set[int]] = {node: set() for node in best.members}
     _pair(found, ((node, after) for node, nexts in best.edges.items() for after in nexts))
-    lonely = {node for node, others in found.items() if not others}
-    if lonely:
-        _pair(found, [pair for pair in _made_room(best) if not lonely.isdisjoint(pair)])
+    if not any(found.values()):
+        _pair(found, _made_room(best))
     return {node: sorted(others) for node, others in found.items()}
 
 
