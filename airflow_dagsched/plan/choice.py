@@ -9,8 +9,11 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Cost, Priced, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import fewest
+from airflow_dagsched.plan.launch_order import MOST, in_best_order, soonest_end
 from airflow_dagsched.plan.stages import Stages
 
+FINALISTS = 3
+"""Runners-up, besides those that have to be compared, of which the order of launches is searched."""
 CLOSE = 0.002
 """A plan this close to the bound, as a share of it, is as good as any."""
 
@@ -29,6 +32,10 @@ class Choice:
     """The best of each kind, without the chosen one where it is the same grouping."""
     refused: DoesNotFit | None = None
     seen: set[tuple[int, ...]] = field(default_factory=set)
+    anchors: set[tuple[int, ...]] = field(default_factory=set)
+    """Groupings than which the plan must not be worse."""
+    finalists: list[tuple[str, Priced]] = field(default_factory=list)
+    """The best few, and the anchors, by their costs: the order of their launches is still to be searched."""
     few: tuple[Stages, list[int]] | None = None
     """Once asked for: see ``fewest``."""
 
@@ -60,8 +67,32 @@ class Choice:
         except DoesNotFit as refusal:
             self.refused = refusal
             return None
+        self.take(what, priced)
+        self._remember(what, priced)
+        return priced
+
+    def decide(self) -> None:
+        """Which of the finalists ends first once each launches its groups in the best order."""
+        if self.best is None:
+            return
+        for what, priced in self.finalists:
+            if priced is self.best or soonest_end(priced, self.given) < self.best.cost.makespan_s:
+                self.take(what, in_best_order(priced, self.given))
+        self.finalists = []
+
+    def take(self, what: str, priced: Priced) -> None:
+        """Compare a plan of the kind ``what``, and keep it if it is the best."""
         if what not in self.compared or priced.cost < self.compared[what]:
             self.compared[what] = priced.cost
         if self.best is None or priced.cost < self.best.cost:
             self.best, self.chosen = priced, what
-        return priced
+
+    def _remember(self, what: str, priced: Priced) -> None:
+        """As a finalist, where the order of launches is searched at all."""
+        if len(priced.spans) > MOST:
+            return
+        self.finalists.append((what, priced))
+        self.finalists.sort(key=lambda one: one[1].cost)
+        rivals = [one for one in self.finalists if tuple(one[1].home) not in self.anchors]
+        if len(rivals) > FINALISTS:
+            self.finalists.remove(rivals[-1])

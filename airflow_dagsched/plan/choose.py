@@ -1,8 +1,12 @@
 """The choice among groupings: from cutting nothing to one application per step, whichever ends first.
 
 Always compared: the coarsest completable groups, as few groups as the rules allow, and one application per
-step. Besides, others in between, while the budget lasts: it counts steps and edges simulated, not seconds, so the
-choice is the same on every machine. The search ends early at a plan that the lower bound proves as good as any.
+step. Besides, others in between (of few steps, all), while the budget lasts: it counts steps and edges simulated, not
+seconds, so the choice is the same on every machine. The search ends early at a plan that the lower bound proves as
+good as any.
+
+Groupings are compared by what the launches in the order of the longest path take; then those that could end first
+in another order, the best few and the three above, are compared by what each takes in its best order.
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.contract import contractions
 from airflow_dagsched.plan.cost import Priced
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.groupings import groupings
 from airflow_dagsched.plan.groups import coarsest
 from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.refine import components, refinements
 from airflow_dagsched.plan.segments import segmentations
+from airflow_dagsched.plan.work import tails
 
 BUDGET = 8_000
 """Steps and edges that may be simulated besides the first groupings."""
@@ -24,7 +30,10 @@ RESIDENT_BUDGET = 150_000
 """The same where steps stay resident: there grouping decides what fits at all."""
 UNITS = 3
 """A unit by which a run of an order grows costs so much less than a step that is simulated."""
+FEW = 6
+"""Steps of which all groupings are looked at: some 200."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
+ALL = "all groupings there are"
 
 
 def choose(given: Given) -> Choice:
@@ -32,19 +41,32 @@ def choose(given: Given) -> Choice:
     graph = given.graph
     stages, home = coarsest(graph, given.rules)
     choice = Choice(given, RESIDENT_BUDGET if any(given.work.streaming) else BUDGET, stages)
+    choice.anchors = {tuple(home), tuple(graph.loop)}
     choice.offer(COARSEST, home)
     if choice.best is None or len(choice.best.members) > 1:
+        choice.anchors.add(tuple(choice.fewest()[1]))
         choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
     if choice.best is None or not _beats_per_step(choice.best, given):
         choice.offer(PER_STEP, graph.loop)
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):
-        improve(choice)
+        _change(choice)
+    choice.decide()
     if choice.best is None:
         assert choice.refused is not None
         raise choice.refused
     return choice
+
+
+def _change(choice: Choice) -> None:
+    """All groupings of few steps; else small changes to the best so far."""
+    if len(choice.given.graph.steps) > FEW:
+        improve(choice)
+        return
+    for home in groupings(choice.given):
+        if choice.open:
+            choice.offer(ALL, home)
 
 
 def _look(choice: Choice, others: Iterator[tuple[str, Sequence[int]]]) -> None:
@@ -89,6 +111,8 @@ def _nothing_to_gain(choice: Choice) -> bool:
     shape = next(iter(best.shapes.values()))
     if shape.demand.residency == "all":
         return False
+    if any(need.cores > 1 for need in given.work.needs) and shape.inside.compute_s > max(given.work.tail):
+        return False  # Cores of a container are left over that another one could use.
     whole = shape.held_cores >= sum(worker.free_cores for worker in given.work.workers)
     return whole or (not shape.short_of and shape.inside.steps < given.settings.slots)
 
@@ -103,12 +127,5 @@ def _beats_per_step(best: Priced, given: Given) -> bool:
     cores = sum(worker.free_cores for worker in work.workers)
     if best.cost.makespan_s * cores <= held:
         return True
-    ready = [0.0] * len(graph.ids)
-    longest = 0.0
-    for node in graph.order:
-        end = ready[node] + work.least[node] + (start if graph.is_step(node) and graph.loop[node] == node else 0.0)
-        longest = max(longest, end)
-        for after in graph.successors[node]:
-            if end > ready[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
-                ready[after] = end
-    return best.cost.makespan_s <= longest
+    seconds = [least + start if graph.is_step(node) else least for node, least in enumerate(work.least)]
+    return best.cost.makespan_s <= max(tails(graph, seconds))

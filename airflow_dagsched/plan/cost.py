@@ -51,6 +51,7 @@ class Priced:
     shapes: dict[int, Shape]
     """A group whose steps are all left out has none, and takes no time."""
     times: dict[int, Times]
+    jobs: dict[int, Job]
     spans: dict[int, Span]
     cost: Cost
 
@@ -85,7 +86,7 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
         sum(cut.bytes for cut in cuts),
         len(members),
     )
-    return Priced(home, members, edges, shapes, times, spans, cost)
+    return Priced(home, members, edges, shapes, times, jobs, spans, cost)
 
 
 def expected_s(seconds: float, rate: float) -> float:

@@ -1,68 +1,41 @@
-"""The exact mode, for small dataflows: a solver's bound, and the groups or the order it finds.
+"""The exact mode, for small dataflows: all there is tried, or a solver's bound and what it finds.
 
-*All resident.* Each step has the start and the end of its group. Along a channel either both are equal (one
-group), or the reader's group starts once the writer's has ended. A step holds its cores and memory all that
-time, which is at least a start, its own runtime and its own cut datasets. No group is numbered, so there is
-nothing symmetric to break, and no cycle to forbid: time runs one way.
+    up to 8 steps     all groupings, lists inside groups and orders of launches (see ``exact_all``)
+    more              the heuristic's plan ── changes ──> solver: bound, grouping or order ── changes ──> plan
 
-    a ══> b ══> c      whole: S(a) = S(b), E(a) = E(b)      cut: S(c) >= E(b)
-
-*Batch.* One application can do all that several can, so steps are scheduled one by one: each instance on its
-cores, behind an application's start, with the gaps that forced cuts need. The order of the solver's schedule
-is tried for the lists inside groups.
-
-Both are relaxations: what the model adds (containers on single workers, the least padding, the datasets of a
-group one after another) only makes plans longer. So the solver's bound holds for every plan; what it finds is priced by
-the one cost model and kept where it is better. One worker, a deterministic budget: equal facts, equal plans.
-Needs the extra ``[exact]``; only imported when called, which is never at a parse.
+The solver's model is a relaxation of the planner's (see ``exact_model``), so its bound holds for every plan; what it
+finds is priced by the one cost model, kept where it is better, and changed a little at a time as long as that helps.
+The better the plan it starts from, the less is left for it to look at.
+All budgets are counted: equal facts, equal plans. The solver needs the extra ``[exact]``. The command line's alone:
+never at a parse.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.bound import Gaps
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import choose
+from airflow_dagsched.plan.exact_all import Solved, solve
+from airflow_dagsched.plan.exact_model import solved
 from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.launch_order import in_best_order
-from airflow_dagsched.plan.parts import find, join
+from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.planner import as_placed, described, given_of, placing
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
-from airflow_dagsched.plan.work import MIB
-
-if TYPE_CHECKING:
-    from ortools.sat.python import cp_model
+from airflow_dagsched.plan.words import count
 
 BUDGET = 1.5
 """Deterministic seconds of the solver: about as many of one core."""
-TICKS = 200_000
-"""The time of the heuristic plan in units of the solver."""
-INSTANCES = 600
-"""Instances of a batch dataflow that are scheduled one by one; beyond, the bound stays as it is."""
+POLISH = 300_000
+"""Steps and edges that may be simulated in changes to what was found: about a second."""
 KIND = "found by the exact mode"
 PROOF = "the exact mode has proved it"
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the solver proves and finds."""
-
-    bound_s: float
-    home: tuple[int, ...] | None
-    """The groups, all resident."""
-    order: tuple[int, ...] | None
-    """The order of starts, batch."""
 
 
 @uncollected
@@ -79,280 +52,75 @@ def exact_plan(
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
     made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    found, choice = choose_exactly(given_of(dataflow, cluster, settings))
-    given = dataclasses.replace(found, asked=asked)
+    choice = choose_exactly(given_of(dataflow, cluster, settings))
+    given = dataclasses.replace(choice.given, asked=asked)
     if choice.best is not None and choice.best.members:
-        made = described(made, given, choice, in_best_order(choice.best, given))
+        made = described(made, given, choice, choice.best)
     for step in placing(moved):
         made = step(made, given)
     return made
 
 
-def choose_exactly(given: Given, budget: float = BUDGET) -> tuple[Given, Choice]:
-    """The best grouping, the solver's among those compared, and the given with its bound.
+def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
+    """The best grouping found, among what it was compared with; its given has the bound, and the order of the lists.
 
-    Raises ``InvalidInput`` without the extra ``[exact]``, ``DoesNotFit`` as ``choose`` does.
+    Raises ``InvalidInput`` where a solver is needed without the extra ``[exact]``, ``DoesNotFit`` as ``choose`` does.
     """
     choice = choose(given)
-    found = _solved(given, choice, budget)
+    if choice.best is None or choice.proved:
+        return choice
+    tiny = solve(given, choice.best)
+    if tiny is not None:
+        choice.given = tiny.given
+        if tiny.priced is not choice.best:
+            choice.take(KIND, tiny.priced)
+        if tiny.proved and not given.settings.failures_per_hour:
+            choice.given = _proved(tiny)
+            return choice
+    _polish(choice)
+    choice = _by_solver(choice, budget)
+    if choice.chosen == KIND:
+        _polish(choice)
+    return choice
+
+
+def _polish(choice: Choice) -> None:
+    """Small changes to the best, as long as none can be proved to be in vain."""
+    choice.budget = POLISH
+    if choice.open:
+        improve(choice)
+        choice.decide()
+
+
+def _proved(tiny: Solved) -> Given:
+    """The given, bounded by the optimum."""
+    why = f"all {count(tiny.tried, 'grouping')} there are have been tried, in all orders"
+    return dataclasses.replace(tiny.given, bound=tiny.priced.cost.makespan_s, bound_reason=why)
+
+
+def _by_solver(choice: Choice, budget: float) -> Choice:
+    """The choice with the solver's bound, and what it found where that is better."""
+    found = solved(choice.given, choice, budget)
     if found is None:
-        return given, choice
-    bounded = given
-    if found.bound_s > given.bound:
-        bounded = dataclasses.replace(given, bound=found.bound_s, bound_reason=PROOF)
+        return choice
+    if found.bound_s > choice.given.bound:
+        choice.given = dataclasses.replace(choice.given, bound=found.bound_s, bound_reason=PROOF)
     if found.order is not None:
-        return _reordered(bounded, choice, found.order)
-    choice.given = bounded
+        return _reordered(choice, found.order)
     if found.home is not None:
         choice.offer(KIND, found.home)
-    return bounded, choice
+        choice.decide()
+    return choice
 
 
-def _reordered(given: Given, choice: Choice, order: tuple[int, ...]) -> tuple[Given, Choice]:
+def _reordered(choice: Choice, order: tuple[int, ...]) -> Choice:
     """The choice anew with the solver's order inside groups, where that is better."""
-    work = dataclasses.replace(given.work, order=order, shapes={}, chosen={})
-    other = choose(dataclasses.replace(given, work=work))
+    given = choice.given
+    other = choose(dataclasses.replace(given, work=dataclasses.replace(given.work, order=order, shapes={}, chosen={})))
     assert choice.best is not None
     assert other.best is not None
-    if other.best.cost < choice.best.cost:
-        other.compared = {**other.compared, **choice.compared, KIND: other.best.cost}
-        other.chosen = KIND
-        return other.given, other
-    choice.given = given
-    return given, choice
-
-
-def _solved(given: Given, choice: Choice, budget: float) -> Found | None:
-    """None where there is nothing to solve: no steps, streaming and batch mixed, too many instances, proved already."""
-    streaming = given.work.streaming
-    if not streaming or choice.proved or any(streaming) != all(streaming):
-        return None
-    model = _Model.of(given, choice)
-    if not any(streaming):
-        if sum(step.parallelism for step in given.graph.steps) > INSTANCES:
-            return None
-        return _batch(model, budget)
-    return _resident(model, budget)
-
-
-@dataclass(slots=True)
-class _Model:
-    """The solver's model under construction; time in ticks, rounded down, so that it stays a relaxation."""
-
-    given: Given
-    choice: Choice
-    cp: Any
-    horizon: int
-    ticks: float
-    """Ticks a second."""
-    makespan: Any
-
-    @classmethod
-    def of(cls, given: Given, choice: Choice) -> _Model:
-        """An empty model that ends no later than the best plan so far, and no sooner than the bound."""
-        try:
-            from ortools.sat.python import cp_model
-        except ImportError:
-            raise InvalidInput("dagsched plan", "--exact", "needs the extra: airflow-dagsched[exact]") from None
-        assert choice.best is not None
-        ticks = TICKS / choice.best.cost.makespan_s
-        cp = cp_model.CpModel()
-        makespan = cp.new_int_var(int(given.bound * ticks), TICKS, "")
-        cp.minimize(makespan)
-        return cls(given, choice, cp, TICKS, ticks, makespan)
-
-    def time(self, seconds: float) -> int:
-        """Whole ticks."""
-        return int(seconds * self.ticks)
-
-    def moment(self, earliest: float = 0.0) -> Any:
-        """A variable: some time from ``earliest`` (seconds) on."""
-        return self.cp.new_int_var(min(self.time(earliest), self.horizon), self.horizon, "")
-
-    def bytes_time(self, size: int) -> int:
-        """Ticks to write or read so much."""
-        return self.time(size / (self.given.cluster.spill_mb_s * MIB))
-
-    def padded(self, memory_mb: int) -> int:
-        """With the padding, at least."""
-        return int(memory_mb * (1 + self.given.settings.padding_fraction))
-
-    def solve(self, budget: float) -> cp_model.CpSolver | None:
-        """Solve; None where nothing was found, not even a bound."""
-        from ortools.sat.python import cp_model
-
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.interleave_search = True
-        solver.parameters.random_seed = 0
-        solver.parameters.max_deterministic_time = budget
-        status = solver.solve(self.cp)
-        return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN) else None
-
-    def found(self, solver: cp_model.CpSolver) -> bool:
-        """Whether there is a solution, not only a bound."""
-        return len(solver.response_proto.solution) > 0
-
-    def hold(self, intervals: list[Any], cores: list[int], memory: list[int]) -> None:
-        """All of these find room on the cluster's workers taken together."""
-        workers = self.given.work.workers
-        self.cp.add_cumulative(intervals, cores, sum(worker.free_cores for worker in workers))
-        if memory:
-            self.cp.add_cumulative(intervals, memory, sum(worker.free_memory_mb for worker in workers))
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    start: Any
-    end: Any
-
-
-def _tasks(model: _Model) -> dict[int, _Span]:
-    """Ordinary tasks take their time and no room."""
-    spans = {}
-    graph = model.given.graph
-    for node in range(len(graph.steps), len(graph.ids)):
-        start = model.moment()
-        end = start + model.time(model.given.work.runtime[node])
-        model.cp.add(end <= model.makespan)
-        spans[node] = _Span(start, end)
-    return spans
-
-
-def _batch(model: _Model, budget: float) -> Found | None:
-    spans = _tasks(model)
-    intervals, cores, memory = _instances(model, spans)
-    graph, gaps = model.given.declared, Gaps(model.given)
-    for node, nexts in enumerate(graph.successors):
-        for after in nexts:
-            if graph.loop[node] != graph.loop[after]:
-                gap = gaps.between(graph.loop[node], graph.loop[after])
-                model.cp.add(spans[after].start >= spans[node].end + model.time(gap or 0.0))
-    single = all(need.cores == 1 for need in model.given.work.needs)
-    model.hold(intervals, cores, memory if single else [])
-    solver = model.solve(budget)
-    if solver is None:
-        return None
-    order = (
-        _order(model, {node: solver.value(span.start) for node, span in spans.items()}) if model.found(solver) else None
-    )
-    return Found(solver.best_objective_bound / model.ticks, None, order)
-
-
-def _instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], list[int], list[int]]:
-    """Every instance of every step; adds the steps to ``spans``. Equal instances start in order."""
-    given, cp = model.given, model.cp
-    intervals, cores, memory = [], [], []
-    for node, step in enumerate(given.graph.steps):
-        length, need = model.time(given.work.runtime[node]), given.work.needs[node]
-        starts = [model.moment(given.cluster.application_start_s) for _ in range(step.parallelism)]
-        for one, other in pairwise(starts):
-            cp.add(one <= other)
-        intervals += [cp.new_fixed_size_interval_var(start, length, "") for start in starts]
-        cores += [need.cores] * len(starts)
-        memory += [model.padded(need.memory_mb)] * len(starts)
-        cp.add(starts[-1] + length <= model.makespan)
-        spans[node] = _Span(starts[0], starts[-1] + length)
-    return intervals, cores, memory
-
-
-def _order(model: _Model, starts: dict[int, int]) -> tuple[int, ...]:
-    """All nodes by their starts, those above first."""
-    place = {node: at for at, node in enumerate(model.given.work.order)}
-    return tuple(sorted(starts, key=lambda node: (starts[node], place[node])))
-
-
-def _resident(model: _Model, budget: float) -> Found | None:
-    given, cp = model.given, model.cp
-    spans = _tasks(model)
-    cuts = _Cuts(model, spans)
-    moved = _moved(model, cuts)
-    intervals, cores, memory = [], [], []
-    for unit, members in _units(given).items():
-        needs = [(given.work.needs[node], given.graph.steps[node].parallelism) for node in members]
-        own = given.cluster.application_start_s + max(given.work.runtime[node] for node in members)
-        length = spans[unit].end - spans[unit].start
-        size = cp.new_int_var(model.time(own), model.horizon, "")
-        cp.add(size == length)
-        cp.add(size >= model.time(own) + sum(moved.get(unit, [])))
-        cp.add(spans[unit].end <= model.makespan)
-        intervals.append(cp.new_interval_var(spans[unit].start, size, spans[unit].end, ""))
-        cores.append(sum(need.cores * count for need, count in needs))
-        memory.append(model.padded(sum(need.memory_mb * count for need, count in needs)))
-    model.hold(intervals, cores, memory)
-    cuts.hint()
-    solver = model.solve(budget)
-    if solver is None:
-        return None
-    home = cuts.home(solver) if model.found(solver) else None
-    return Found(solver.best_objective_bound / model.ticks, home, None)
-
-
-def _units(given: Given) -> dict[int, list[int]]:
-    """Steps that are never split, by the first of them."""
-    units: dict[int, list[int]] = {}
-    for node in range(len(given.graph.steps)):
-        units.setdefault(given.graph.loop[node], []).append(node)
-    return units
-
-
-class _Cuts:
-    """For each two neighbours whether they are cut; what is not cut starts and ends together."""
-
-    def __init__(self, model: _Model, spans: dict[int, _Span]) -> None:
-        self._model = model
-        self._spans = spans
-        given, cp = model.given, model.cp
-        for unit in _units(given):
-            spans[unit] = _Span(model.moment(), model.moment(given.cluster.application_start_s))
-        self.cut: dict[tuple[int, int], Any] = {}
-        gaps = Gaps(given)
-        loop = given.graph.loop
-        pairs = {(loop[node], loop[after]) for node, nexts in enumerate(given.graph.successors) for after in nexts}
-        for node, after in sorted(pair for pair in pairs if pair[0] != pair[1]):
-            before, behind = spans[node], spans[after]
-            if gaps.between(node, after) is not None:
-                cp.add(behind.start >= before.end)
-                self.cut[node, after] = 1
-                continue
-            cut = self.cut[node, after] = cp.new_bool_var("")
-            cp.add(behind.start >= before.end).only_enforce_if(cut)
-            cp.add(behind.start == before.start).only_enforce_if(~cut)
-            cp.add(behind.end == before.end).only_enforce_if(~cut)
-
-    def hint(self) -> None:
-        """Start from the best plan so far."""
-        model, best = self._model, self._model.choice.best
-        assert best is not None
-        for node, span in best.spans.items():
-            for unit in {model.given.graph.loop[one] for one in best.members.get(node, [node])}:
-                model.cp.add_hint(self._spans[unit].start, model.time(span.start_s))
-        for (node, after), cut in self.cut.items():
-            if not isinstance(cut, int):
-                model.cp.add_hint(cut, int(best.home[node] != best.home[after]))
-
-    def home(self, solver: cp_model.CpSolver) -> tuple[int, ...]:
-        """The groups of a solution: what is joined by neighbours that are not cut."""
-        parent = list(self._model.given.graph.loop)
-        for (node, after), cut in self.cut.items():
-            if not isinstance(cut, int) and not solver.value(cut):
-                join(parent, node, after)
-        return tuple(find(parent, node) for node in range(len(parent)))
-
-
-def _moved(model: _Model, cuts: _Cuts) -> dict[int, list[Any]]:
-    """For each unit the times it takes to read and write its own datasets, where they are cut."""
-    moved: dict[int, list[Any]] = {}
-    loop = model.given.graph.loop
-    for dataset in model.given.graph.datasets:
-        src, time = loop[dataset.src], model.bytes_time(dataset.bytes)
-        readers = sorted({loop[reader] for reader in dataset.readers} - {src})
-        if not time or not readers:
-            continue
-        written = model.cp.new_bool_var("")
-        moved.setdefault(src, []).append(time * written)
-        for reader in readers:
-            cut = cuts.cut[src, reader]
-            model.cp.add(written >= cut)
-            moved.setdefault(reader, []).append(time * cut)
-    return moved
+    if other.best.cost >= choice.best.cost:
+        return choice
+    other.compared = {**other.compared, **choice.compared, KIND: other.best.cost}
+    other.chosen = KIND
+    return other

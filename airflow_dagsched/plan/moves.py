@@ -6,19 +6,21 @@
 
 First on what decides the makespan: the groups on the chain of who waited for whom, back from the last end. Then
 anywhere, now and then to a worse one, less and less far (threshold accepting: Dueck, Scheuer 1990), from a fixed
-seed. Only small dataflows: each change is simulated whole.
+seed. Groups are neighbours where one waits for the other; where no group does, where one waits for the other's room.
+Only small dataflows: each change is simulated whole.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_dagsched.model.order import predecessors
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.cost import Priced
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.launch_order import ready_at
 from airflow_dagsched.plan.parts import acyclic, least_named
 
 MOST_STEPS = 200
@@ -27,6 +29,8 @@ FARTHEST = 0.05
 """How much worse, as a share of the best makespan, a step on the way may be at first."""
 GATHERED = (2, 3, 5, 8, 13)
 """Neighbours that are moved into a group at once."""
+STALE = 300
+"""Changes in a row after which nothing new is expected."""
 KIND = "small changes to the best"
 SEED = 0
 
@@ -71,13 +75,15 @@ def _wander(choice: Choice, ground: _Ground) -> None:
     rng = random.Random(SEED)
     here = choice.best
     assert here is not None
-    whole = choice.budget
-    while choice.open:
+    whole, stale = choice.budget, 0
+    while choice.open and stale < STALE:
         assert choice.best is not None
         home = _random_change(ground, here, rng)
         choice.budget -= len(here.home)
-        if home is None:
+        stale += 1
+        if home is None or tuple(home) in choice.seen:
             continue
+        stale = 0
         found = choice.offer(KIND, home)
         limit = choice.best.cost.makespan_s * (1 + FARTHEST * choice.budget / whole)
         if found is not None and found.cost.makespan_s <= limit:
@@ -158,14 +164,31 @@ def _gathered(ground: _Ground, here: Priced, group: int, count: int, *, backward
 
 
 def _neighbours(best: Priced) -> dict[int, list[int]]:
-    """Groups before and behind each group."""
+    """Groups before and behind each group; where no group waits for another's end, those that wait for its room."""
     found: dict[int, set[int]] = {node: set() for node in best.members}
-    for node, nexts in best.edges.items():
-        for after in nexts:
-            if node in found and after in found:
-                found[node].add(after)
-                found[after].add(node)
+    _pair(found, ((node, after) for node, nexts in best.edges.items() for after in nexts))
+    if not any(found.values()):
+        _pair(found, _made_room(best))
     return {node: sorted(others) for node, others in found.items()}
+
+
+def _pair(found: dict[int, set[int]], pairs: Iterable[tuple[int, int]]) -> None:
+    for node, other in pairs:
+        if node in found and other in found:
+            found[node].add(other)
+            found[other].add(node)
+
+
+def _made_room(best: Priced) -> Iterator[tuple[int, int]]:
+    """Pairs of a group and one that started when it ended, though that had been ready before."""
+    ready = ready_at(best)
+    ended: dict[float, list[int]] = {}
+    for node in best.members:
+        ended.setdefault(best.spans[node].end_s, []).append(node)
+    for node in best.members:
+        start = best.spans[node].start_s
+        if start > ready[node]:
+            yield from ((other, node) for other in ended.get(start, ()))
 
 
 def _units(given: Given, best: Priced, group: int) -> list[list[int]]:
@@ -182,13 +205,13 @@ def _valid(given: Given, home: Sequence[int], steps: Sequence[int], to: int) -> 
     for node in steps:
         moved[node] = to
     members = [node for node, of in enumerate(moved) if of == to]
-    if _obey(given, members):
+    if may_share(given, members):
         named = least_named(moved)
         if acyclic(given.graph, named):
             yield named
 
 
-def _obey(given: Given, members: Sequence[int]) -> bool:
+def may_share(given: Given, members: Sequence[int]) -> bool:
     """Whether these may be one group."""
     rules, loop = given.rules, given.graph.loop
     if len({rules.color[node] for node in members}) > 1 or len(members) > rules.most_steps:

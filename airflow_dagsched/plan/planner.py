@@ -28,7 +28,6 @@ from airflow_dagsched.plan.cost import Priced, name_of
 from airflow_dagsched.plan.given import Given, Pass, Stored
 from airflow_dagsched.plan.groups import Grouped, Grouping, refuse_clash
 from airflow_dagsched.plan.hosts import hosted
-from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.left import pruned, trimmed
 from airflow_dagsched.plan.place import placed
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
@@ -118,7 +117,7 @@ def grouped(made: Plan, given: Given) -> Plan:
     choice = choose(given)
     if choice.best is None or not choice.best.members:
         return made
-    return described(made, given, choice, in_best_order(choice.best, given))
+    return described(made, given, choice, choice.best)
 
 
 def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.errors import DoesNotFit
@@ -126,11 +126,8 @@ def run(
     at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
     those that would make room.
     """
-    above = dict.fromkeys(jobs, 0)
-    for nexts in edges.values():
-        for after in nexts:
-            above[after] += 1
-    order = _order(jobs, edges, dict(above)) if turns is None else {node: (turns[node], node) for node in jobs}
+    above = waited_for(jobs, edges)
+    order = _order(jobs, edges) if turns is None else {node: (turns[node], node) for node in jobs}
     line = _Line(jobs, order, room, spills)
     for node in jobs:
         if not above[node]:
@@ -149,10 +146,18 @@ def run(
     return line.spans
 
 
-def _order(
-    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], above: dict[int, int]
-) -> dict[int, tuple[float, int]]:
-    """The longest remaining path first; ties by number."""
+def waited_for(jobs: Iterable[int], edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """How many others each job waits for."""
+    above = dict.fromkeys(jobs, 0)
+    for nexts in edges.values():
+        for after in nexts:
+            above[after] += 1
+    return above
+
+
+def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, float]:
+    """Seconds from the start of each job to the end of the last behind it, at least; the last jobs first."""
+    above = waited_for(jobs, edges)
     done = [node for node in jobs if not above[node]]
     for node in done:
         for after in edges[node]:
@@ -162,7 +167,12 @@ def _order(
     tail: dict[int, float] = {}
     for node in reversed(done):
         tail[node] = jobs[node].seconds + max([tail[after] for after in edges[node]], default=0.0)
-    return {node: (-tail[node], node) for node in done}
+    return tail
+
+
+def _order(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, tuple[float, int]]:
+    """The longest remaining path first; ties by number."""
+    return {node: (-seconds, node) for node, seconds in tails(jobs, edges).items()}
 
 
 def _stuck(line: _Line) -> DoesNotFit:

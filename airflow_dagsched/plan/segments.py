@@ -21,7 +21,7 @@ from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.needs import padding
 from airflow_dagsched.plan.orders import depth_first
 from airflow_dagsched.plan.parts import cut_by
-from airflow_dagsched.plan.work import MIB
+from airflow_dagsched.plan.work import MIB, tails
 
 WEIGHTS = (2.0, 0.5, 0.1)
 FILLED = (1.0, 0.75)
@@ -51,8 +51,10 @@ def _orders(given: Given) -> Iterator[list[int]]:
     graph, work = given.graph, given.work
     firsts = [node for node in graph.order if graph.loop[node] == node]
     depth = levels(graph.condensed, graph.order)
+    # Those of ``work`` are of single steps: they may rise along an edge between steps that are kept together.
+    tail = tails(graph, work.least)
     for fixed in LEVELS:
-        yield sorted(firsts, key=lambda node, fixed=fixed: (min(depth[node], fixed), -work.tail[node]))  # type: ignore[misc]
+        yield sorted(firsts, key=lambda node, fixed=fixed: (min(depth[node], fixed), -tail[node]))  # type: ignore[misc]
     yield sorted(firsts, key=lambda node: (depth[node], -work.runtime[node]))
     yield [node for node in depth_first(graph.condensed) if graph.loop[node] == node]
     head = [0.0] * len(graph.ids)

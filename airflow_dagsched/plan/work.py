@@ -63,7 +63,7 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection
     ]
     tasks = {task.id: task_runtime_of(task, settings) for task in graph.dataflow.tasks}
     ordinary = [tasks[name] for name in graph.ids[len(graph.steps) :]]
-    tail = _tails(graph, least + ordinary)
+    tail = tails(graph, least + ordinary)
     return Work(
         needs,
         runtime + ordinary,
@@ -97,8 +97,11 @@ def _lanes(step: Step, workers: Sequence[Worker], known: dict[tuple[int, tuple[s
     return known[key]
 
 
-def _tails(graph: Graph, least: Sequence[float]) -> list[float]:
-    """Steps of a loop share one tail, in which the longest of them counts."""
+def tails(graph: Graph, least: Sequence[float]) -> list[float]:
+    """Seconds from the start of a node to the end of the last behind it, if each takes ``least``.
+
+    Steps of a loop share one tail, in which the longest of them counts. It never rises along an edge of ``graph``.
+    """
     weight = [0.0] * len(least)
     for node, first in enumerate(graph.loop):
         weight[first] = max(weight[first], least[node])

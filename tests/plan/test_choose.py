@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Task
 from airflow_dagsched.plan.check import check
@@ -131,6 +132,33 @@ def test_a_parse_with_a_cluster_finds_the_groups_of_the_plan() -> None:
     assert found.spills == made.spills
 
 
+def test_steps_kept_together_have_behind_them_what_any_has() -> None:
+    """
+    a (2 x 200 s)
+    d ══> b ══> c (200 s)      a and d are kept together: b waits for both, and less lies behind a alone than behind b
+    """
+    slow = {"runtime_s": 200}
+    flow = drawn("a; d == b; b == c", a={**slow, "parallelism": 2}, c=slow, d={"mode": "streaming"})
+    told = Settings(together=(("a", "d"),))
+    made = plan(flow, standalone(4), told)
+    assert check(made, flow, standalone(4), told) == ()
+    assert steps_of(made)[-1].endswith("c")
+
+
+@settings(max_examples=25, deadline=None)
+@given(dataflows(most=12, tasks=False, colors=False), clusters())
+def test_plans_with_steps_kept_together_are_accepted(flow: Dataflow, cluster: Cluster) -> None:
+    """Every other step streams; the first and the last of the array stay together, with all between them."""
+    mixed = (replace(step, mode="streaming") if at % 2 else step for at, step in enumerate(flow.steps))
+    one = replace(flow, steps=tuple(mixed))
+    told = Settings(together=((flow.steps[0].id, flow.steps[-1].id),))
+    try:
+        made = plan(one, cluster, told)
+    except DoesNotFit:
+        return
+    assert check(made, one, cluster, told) == ()
+
+
 def trivial(given: Given) -> Iterator[float]:
     """Makespans of one application per step and of as few as can be, where they fit."""
     for home in (given.graph.loop, fewest(given.graph, given.rules)[1]):
@@ -149,6 +177,33 @@ def test_never_worse_than_one_application_per_step_or_for_all(flow: Dataflow, cl
             best = choose(facts).best
             assert best is not None
             assert best.cost.makespan_s <= makespan
+
+
+def planned(flow: Dataflow, cluster: Cluster, told: Settings = DEFAULTS) -> Plan | None:
+    """None where that is refused."""
+    try:
+        return plan(flow, cluster, told)
+    except (DoesNotFit, InvalidInput):
+        return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(dataflows(most=9), st.lists(st.integers(2, 6), min_size=1, max_size=3), st.booleans())
+def test_never_worse_than_the_plan_of_isolated_or_of_inseparable_steps(
+    flow: Dataflow, cores: list[int], streams: bool
+) -> None:
+    """Wide steps on a few unlike workers, where the order of launches decides."""
+    one, cluster = streaming(flow) if streams else flow, standalone(*cores)
+    made = planned(one, cluster)
+    apart = planned(replace(one, steps=tuple(replace(step, isolate=True) for step in one.steps)), cluster)
+    whole = planned(one, cluster, Settings(together=(tuple(step.id for step in one.steps),)))
+    assert made is not None or apart is None
+    if made is None:
+        return
+    assert apart is None or made.makespan_s <= apart.makespan_s
+    assert whole is None or made.makespan_s <= whole.makespan_s
+    if apart is not None and len(made.groups) == len(apart.groups):
+        assert [group.start_s for group in made.groups] == [group.start_s for group in apart.groups]
 
 
 @settings(max_examples=50, deadline=None)

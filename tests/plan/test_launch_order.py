@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 from hypothesis import assume, given
 from hypothesis import settings as examples
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
@@ -61,12 +62,20 @@ def some_edges(rng: random.Random) -> str:
                      for at, name in enumerate("abcdef"))  # fmt: skip
 
 
+def wide(flow: Dataflow, rng: random.Random) -> Dataflow:
+    """Steps of one to three instances of one or two cores."""
+    steps = (replace(step, parallelism=rng.randint(1, 3), cores=rng.randint(1, 2)) for step in flow.steps)
+    return replace(flow, steps=tuple(steps))
+
+
 @pytest.mark.parametrize("seed", range(12))
-def test_no_order_of_six_launches_ends_sooner(seed: int) -> None:
-    """All 720 orders are the oracle."""
+@pytest.mark.parametrize("cores", [(1, 1), (2, 3), (3, 4, 2)])
+def test_no_order_of_six_launches_ends_sooner(seed: int, cores: tuple[int, ...]) -> None:
+    """All 720 orders are the oracle; on unlike workers steps are wide."""
     rng = random.Random(seed)
     flow = alone(some_edges(rng), **{name: rng.randint(1, 30) for name in "abcdef"})
-    facts = given_of(flow, standalone(1, 1), DEFAULTS)
+    cluster = standalone(*cores)
+    facts = given_of(flow if cores == (1, 1) else wide(flow, rng), cluster, DEFAULTS)
     first = price(facts.graph.loop, facts)
     orders = (dict(zip(order, range(6), strict=True)) for order in permutations(range(6)))
     best = min(price(facts.graph.loop, facts, turns=turns).cost.makespan_s for turns in orders)

@@ -1,0 +1,173 @@
+"""A tiny dataflow solved by trying all there is: groupings, lists inside groups, orders of launches.
+
+    a ══> b      {a b c d}   {a b c} {d}   {a b} {c d}   ...   15 ways to part four steps, 14 without a cycle
+    c ══> d      each group: the lists in which its steps can start, those that no other beats
+                 each grouping: the orders in which its groups can be launched
+
+*Lists.* A group's time and size depend on the list of its steps alone, so all lists are tried once a group; kept
+are the planner's own and those of which no other is as soon with as few, as small containers. *Groupings* are priced
+by the one cost model. *Launches* are searched (see ``launch_tree``) wherever that might end sooner than the best.
+
+Where no budget cut that short, the best is the optimum of the model: a group is as large as the planner makes it for
+one of these lists, and what finds room is launched. Counted, not timed: equal facts, equal plans.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, product
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.plan.cost import Priced, members_of, price
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.groupings import groupings, units_of
+from airflow_dagsched.plan.launch_order import in_best_order, searched_whole, soonest_end
+from airflow_dagsched.plan.shape import Shape, shape_of
+
+UNITS = 8
+"""Steps, those that are never split as one; of eight there are 4,140 groupings."""
+LISTS = 14_000
+"""Lists of steps that are tried in all."""
+PRICED = 20_000
+"""Groupings, each with its lists, that are priced."""
+MOMENTS = 100_000
+"""Of time lines that are looked at."""
+
+List = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The best plan there is, or at least that was found."""
+
+    priced: Priced
+    given: Given
+    """With the order in which the steps of its groups start."""
+    tried: int
+    """Groupings."""
+    proved: bool
+    """Whether no budget cut the search short, so that there is no better one."""
+
+
+def solve(given: Given, best: Priced) -> Solved | None:
+    """The best plan of a tiny dataflow, ``best`` if no other is better; None for a larger dataflow."""
+    return _Search(given, best, given).run() if 0 < len(units_of(given)) <= UNITS else None
+
+
+@dataclass(slots=True)
+class _Search:
+    given: Given
+    best: Priced
+    best_given: Given
+    lists: dict[List, list[List]] = field(default_factory=dict)
+    """By the steps of a group: see ``_unbeaten``."""
+    lists_left: int = LISTS
+    prices_left: int = PRICED
+    moments_left: int = MOMENTS
+    tried: int = 0
+    complete: bool = True
+
+    def run(self) -> Solved:
+        """Price first, search launches from the most promising on."""
+        promising = []
+        for priced, given in self.candidates():
+            self.keep(priced, given)
+            if self.promises(priced):
+                promising.append((priced, given))
+        for priced, given in sorted(promising, key=lambda one: one[0].cost):
+            if self.promises(priced):
+                self.launch(priced, given)
+        return Solved(self.best, self.best_given, self.tried, self.complete)
+
+    def keep(self, priced: Priced, given: Given) -> None:
+        if priced.cost < self.best.cost:
+            self.best, self.best_given = priced, given
+
+    def promises(self, priced: Priced) -> bool:
+        """Whether some order of launches might end sooner than the best."""
+        return soonest_end(priced, self.given) < self.best.cost.makespan_s
+
+    def candidates(self) -> Iterator[tuple[Priced, Given]]:
+        """Every grouping with every choice of lists, priced."""
+        for home in groupings(self.given):
+            self.tried += 1
+            groups = [self.lists_of(tuple(steps)) for steps in members_of(home, self.given).values()]
+            for lists in product(*groups):
+                if not self.prices_left:
+                    self.complete = False
+                    return
+                self.prices_left -= 1
+                given = _listed(self.given, lists)
+                try:
+                    yield price(home, given), given
+                except DoesNotFit:
+                    continue
+
+    def launch(self, priced: Priced, given: Given) -> None:
+        """Search all orders of launches; where room for spills decides, too, those that are searched anyway."""
+        tree = searched_whole(priced, given, self.best.cost.makespan_s, self.moments_left)
+        if tree is None:
+            self.complete = False
+            self.keep(in_best_order(priced, given), given)
+            return
+        self.moments_left = tree.left
+        self.complete &= tree.complete
+        if tree.turns is not None:
+            self.keep(price(priced.home, given, turns=tree.turns), given)
+
+    def lists_of(self, steps: List) -> list[List]:
+        """The lists in which a group of these steps is priced; none where it does not fit."""
+        if steps not in self.lists:
+            self.lists[steps] = self._unbeaten(steps)
+        return self.lists[steps]
+
+    def _unbeaten(self, steps: List) -> list[List]:
+        """The planner's list, and those that no other beats."""
+        found: dict[tuple[float, ...], List] = {}
+        for one in _extensions(steps, self.given):
+            if not self.lists_left:
+                self.complete = False
+                break
+            self.lists_left -= 1
+            try:
+                found.setdefault(_size(shape_of("of all", one, self.given)), one)
+            except DoesNotFit:
+                continue
+        return [one for size, one in found.items() if one == steps or not any(_beats(other, size) for other in found)]
+
+
+def _listed(given: Given, lists: Sequence[List]) -> Given:
+    """The given with its steps in the order of these lists; what is known of shapes stays."""
+    tasks = range(len(given.graph.steps), len(given.graph.ids))
+    order = (*chain.from_iterable(lists), *tasks)
+    return dataclasses.replace(given, work=dataclasses.replace(given.work, order=order))
+
+
+def _extensions(steps: List, given: Given) -> Iterator[List]:
+    """All lists of these steps, the given one first; what leads back in a loop does not count."""
+    place = {node: at for at, node in enumerate(steps)}
+    above: dict[int, set[int]] = {node: set() for node in steps}
+    for node in steps:
+        for after in given.graph.successors[node]:
+            if place.get(after, -1) > place[node]:
+                above[after].add(node)
+
+    def extended(done: List) -> Iterator[List]:
+        if len(done) == len(steps):
+            yield done
+        for node in steps:
+            if node not in done and above[node] <= set(done):
+                yield from extended((*done, node))
+
+    return extended(())
+
+
+def _size(shape: Shape) -> tuple[float, ...]:
+    disk = max(shape.disk_mb, default=0)
+    return shape.inside.compute_s, len(shape.places), shape.cores, shape.memory_mb, disk
+
+
+def _beats(other: tuple[float, ...], size: tuple[float, ...]) -> bool:
+    return other != size and all(one <= than for one, than in zip(other, size, strict=True))
