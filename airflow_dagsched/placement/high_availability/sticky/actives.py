@@ -21,6 +21,7 @@ def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]
     for instance, worker in owners.active.items():
         if instance not in owners.settled and instance not in facts.moved:
             level.hold(instance, worker, facts.instances[instance].step)
+    level.slack = _slack(facts, owners)
     if facts.settings.num_standbys == 1:
         heirs = Heirs(owners)
         level.gain, level.on_move = heirs.gain, _both(level.on_move, heirs.move)
@@ -31,6 +32,24 @@ def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]
     ]
     moved = level.run(_ways(facts, owners, started), started)
     return owners.active | {instance: worker for instance, _, worker in moved}
+
+
+def _slack(facts: Facts, owners: Owners) -> list[float]:
+    """By worker, the load it may lack; nothing where all weigh alike, or nothing runs yet.
+
+    Finer than by the heaviest instance no load can be level, and what is uneven by one more such instance is left
+    where it is. A worker that just came is filled: it had nothing since workers last came or went.
+    """
+    weights = {facts.instances[instance].weight for instance in facts.stateful}
+    if len(weights) < 2 or not owners.runs:
+        return [0.0] * len(facts.workers)
+    heaviest, factor = max(weights), facts.settings.balance_factor
+    old = {
+        worker
+        for instance, worker in owners.active.items()
+        if instance not in facts.moved and owners.prior.active.get(instance) == worker
+    }
+    return [heaviest * (factor + (worker in old)) for worker in range(len(facts.workers))]
 
 
 def _both(first: Moved, then: Moved) -> Moved:
