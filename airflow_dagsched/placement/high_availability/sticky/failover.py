@@ -66,7 +66,7 @@ class _Failover:
         for held in standbys.values():
             self.copies.update(held)
         self.level = span(line(self.copies.total(), facts.capacity), facts.capacity)
-        self.is_uniform = len({instance.weight for instance in facts.instances}) == 1
+        self.is_uniform = len({facts.instances[instance].weight for instance in active}) == 1
         self.left: int | None = None
         """Warm-ups to spare, where copies are held already."""
 

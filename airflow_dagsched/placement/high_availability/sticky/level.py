@@ -69,6 +69,8 @@ class Level:
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
         self.slack = [0.0] * len(self.loads)
         """By worker, how much load it lacks at least wherever a move to it is worth a hand-over."""
+        self.spare = [0.0] * len(self.loads)
+        """By worker, load that it may lack besides, or that who would give to it may have too much."""
         self.after = [0.0] * len(self.loads)
         """The least relative load a worker can have after a move to it: if none is less than another's, none helps."""
         self.gain: Gain | None = None
@@ -124,7 +126,7 @@ class Level:
         weight = sum(self._weight(at) for groups in self.movable for held in groups.values() for at in held)
         mean, factor = weight / max(1, sum(left)), self.facts.settings.balance_factor
         loads, relative = list(self.loads), list(self.relative)
-        lacks = [max(factor * mean, slack) for slack in self.slack]
+        lacks = [max(factor * mean, slack) + spare for slack, spare in zip(self.slack, self.spare, strict=True)]
         after = [(load + lack) / capacity for load, lack, capacity in zip(loads, lacks, self.capacity, strict=True)]
         open_givers = [at for at in givers if left[at]]
         while open_givers:
@@ -147,7 +149,8 @@ class Level:
             after = self.relative[source] - weight / self.capacity[source]
             there = self.relative[target] + weight / self.capacity[target]
             asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
-            if asked_for and self._is_held(instance, source) and self._may(instance, source, target):
+            fits = self._helps if self.slack[target] else self._may
+            if asked_for and self._is_held(instance, source) and fits(instance, source, target):
                 self._move(instance, source, target)
 
     def _give(self, source: int, takers: Sequence[int]) -> bool:
@@ -200,11 +203,12 @@ class Level:
 
     def _helps(self, instance: int, source: int, target: int) -> bool:
         after = self._after(target, self.facts.settings.balance_factor * self._weight(instance))
-        return after < self.relative[source] - TOLERANCE and self._may(instance, source, target)
+        narrow = max(0.0, self.spare[target] / self.capacity[source] - self.spare[target] / self.capacity[target])
+        return after + narrow < self.relative[source] - TOLERANCE and self._may(instance, source, target)
 
     def _after(self, target: int, lack: float) -> float:
         """What a worker's relative load is not to reach: less than a source has, if that is to give it something."""
-        return (self.loads[target] + max(lack, self.slack[target])) / self.capacity[target]
+        return (self.loads[target] + max(lack, self.slack[target]) + self.spare[target]) / self.capacity[target]
 
     def _may(self, instance: int, source: int, target: int) -> bool:
         holders = self.holders[instance]
