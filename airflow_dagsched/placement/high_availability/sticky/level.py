@@ -4,10 +4,11 @@ A move is made if it lowers the higher of two loads by more than the balance fac
 
     (load of target + balance_factor x weight) / capacity  <  load of source / capacity
 
-so every move lowers the sorted loads and the search ends. Two passes: first instances that already have a copy
-where they would go, as far as the even loads (found by the same search on mean weights) ask for a move at all;
-then any. Of the instances of a worker those of the group go first of which it has most more than the target: a
-group is what should not be in one place, the actives of a step, or the standbys of one worker's actives.
+so every move lowers the sorted loads and the search ends. Where a move costs more than it is worth, ``slack`` and
+``spare`` ask for a larger difference. Two passes: first instances that already have a copy where they would go, as far
+as the even loads (found by the same search on mean weights) ask for a move at all; then any. Of the instances of a
+worker those of the group go first of which it has most more than the target: a group is what should not be in one
+place, the actives of a step, or the standbys of one worker's actives.
 """
 
 from __future__ import annotations
