@@ -8,7 +8,7 @@ from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
 from airflow_dagsched.placement.high_availability.sticky.house import active_loads
-from airflow_dagsched.placement.high_availability.sticky.level import Moved, Way, level_actives
+from airflow_dagsched.placement.high_availability.sticky.level import Level, Moved, Way, level_actives
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners, rank
 
 
@@ -21,6 +21,7 @@ def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]
     for instance, worker in owners.active.items():
         if instance not in owners.settled and instance not in facts.moved:
             level.hold(instance, worker, facts.instances[instance].step)
+    _leave_be(facts, owners, level)
     if facts.settings.num_standbys == 1:
         heirs = Heirs(owners)
         level.gain, level.on_move = heirs.gain, _both(level.on_move, heirs.move)
@@ -31,6 +32,24 @@ def target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[int, int]
     ]
     moved = level.run(_ways(facts, owners, started), started)
     return owners.active | {instance: worker for instance, _, worker in moved}
+
+
+def _leave_be(facts: Facts, owners: Owners, level: Level) -> None:
+    """What is not worth a hand-over where instances weigh differently, and run already.
+
+    Finer than by the heaviest instance no load can be level, and what is uneven by one more such instance is left
+    where it is. A worker that just came is filled: it had nothing since workers last came or went.
+    """
+    weights = {facts.instances[instance].weight for instance in facts.stateful}
+    if len(weights) < 2 or not owners.runs:
+        return
+    old = {
+        worker
+        for instance, worker in owners.active.items()
+        if instance not in facts.moved and owners.prior.active.get(instance) == worker
+    }
+    level.slack = [max(weights) * facts.settings.balance_factor] * len(facts.workers)
+    level.spare = [max(weights) * (worker in old) for worker in range(len(facts.workers))]
 
 
 def _both(first: Moved, then: Moved) -> Moved:

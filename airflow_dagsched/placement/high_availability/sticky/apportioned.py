@@ -22,8 +22,8 @@ from fractions import Fraction
 class Span:
     """By worker, the least and the most it has."""
 
-    least: list[int]
-    most: list[int]
+    least: Sequence[float]
+    most: Sequence[float]
 
 
 def line(count: int, capacity: Sequence[int]) -> Fraction:

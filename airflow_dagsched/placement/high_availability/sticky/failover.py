@@ -21,8 +21,9 @@ from itertools import islice
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.space import Seat, Seats
 from airflow_dagsched.placement.high_availability.sticky.apportioned import line, span
-from airflow_dagsched.placement.high_availability.sticky.failures import PASSABLE, Aftermath, Cost, Failures
+from airflow_dagsched.placement.high_availability.sticky.failures import PASSABLE, Aftermath, Cost
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
+from airflow_dagsched.placement.high_availability.sticky.weighed import failures_of
 
 LOOKED_AT = 20
 """Exchanges of each owner to choose from."""
@@ -58,14 +59,14 @@ class _Failover:
         self.seats = seats
         self.active = active
         self.standbys = standbys
-        self.failures = Failures(facts, active, standbys)
+        self.failures = failures_of(facts, active, standbys)
         self.free: dict[int, dict[int, dict[int, None]]] = {}
         """Instances whose standby may go, by worker of the standby and owner."""
         self.copies = Counter(active.values())
         for held in standbys.values():
             self.copies.update(held)
         self.level = span(line(self.copies.total(), facts.capacity), facts.capacity)
-        self.is_uniform = len({instance.weight for instance in facts.instances}) == 1
+        self.is_uniform = len({facts.instances[instance].weight for instance in active}) == 1
         self.left: int | None = None
         """Warm-ups to spare, where copies are held already."""
 

@@ -6,7 +6,7 @@ make the others level again: hand-overs beyond those of what was lost. ::
     a fails      x -> b, y -> b     b has two more, c none       one too many: b gives one to c
                  x -> b, y -> b|c   y has two standbys           none
 
-Instances count alike, whatever their weight.
+Instances count alike. Where they weigh differently ``weighed`` has what is different then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Aftermath:
     """A worker failed, and its instances are where their standbys were."""
 
     span: Span
-    inherited: Counter[int]
+    inherited: Mapping[int, float]
+    """Load by heir: nothing for others."""
     over: int
     """Of all others, what they have above a level load."""
     under: int
@@ -59,7 +60,8 @@ class Failures:
     def __init__(self, facts: Facts, active: Mapping[int, int], standbys: dict[int, list[int]]) -> None:
         self.facts = facts
         self.standbys = standbys
-        self.own = Counter(active.values())
+        self.own: Mapping[int, float] = Counter(active.values())
+        """Load by worker."""
         self.owned: dict[int, list[int]] = {}
         for instance, owner in sorted(active.items()):
             self.owned.setdefault(owner, []).append(instance)
@@ -81,8 +83,8 @@ class Failures:
     def saving(self, instance: int, owner: int, source: int, target: int) -> Cost:
         """What the failure of the owner costs less if a standby goes elsewhere."""
         before = self.after(owner)
-        if len(self.standbys[instance]) == 1:
-            after = self._shifted(before, source, target)
+        if self._has_no_choice(instance):
+            after = self._shifted(before, instance, source, target)
         else:
             self.change(instance, owner, source, target)
             after = self.after(owner).cost
@@ -90,7 +92,10 @@ class Failures:
             self.known[owner] = before
         return before.cost[0] - after[0], before.cost[1] - after[1]
 
-    def _shifted(self, before: Aftermath, source: int, target: int) -> Cost:
+    def _has_no_choice(self, instance: int) -> bool:
+        return len(self.standbys[instance]) == 1
+
+    def _shifted(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
         """The cost if one went to ``target`` that went to ``source``: of an instance with no other standby."""
         gives, takes = (self.own[at] + before.inherited[at] for at in (source, target))
         level = before.span
@@ -116,9 +121,9 @@ class Failures:
         choices = {instance: sorted(self.standbys[instance]) for instance in self.owned.get(owner, ())}
         found: dict[int, int] = {}
         places = {worker for held in choices.values() for worker in held}
-        match(choices, {at: level.least[at] - self.own[at] for at in places}, found)
+        match(choices, {at: int(level.least[at] - self.own[at]) for at in places}, found)
         filled = len(found)
-        match(choices, {at: level.most[at] - self.own[at] for at in places}, found)
+        match(choices, {at: int(level.most[at] - self.own[at]) for at in places}, found)
         inherited = Counter(found.values())
         for instance, held in choices.items():
             if instance not in found and held:
@@ -129,26 +134,27 @@ class Failures:
     def _span(self, owner: int) -> Span:
         capacity = self.facts.capacity
         if capacity[owner] not in self.spans:
-            others: Sequence[int] = capacity[:owner] + capacity[owner + 1 :]
-            level = span(line(self.total, others), capacity)
+            level = self._level(owner)
             pairs = list(zip((self.own[at] for at in range(len(capacity))), level.most, level.least, strict=True))
             self.spans[capacity[owner]] = level
             self.off[capacity[owner]] = (
-                sum(max(0, have - most) for have, most, _ in pairs),
-                sum(max(0, least - have) for have, _, least in pairs),
+                sum(self._over(have, most) for have, most, _ in pairs),
+                sum(self._over(least, have) for have, _, least in pairs),
             )
         return self.spans[capacity[owner]]
+
+    def _level(self, owner: int) -> Span:
+        """What the others have if they are level without it."""
+        capacity = self.facts.capacity
+        others: Sequence[int] = capacity[:owner] + capacity[owner + 1 :]
+        return span(line(self.total, others), capacity)
+
+    def _over(self, load: float, most: float) -> int:
+        """Instances too many."""
+        return max(0, int(load - most))
 
     def _off(self, owner: int, level: Span) -> tuple[int, int]:
         """Before anybody inherits anything: above and below a level load, without the owner itself."""
         over, under = self.off[self.facts.capacity[owner]]
         have = self.own[owner]
-        return over - max(0, have - level.most[owner]), under - max(0, level.least[owner] - have)
-
-
-def cost_of_failures(facts: Facts, active: Mapping[int, int], standbys: Mapping[int, Sequence[int]]) -> Cost:
-    """Over all workers, where every instance has the standbys that are wanted."""
-    if len(facts.workers) <= 2:
-        return (0, 0)  # there is one heir only
-    found = Failures(facts, active, {at: list(held) for at, held in standbys.items()})
-    return found.cost(found.several())
+        return over - self._over(have, level.most[owner]), under - self._over(level.least[owner], have)

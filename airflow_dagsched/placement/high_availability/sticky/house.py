@@ -21,7 +21,7 @@ Choices = Mapping[int, Sequence[int]]
 """Workers by instance."""
 
 
-def active_loads(facts: Facts, active: dict[int, int]) -> list[float]:
+def active_loads(facts: Facts, active: Mapping[int, int]) -> list[float]:
     """Weight by worker."""
     loads = [0.0] * len(facts.workers)
     for instance, worker in active.items():

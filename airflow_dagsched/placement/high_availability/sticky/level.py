@@ -4,10 +4,11 @@ A move is made if it lowers the higher of two loads by more than the balance fac
 
     (load of target + balance_factor x weight) / capacity  <  load of source / capacity
 
-so every move lowers the sorted loads and the search ends. Two passes: first instances that already have a copy
-where they would go, as far as the even loads (found by the same search on mean weights) ask for a move at all;
-then any. Of the instances of a worker those of the group go first of which it has most more than the target: a
-group is what should not be in one place, the actives of a step, or the standbys of one worker's actives.
+so every move lowers the sorted loads and the search ends. Where a move costs more than it is worth, ``slack`` and
+``spare`` ask for a larger difference. Two passes: first instances that already have a copy where they would go, as far
+as the even loads (found by the same search on mean weights) ask for a move at all; then any. Of the instances of a
+worker those of the group go first of which it has most more than the target: a group is what should not be in one
+place, the actives of a step, or the standbys of one worker's actives.
 """
 
 from __future__ import annotations
@@ -67,7 +68,11 @@ class Level:
         weights = {instance.weight for instance in facts.instances}
         self.is_uniform = len(weights) == 1
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
-        self.after = [(load + self.least) / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
+        self.slack = [0.0] * len(self.loads)
+        """By worker, how much load it lacks at least wherever a move to it is worth a hand-over."""
+        self.spare = [0.0] * len(self.loads)
+        """By worker, load that it may lack besides, or that who would give to it may have too much."""
+        self.after = [0.0] * len(self.loads)
         """The least relative load a worker can have after a move to it: if none is less than another's, none helps."""
         self.gain: Gain | None = None
         self.moved: list[Way] = []
@@ -87,6 +92,7 @@ class Level:
     def run(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
         """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
         self.begun = set(started)
+        self.after = [self._after(worker, self.least) for worker in range(len(self.loads))]
         givers, takers = self._orders(self.begun)
         if ways:
             self._along(ways, self._even(givers, takers))
@@ -121,7 +127,8 @@ class Level:
         weight = sum(self._weight(at) for groups in self.movable for held in groups.values() for at in held)
         mean, factor = weight / max(1, sum(left)), self.facts.settings.balance_factor
         loads, relative = list(self.loads), list(self.relative)
-        after = [(load + factor * mean) / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
+        lacks = [max(factor * mean, slack) + spare for slack, spare in zip(self.slack, self.spare, strict=True)]
+        after = [(load + lack) / capacity for load, lack, capacity in zip(loads, lacks, self.capacity, strict=True)]
         open_givers = [at for at in givers if left[at]]
         while open_givers:
             source = max(open_givers, key=relative.__getitem__)
@@ -131,7 +138,7 @@ class Level:
             for worker, change in ((source, -mean), (target, mean)):
                 loads[worker] += change
                 relative[worker] = loads[worker] / self.capacity[worker]
-                after[worker] = (loads[worker] + factor * mean) / self.capacity[worker]
+                after[worker] = (loads[worker] + lacks[worker]) / self.capacity[worker]
             left[source] -= 1
             if not left[source]:
                 open_givers.remove(source)
@@ -143,7 +150,8 @@ class Level:
             after = self.relative[source] - weight / self.capacity[source]
             there = self.relative[target] + weight / self.capacity[target]
             asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
-            if asked_for and self._is_held(instance, source) and self._may(instance, source, target):
+            fits = self._helps if self.slack[target] else self._may
+            if asked_for and self._is_held(instance, source) and fits(instance, source, target):
                 self._move(instance, source, target)
 
     def _give(self, source: int, takers: Sequence[int]) -> bool:
@@ -195,10 +203,13 @@ class Level:
         return (self.loads[source] * other - self.loads[target] * mine) / (mine + other)
 
     def _helps(self, instance: int, source: int, target: int) -> bool:
-        after = self.loads[target] + self.facts.settings.balance_factor * self._weight(instance)
-        if after / self.capacity[target] >= self.relative[source] - TOLERANCE:
-            return False
-        return self._may(instance, source, target)
+        after = self._after(target, self.facts.settings.balance_factor * self._weight(instance))
+        narrow = max(0.0, self.spare[target] / self.capacity[source] - self.spare[target] / self.capacity[target])
+        return after + narrow < self.relative[source] - TOLERANCE and self._may(instance, source, target)
+
+    def _after(self, target: int, lack: float) -> float:
+        """What a worker's relative load is not to reach: less than a source has, if that is to give it something."""
+        return (self.loads[target] + max(lack, self.slack[target]) + self.spare[target]) / self.capacity[target]
 
     def _may(self, instance: int, source: int, target: int) -> bool:
         holders = self.holders[instance]
@@ -216,7 +227,7 @@ class Level:
         for worker, change in ((source, -weight), (target, weight)):
             self.loads[worker] += change
             self.relative[worker] = self.loads[worker] / self.capacity[worker]
-            self.after[worker] = (self.loads[worker] + self.least) / self.capacity[worker]
+            self.after[worker] = self._after(worker, self.least)
         self.moved.append((instance, source, target))
         self.on_move(instance, source, target)
 

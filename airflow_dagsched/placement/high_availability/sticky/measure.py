@@ -15,8 +15,8 @@ from typing import Final
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior
 from airflow_dagsched.placement.high_availability.space import Seat
-from airflow_dagsched.placement.high_availability.sticky.failures import cost_of_failures
 from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
+from airflow_dagsched.placement.high_availability.sticky.weighed import cost_of_failures
 
 Part = Callable[[Facts, Prior], tuple[float, ...]]
 

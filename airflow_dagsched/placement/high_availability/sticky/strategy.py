@@ -2,7 +2,8 @@
 
 Where room is limited, what is to move may wait for room that something else takes, and that for the first. So there
 a round is only as good as what it leads to (``measure``): towards the target if that comes out lower, else with all
-actives where they are, else nothing changes.
+actives where they are, else nothing changes. The first round of all can't be compared with one before it: it is at
+rest if the next would change nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +34,20 @@ def assign(facts: Facts) -> Outcome:
     seats = facts.seats()
     owners = owners_of(facts, seats)
     if facts.space is None or not _may_stay(facts, owners):
-        return _round(facts, owners, seats, goes=True)
+        made = _round(facts, owners, seats, goes=True)
+        goes_on = made.follow_up or _changes_next(facts, made)
+        return replace(made, follow_up=goes_on)
     rounds = _rounds(facts, owners, seats)
     return next((made for made in rounds if _leads_down(facts, owners, made)), None) or _rest(facts)
+
+
+def _changes_next(facts: Facts, made: Outcome) -> bool:
+    """Whether there was no round before, room is limited, and the next would not leave all as it is."""
+    if facts.space is None or facts.previous is not None:
+        return False
+    later = replace(facts, previous=made.assignment)
+    later = replace(later, reports=_caught_up(facts, prior_of(later)))
+    return assign(later).assignment != made.assignment
 
 
 def _may_stay(facts: Facts, owners: Owners) -> bool:
