@@ -38,6 +38,8 @@ LOCAL_MEMORY_MB = 4096
 REPORTS = "text", "json"
 PRUNINGS: dict[str, Mode] = {"auto": "auto", "declared": "declared", "analysed": "analysed", "off": False}
 FORMATS = "json", "text", "dot", "svg"
+NO_FILES = "placement", "dagsched plan"
+"""Where bad input may come from besides files: a policy of the user's, a missing extra."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,6 +73,9 @@ def _drop_output() -> None:
 
 
 def _refused(error: DagschedError, code: int) -> int:
+    """One line; in Python's development mode (``-X dev``) with how it came to it."""
+    if sys.flags.dev_mode:
+        sys.excepthook(type(error), error, error.__traceback__)
     print(" ".join(str(error).split()), file=sys.stderr)
     return code
 
@@ -96,7 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
-    checking.add_argument("--state", metavar="STATE.json", help="the state the plan was made with")
+    known = "measured values, finished and running groups, as the plan was made with"
+    checking.add_argument("--state", metavar="STATE.json", help=known)
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -160,13 +166,20 @@ def _plan(options: argparse.Namespace) -> int:
         return _replan(options, dataflow, cluster, settings, state)
     _refuse_begun(state, options.state)
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    moved = _moved(options.placement or "", dataflow, placement, state)
+    moved = _moved(options, dataflow, placement, state)
     try:
         made = _planner(options)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
-    except InvalidInput as error:  # cluster and settings are checked: it is the dataflow's
-        raise InvalidInput(options.dataflow, error.field, error.rule) from error
+    except InvalidInput as error:
+        raise _of_its_file(error, options) from error
     sys.stdout.write(_written(made, options.format))
     return FINE
+
+
+def _of_its_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInput:
+    """The same with the file that is wrong: what names no other is the dataflow's."""
+    files = {"settings": options.settings, "state": options.state, "plan": options.replan}
+    where = error.where if error.where in NO_FILES else files.get(error.where) or options.dataflow
+    return InvalidInput(where, error.field, error.rule)
 
 
 def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> int:
@@ -182,8 +195,7 @@ def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, s
     try:
         found = replan(old, dataflow, cluster, state, settings, asked=_asked(options))
     except InvalidInput as error:
-        files = {"plan": options.replan, "state": options.state, "settings": options.settings}
-        raise InvalidInput(files.get(error.where) or options.dataflow, error.field, error.rule) from error
+        raise _of_its_file(error, options) from error
     sys.stdout.write(explain_again(found) if options.format == "text" else _written(found.plan, options.format))
     return FINE
 
@@ -224,14 +236,16 @@ def _asked(options: argparse.Namespace) -> Asked:
     return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
 
 
-def _moved(name: str, dataflow: Dataflow, settings: PlacementSettings, state: State) -> Pass:
-    """As the policy ``name``, or those the steps name, place; a policy that there is not is bad input."""
+def _moved(options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, state: State) -> Pass:
+    """As the policy asked for, or those the steps name, place; a policy that there is not is bad input."""
+    name = options.placement or ""
     named = [str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)]
-    try:
-        for policy in dict.fromkeys([name, *named] if name else named):
+    for policy in dict.fromkeys([name, *named] if name else named):
+        try:
             policy_of(policy, settings)
-    except InvalidInput as error:
-        raise InvalidInput("dagsched plan", "--placement", error.rule) from error
+        except InvalidInput as error:
+            where, field = ("dagsched plan", "--placement") if policy == name else (options.dataflow, PLACEMENT)
+            raise InvalidInput(where, field, f"{error.field}: {error.rule}".removeprefix(": ")) from error
     if not (name or named):
         return as_placed
     from airflow_dagsched.plan.policies import Policy, by_policy

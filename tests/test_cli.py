@@ -58,7 +58,7 @@ def test_violations_are_listed_with_exit_1(capsys: pytest.CaptureFixture[str]) -
     write(plan={**made, "digest": "0", "makespan_s": 0})
     code, out, _ = run(capsys, "check", "plan.json", "flow.json", "cluster.json")
     assert code == 1
-    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times"]
+    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times", "compared"]
 
 
 @pytest.mark.usefixtures("files")
@@ -92,6 +92,31 @@ def test_state_and_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
             {"settings": {"slots": 0}},
             (*PLANNING, "--settings", "settings.json"),
             "settings.json: slots: Expected `int` >= 1\n",
+        ),
+        (
+            {"settings": {"apart": [["a", "zzz"]]}},
+            (*PLANNING, "--settings", "settings.json"),
+            "settings.json: apart[0]: no step is called 'zzz'\n",
+        ),
+        (
+            {"settings": {"apart": [["a", "b"]], "together": [["a", "b"]]}},
+            (*PLANNING, "--settings", "settings.json"),
+            "settings.json: apart: steps 'b' and 'a' repeat, or stay, together\n",
+        ),
+        (
+            {"settings": {"max_steps_per_group": 1, "together": [["a", "b"]]}},
+            (*PLANNING, "--settings", "settings.json"),
+            "settings.json: max_steps_per_group: 2 steps repeat, or stay, together with 'a'\n",
+        ),
+        (
+            {"settings": {"twister2_compatible": True}},
+            (*PLANNING, "--settings", "settings.json", "--placement", "first_fit"),
+            "settings.json: twister2_compatible: its placements lose",
+        ),
+        (
+            {"flow": {"name": "x", "steps": [{"id": "a", "application": {"dagsched.placement": "magic"}}]}},
+            PLANNING,
+            "flow.json: dagsched.placement: no policy is called 'magic'",
         ),
         (
             {},
@@ -235,7 +260,7 @@ def test_without_the_extra_the_exact_mode_says_what_is_missing(
     write(flow=flow, cluster={**CLUSTER, "workers": [{"id": "w", "host": "h", "cores": 2, "memory_mb": 64000}]})
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     code, _, err = run(capsys, *PLANNING, "--exact")
-    assert (code, err) == (2, "flow.json: --exact: needs the extra: airflow-dagsched[exact]\n")
+    assert (code, err) == (2, "dagsched plan: --exact: needs the extra: airflow-dagsched[exact]\n")
 
 
 SPLIT = {

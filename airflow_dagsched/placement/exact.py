@@ -23,23 +23,32 @@ Places = list[list[int]]
 State = tuple[object, ...]
 
 
-def search(request: Request, limits: Sequence[Rooms], budget: int = BUDGET) -> Places | None:
-    """An offer for each instance, so that all fit; None if there is none, or none was found within ``budget``."""
+def search(
+    request: Request, limits: Sequence[Rooms], budget: int = BUDGET, *, most: int | None = None
+) -> Places | None:
+    """An offer for each instance, so that all fit; None if there is none, or none was found within ``budget``.
+
+    ``most``: so many offers in use at most; None: any number.
+    """
     items = [(work, index) for work in by_share(request, limits) for index in range(work.parallelism)]
     room, named = Room(request, limits), _named(request)
     chosen: list[int] = []
+    opened = 0
     start, seen = [0], [set[State]()]
     while len(chosen) < len(items):
         at = len(chosen)
-        found, looked = _next(room, named, items[at], start[at], seen[at])
+        may_open = most is None or opened < most
+        found, looked = _next(room, named, items[at], start[at], seen[at], may_open=may_open)
         budget -= looked
         if budget < 0 or (found < 0 and not at):
             return None
         if found < 0:
             start.pop()
             seen.pop()
-            room.give(items[at - 1][0], chosen.pop())
+            room.give(items[at - 1][0], left := chosen.pop())
+            opened -= not room.count[left]
             continue
+        opened += not room.count[found]
         room.take(items[at][0], found)
         chosen.append(found)
         start[at] = found + 1
@@ -53,10 +62,12 @@ def _alike(request: Request, work: Work, after: Work) -> bool:
     return work is after and not request.beside
 
 
-def _next(room: Room, named: frozenset[str], item: tuple[Work, int], start: int, seen: set[State]) -> tuple[int, int]:
+def _next(
+    room: Room, named: frozenset[str], item: tuple[Work, int], start: int, seen: set[State], *, may_open: bool
+) -> tuple[int, int]:
     """The first offer from ``start`` on with room, in a state not seen here; -1: none. And how many were looked at."""
     for at in range(start, len(room.limits)):
-        if room.may_hold(*item, at):
+        if (may_open or room.count[at]) and room.may_hold(*item, at):
             state = _state(room, named, at)
             if state not in seen:
                 seen.add(state)

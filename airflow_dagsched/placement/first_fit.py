@@ -1,18 +1,21 @@
 """First fit: as few containers as can be (seed: Twister2's FirstFitStreamingTaskScheduler).
 
 First fit decreasing: instances by dominant share, the largest first, each to the first container with room. Workers
-are opened in the order of how much of everything they could take, the largest first; the last one opened is then
-exchanged for the smallest that holds what it got, so the fit is tight. A container is no larger than the logical
+are opened in the order of how much of everything they could take, the largest first, and before others those with
+room for more containers; few streaming instances are then searched through for fewer containers. The last one opened
+is exchanged for the smallest that holds what it got, so the fit is tight. A container is no larger than the logical
 container, where one is set; the padding comes on top.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_dagsched.placement.exact import Places
+from airflow_dagsched.placement.fewest import fewest
 from airflow_dagsched.placement.first_room import FirstRoom
 from airflow_dagsched.placement.greedy import Choose, greedy
 from airflow_dagsched.placement.padding import held_at_once
@@ -29,7 +32,7 @@ def first_fit(request: Request) -> Places:
     ranked = replace(request, offers=tuple(request.offers[at] for at in rank))
     rooms = [limits[at] for at in rank]
     places = greedy(ranked, rooms, _decreasing(request, limits), _first())
-    return [[rank[at] for at in found] for found in _tightened(ranked, rooms, places)]
+    return [[rank[at] for at in found] for found in _tightened(ranked, rooms, fewest(ranked, rooms, places))]
 
 
 def _logical(limits: Sequence[Rooms], settings: PlacementSettings) -> list[Rooms]:
@@ -40,13 +43,14 @@ def _logical(limits: Sequence[Rooms], settings: PlacementSettings) -> list[Rooms
 
 
 def _opening(request: Request, limits: Sequence[Rooms]) -> list[int]:
-    """Offers by the share of everything that each could take, the largest first."""
+    """Offers by the share of everything that each could take, the largest first; of equals, where there are more."""
+    beside = Counter(offer.worker for offer in request.offers)
     needs = [sum(work.needs.values()[at] * work.parallelism for work in request.works) for at in range(3)]
 
     def takes(at: int) -> float:
         return min((has / need for has, need in zip(limits[at], needs, strict=True) if need), default=1.0)
 
-    return sorted(range(len(limits)), key=lambda at: (-takes(at), at))
+    return sorted(range(len(limits)), key=lambda at: (-takes(at), -beside[request.offers[at].worker], at))
 
 
 def _decreasing(request: Request, limits: Sequence[Rooms]) -> list[Work]:

@@ -131,7 +131,7 @@ class TaskSchedulePlan:
     container_plan: tuple[ContainerPlan, ...]
     instance_plan: tuple[InstancePlan, ...]
     assignment: dict[str, str]
-    reason: str
+    reason: str = ""
     """Why instances are where they are, in one sentence."""
     assigned: Assigned | None = None
     """Of a policy that knows of state: copies, and what moves."""

@@ -80,12 +80,14 @@ def _share(group: Group, request: Request, cores: int, copies: int = 1) -> int:
 def bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offer]:
     """Containers of the shape, as many as each worker has room for.
 
-    One a worker where its instances are capped. To use all workers, as many as an even share of the planned cores
-    takes, and numbered so that a turn goes round the workers before it comes to the second container of one.
+    One a worker where its instances are capped, or it gets all that is offered. To use all workers, as many as an
+    even share of the planned cores takes, and numbered so that a turn goes round the workers before it comes to the
+    second container of one.
     """
     inside, made = memory_room(shape.memory_mb, request.settings), []
     share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
-    most = 1 if request.cap else math.ceil(share) if policy == SPREADING else None
+    one_each = request.cap or request.settings.container_size == "offered"
+    most = 1 if one_each else math.ceil(share) if policy == SPREADING else None
     for offer in request.offers:
         copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
         copies = copies if most is None else min(copies, most)

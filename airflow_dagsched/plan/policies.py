@@ -15,9 +15,8 @@ it says of copies and movements is the plan's assignment; a group that kept the 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -28,29 +27,28 @@ from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.graph import step_rank
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.auto import suitable
-from airflow_dagsched.placement.padding import held_at_once, padded
 from airflow_dagsched.placement.policy import POLICIES, policy_of
-from airflow_dagsched.placement.request import Request, Work, request_of
+from airflow_dagsched.placement.request import Request, request_of
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import (
     Amounts,
     Assigned,
-    InstancePlan,
     Offer,
     TaskSchedulePlan,
     offers_of,
-    total,
 )
 from airflow_dagsched.plan.assigned import as_sized, with_assigned
 from airflow_dagsched.plan.bins import LEVELLING, Shape, bins, shapes
+from airflow_dagsched.plan.built import built, busy, widest
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.hosts import with_hosts
 from airflow_dagsched.plan.left import left_by
+from airflow_dagsched.plan.offered import is_offered, offered_shapes
 from airflow_dagsched.plan.planner import given_of
 from airflow_dagsched.plan.prune import sources_left
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.timed import timed
-from airflow_dagsched.plan.values import Container, Group, Instance, Plan, Resources
+from airflow_dagsched.plan.values import Container, Group, Plan
 
 NO_PADDING = {"ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0, "padding_percent": None}
 """The shape of a container has it already."""
@@ -126,12 +124,13 @@ def _placed(
     except DoesNotFit as refused:
         if _may_refuse(chosen):
             _containers(group, part, idle, chosen)
-        reason = f"as sized: {chosen.name} found no room beside the groups that run with it ({refused})"
+        sized = "as sized, not as offered" if is_offered(policy.settings) else "as sized"
+        reason = f"{sized}: {chosen.name} found no room beside the groups that run with it ({refused})"
         assigned = as_sized(group, policy.state) if chosen.name == LEVELLING else None
         return replace(group, placement=f"{why}{reason}"), assigned
     driver = group.driver if group.driver.worker is None else replace(group.driver, worker=found[0].worker)
-    placement = f"{why}{chosen.name}: {schedule.reason}"
-    return replace(group, containers=found, driver=driver, placement=placement), schedule.assigned
+    placed = ": ".join(filter(None, (chosen.name, schedule.reason)))
+    return replace(group, containers=found, driver=driver, placement=f"{why}{placed}"), schedule.assigned
 
 
 def _resolved(policy: Policy, request: Request) -> tuple[Policy, str]:
@@ -194,17 +193,17 @@ def _containers(
     request = request_of(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
     narrow = None
-    for shape in shapes(group, request, policy.name):
+    for shape in _shapes(group, request, policy.name):
         found = bins(group, request, shape, policy.name)
         if not found:
             continue
         inside = policy_of(policy.name, replace(policy.settings, **NO_PADDING))
         try:
             schedule = inside.schedule(part, found, policy.state)
+            fit = built(group, request, shape, schedule)
         except DoesNotFit as refused:
             refusal = refused
             continue
-        fit = _built(group, request, shape, schedule), schedule
         if _is_wide(group, request, fit[0]):
             return fit
         narrow = narrow or fit
@@ -213,60 +212,14 @@ def _containers(
     return narrow
 
 
+def _shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
+    if is_offered(request.settings):
+        return offered_shapes(request, widest(request.works), policy=policy)
+    return shapes(group, request, policy)
+
+
 def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:
     """Whether it has as many cores as were planned, or as it can keep busy."""
     planned = sum(box.cores for box in group.containers)
-    wanted = _busy(group, [(work, work.parallelism) for work in request.works])
+    wanted = busy(group, [(work, work.parallelism) for work in request.works])
     return group.residency == "all" or sum(box.cores for box in found) >= min(planned, wanted)
-
-
-def _built(group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan) -> tuple[Container, ...]:
-    """Containers of one shape, as small as the fullest allows."""
-    works = {work.step: work for work in request.works}
-    counts = [_counts(works, [one.step for one in box.instances]) for box in schedule.container_plan]
-    cores = min(shape.cores, max(1, *(math.ceil(_busy(group, held)) for held in counts)))
-    pairs = list(zip(schedule.container_plan, counts, strict=True))
-    required = [_required(group, request, held, cores, total(one.needs for one in box.copies)) for box, held in pairs]
-    memory = max(needed.memory_mb for needed in required)
-    return tuple(
-        Container(
-            id=f"{group.id}/{at}",
-            worker=box.worker,
-            instances=_in_order(group, box.instances),
-            standbys=_in_order(group, box.standbys),
-            warmups=_in_order(group, box.warmups),
-            required=needed,
-            cores=cores,
-            memory_mb=memory,
-            disk_mb=needed.disk_mb,
-        )
-        for at, (box, needed) in enumerate(zip(schedule.container_plan, required, strict=True))
-    )
-
-
-def _counts(works: Mapping[str, Work], steps: Sequence[str]) -> list[tuple[Work, int]]:
-    counts: dict[str, int] = {}
-    for step in steps:
-        counts[step] = counts.get(step, 0) + 1
-    return [(works[step], count) for step, count in counts.items()]
-
-
-def _busy(group: Group, counts: Sequence[tuple[Work, int]]) -> float:
-    """Cores that the container can keep busy: those of all instances, in batch of the widest steps side by side."""
-    widths = sorted((work.needs.cores * count for work, count in counts), reverse=True)
-    return sum(widths if group.residency == "all" else widths[: group.slots])
-
-
-def _required(
-    group: Group, request: Request, counts: Sequence[tuple[Work, int]], cores: int, copies: Amounts
-) -> Resources:
-    held = held_at_once(request, counts, None if group.residency == "all" else cores) if counts else Amounts()
-    needed = padded(held + copies, request.settings)
-    return Resources(
-        cores=math.ceil(held.cores), memory_mb=math.ceil(needed.memory_mb), disk_mb=math.ceil(needed.disk_mb)
-    )
-
-
-def _in_order(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
-    rank = {step: at for at, step in enumerate(group.steps)}
-    return tuple(sorted(((one.step, one.index) for one in held), key=lambda one: (rank[one[0]], one[1])))

@@ -143,8 +143,10 @@ def _told(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: st
 
 
 def _on(old: Plan, kept: Plan) -> Plan:
-    """The groups so far, with what the old plan says of how they were chosen."""
-    return replace(kept, compared=old.compared, movements=old.movements, follow_up=old.follow_up)
+    """The groups so far; once some have begun, with what the old plan says of how they were chosen."""
+    begun = any(group.progress != "planned" for group in kept.groups)
+    compared = old.compared if begun else kept.compared
+    return replace(kept, compared=compared, movements=old.movements, follow_up=old.follow_up)
 
 
 def _best(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:

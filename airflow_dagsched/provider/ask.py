@@ -9,6 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from airflow_dagsched.errors import ClusterUnknown
+from airflow_dagsched.provider.deadline import in_time
 
 
 class Answered(NamedTuple):
@@ -38,10 +39,13 @@ def asking(within_s: float, ca_file: str | None = None) -> httpx.Client:
 
 def answered(client: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Answered:
     """The JSON text that ``url`` answers, a refusal's too; raises :class:`ClusterUnknown`."""
+    within_s = client.timeout.read
+    assert within_s is not None  # see asking
+    wanted = {"Accept": "application/json", **(headers or {})}
     try:
-        answer = client.get(url, headers={"Accept": "application/json", **(headers or {})})
+        answer = in_time(lambda: client.get(url, headers=wanted), within_s, url)
     except httpx.TimeoutException:
-        raise ClusterUnknown(url, f"nothing came within {client.timeout.read:g} s") from None
+        raise ClusterUnknown(url, f"no whole answer came within {within_s:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise ClusterUnknown(url, str(error) or type(error).__name__) from None
     kind = answer.headers.get("content-type", "nothing")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.plan.prune.layout import Entry, Lister
-
-T = TypeVar("T")
+from airflow_dagsched.provider.deadline import in_time
 
 DEFAULT_FS = "spark.hadoop.fs.defaultFS"
 HDFS = "hdfs://"
@@ -85,25 +81,6 @@ class TimelyLister:
     def children(self, folder: str) -> list[Entry]:
         """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
         return in_time(lambda: list(self.lister.children(folder)), self.within_s, folder)
-
-
-def in_time(work: Callable[[], T], within_s: float, asked: str) -> T:
-    """What ``work`` returns or raises. Raises :class:`ClusterUnknown` where it does neither in time.
-
-    Nothing can stop it then: its thread is left to itself, and keeps no process from ending.
-    """
-    ended: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            ended.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
-            ended.set_exception(error)
-
-    threading.Thread(target=run, name=f"list {asked}", daemon=True).start()
-    if not wait([ended], within_s).done:
-        raise ClusterUnknown(asked, f"nothing came within {within_s:g} s")
-    return ended.result()
 
 
 def local_listing(location: str) -> AbstractContextManager[Opened]:

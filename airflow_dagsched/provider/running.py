@@ -100,6 +100,7 @@ class GroupRun:
             self._run_all()
         except DagschedError as error:
             self._blame(error)
+            log.debug("why the launch is refused", exc_info=True)
             passing = isinstance(error, LaunchRefused) and error.passing
             raise (AirflowException if passing else AirflowFailException)(str(error)) from None
         finally:

@@ -97,6 +97,12 @@ def test_yarn_nodes_that_run_without_a_label_less_room_for_the_application_maste
     assert [worker.rack for worker in yarn().workers] == ["/r1", "/r1", "/r2"]
 
 
+@pytest.mark.parametrize("nodes", [None, "", {}, {"node": None}])
+def test_yarn_without_nodes_is_an_empty_cluster(nodes: object) -> None:
+    content = json.dumps({"nodes": nodes}).encode()
+    assert yarn_cluster(content, recorded("yarn_fifo.json"), "here").workers == ()
+
+
 def test_yarn_queue_that_is_nearly_full() -> None:
     """Of 24 cores root leaves 30 %, data 10 %, nightly 40 %: 2 cores, one of them for the master."""
     assert free(yarn("yarn_capacity.json", Where("nightly"))) == {
@@ -143,6 +149,16 @@ def test_kubernetes_init_containers_count_while_they_are_the_most() -> None:
     """2 cores before the start are more than 100m + 200m of the sidecar + 20m of overhead."""
     cluster = kubernetes_cluster(recorded(NODES), recorded(PODS), "api")
     assert free(cluster)["worker2"] == (1, 16393244 // 1024 - 1024)
+
+
+@pytest.mark.parametrize(("places", "cores"), [("2", 2), ("1", 0)])
+def test_kubernetes_node_whose_places_for_pods_are_taken_has_nothing_free(places: str, cores: int) -> None:
+    """One pod holds a place on worker10; another has ended."""
+    nodes = json.loads(recorded(NODES))
+    for node in nodes["items"]:
+        node["status"]["allocatable"]["pods"] = places
+    cluster = kubernetes_cluster(json.dumps(nodes).encode(), recorded(PODS), "api")
+    assert free(cluster)["worker10"] == (cores, (16393244 // 1024 - 1536) * (cores > 0))
 
 
 def test_kubernetes_tolerated_taint_and_custom_resources() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.escalation import LEVELS
 from airflow_dagsched.launch.executors import SMALLEST_HEAP_MB, Submission, executors, heap_and_overhead
 from airflow_dagsched.launch.kubernetes import REQUIRED, TEMPLATE, pod_template
@@ -19,7 +19,7 @@ from airflow_dagsched.launch.local import LIGHT_COMPILER
 from airflow_dagsched.launch.settings import COMMON, submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.launch.tokens import Offer, resources_file, worker_properties
-from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.plan.needs import padding
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
@@ -188,6 +188,26 @@ def test_a_resource_that_nobody_offers_is_refused_before_it_is_waited_for() -> N
         check_offered({"spark.executor.resource.not_9.amount": "1"}, workers)
     with pytest.raises(DoesNotFit, match="workers that offer all of not_1, not_2 needed 1"):
         check_offered({f"spark.executor.resource.not_{at}.amount": "1" for at in (1, 2)}, workers)
+
+
+def test_a_resource_that_others_hold_is_refused_for_now() -> None:
+    """Free of the two GPUs of each worker: 0 and 1."""
+    workers = [
+        replace(worker, resources={"gpu": 2}, free=Free(resources={"gpu": at}))
+        for at, worker in enumerate(cluster("standalone", 2).workers)
+    ]
+    check_offered({"spark.executor.resource.gpu.amount": "1"}, workers)
+    with pytest.raises(LaunchRefused, match=r"'gpu' .* needed 2, available 1: others hold the rest") as refused:
+        check_offered({"spark.executor.resource.gpu.amount": "2"}, workers)
+    assert refused.value.passing
+    with pytest.raises(DoesNotFit, match="needed 3, available 2"):
+        check_offered({"spark.executor.resource.gpu.amount": "3"}, workers)
+
+
+@pytest.mark.parametrize("amount", ["x", "-1", "0.5", ""])
+def test_an_amount_that_is_none(amount: str) -> None:
+    with pytest.raises(InvalidInput, match=f"spark.executor.resource.gpu.amount: {amount!r} is no whole number"):
+        check_offered({"spark.executor.resource.gpu.amount": amount}, cluster("standalone", 2).workers)
 
 
 def test_what_a_worker_offers() -> None:

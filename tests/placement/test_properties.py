@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.cheapest import price_of
 from airflow_dagsched.placement.policy import policy_of
@@ -19,6 +19,8 @@ from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.drawn import PLAIN, assert_sound, problems, shuffled
 
 POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_availability", "auto")
+SIZES = ((4, 2), (3, 4))
+"""Memory, how many instances."""
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
@@ -71,6 +73,25 @@ def test_cheapest_is_the_least_there_is(problem: tuple[Dataflow, list[Offer]]) -
         if fits(*problem, where)
     )
     assert price_of(request, chosen) == pytest.approx(least)
+
+
+@settings(max_examples=80, deadline=None)
+@given(problem=problems(workers=3, instances=6, mode="streaming"))
+def test_first_fit_uses_the_fewest_workers_there_are(problem: tuple[Dataflow, list[Offer]]) -> None:
+    made = placed("first_fit", *problem)
+    if isinstance(made, DoesNotFit):
+        return
+    ways = (where for where in everywhere(*problem) if fits(*problem, where))
+    least = min(len({offer.id for offer in where.values()}) for where in ways)
+    assert len(set(made.assignment.values())) == least
+
+
+def test_what_first_fit_decreasing_misses() -> None:
+    """[4 4][3 3 3][3] of 10: with 100 MiB of padding, of 1100."""
+    steps = [Step(id=f"s{size}", parallelism=count, memory_mb=size * 100, mode="streaming") for size, count in SIZES]
+    offers = [Offer(id=f"w{at}", worker=f"w{at}", memory_mb=1100, cores=9) for at in range(3)]
+    made = policy_of("first_fit", PLAIN).schedule(Dataflow(name="x", steps=tuple(steps)), offers, State())
+    assert [sorted(one.step for one in box.instances) for box in made.container_plan] == [["s3", "s3", "s4"]] * 2
 
 
 def everywhere(dataflow: Dataflow, offers: Sequence[Offer]) -> Iterator[dict[str, Offer]]:

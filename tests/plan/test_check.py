@@ -201,30 +201,30 @@ def timed_task() -> Any:
 
 
 def test_the_plan_is_fine() -> None:
-    assert check(PLAN, FLOW, CLUSTER) == ()
+    assert check(PLAN, FLOW, CLUSTER, SETTINGS) == ()
     assert [group.id for group in PLAN.groups] == ["launch_a", "launch_e", "launch_b", "launch_d"]
 
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_every_way_to_break_it_is_reported(how: str) -> None:
     made, rule = BROKEN[how]
-    assert rule in {violation.rule for violation in check(made, timed_task(), CLUSTER)}
+    assert rule in {violation.rule for violation in check(made, timed_task(), CLUSTER, SETTINGS)}
 
 
 def test_streaming_steps_hold_their_resources() -> None:
     flow = replace(FLOW, steps=tuple(replace(step, mode="streaming") for step in FLOW.steps))
     made = replace(PLAN, digest=plan(flow, standalone(16, 16)).digest)
-    assert {violation.rule for violation in check(made, flow, CLUSTER)} == {"residency"}
+    assert {violation.rule for violation in check(made, flow, CLUSTER, SETTINGS)} == {"residency"}
 
 
 def test_settings_must_be_equal_within_a_group() -> None:
     flow = replace(FLOW, steps=tuple(replace(s, application={"x": 1}) if s.id == "b" else s for s in FLOW.steps))
-    assert "application" in {violation.rule for violation in check(PLAN, flow, CLUSTER)}
+    assert "application" in {violation.rule for violation in check(PLAN, flow, CLUSTER, SETTINGS)}
 
 
 def test_what_is_free_counts() -> None:
     workers = tuple(replace(worker, free=replace(worker.free, cores=0)) for worker in CLUSTER.workers)
-    found = check(PLAN, FLOW, replace(CLUSTER, workers=workers))
+    found = check(PLAN, FLOW, replace(CLUSTER, workers=workers), SETTINGS)
     assert {violation.rule for violation in found} == {"capacity"}
     assert str(found[0]) == "capacity: w1: cores held 1 at 0 s with group 'launch_e', free 0"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.built_in import RoundRobin
+from airflow_dagsched.placement.high_availability.schedule import HighAvailability
+from airflow_dagsched.placement.values import TaskSchedulePlan
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.planner import given_of, plan
 from airflow_dagsched.plan.policies import Policy, placed_by
@@ -27,11 +30,100 @@ from airflow_dagsched.plan.timed import timed
 from airflow_dagsched.plan.values import Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
+WIDE = {"parallelism": 4, "memory_mb": 100, "mode": "streaming"}
 POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_availability", "auto")
 
 
 class Mine(RoundRobin):
     """A user's own policy."""
+
+
+class ThreeFields(RoundRobin):
+    """Gives no reason."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        found = super().schedule(*given)
+        return TaskSchedulePlan(found.container_plan, found.instance_plan, found.assignment)
+
+
+class Fails(RoundRobin):
+    """Has a bug."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        raise KeyError("a")
+
+
+class Nothing(RoundRobin):
+    """Forgot to return."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        return None  # type: ignore[return-value]
+
+
+class Garbage(RoundRobin):
+    """Returns what is no schedule inside."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        return dataclasses.replace(super().schedule(*given), container_plan=(None,))  # type: ignore[arg-type]
+
+
+class Loses(RoundRobin):
+    """Leaves an instance out."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        found = super().schedule(*given)
+        first, *rest = found.container_plan
+        less = dataclasses.replace(first, instances=first.instances[1:])
+        return dataclasses.replace(found, container_plan=(less, *rest))
+
+
+class Repeats(RoundRobin):
+    """Has an instance in two containers."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        found = super().schedule(*given)
+        first, second, *rest = found.container_plan
+        more = dataclasses.replace(second, instances=first.instances + second.instances)
+        return dataclasses.replace(found, container_plan=(first, more, *rest))
+
+
+class Invents(RoundRobin):
+    """Has an instance too many."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        found = super().schedule(*given)
+        first, *rest = found.container_plan
+        more = (*first.instances, dataclasses.replace(first.instances[0], index=99))
+        return dataclasses.replace(found, container_plan=(dataclasses.replace(first, instances=more), *rest))
+
+
+class Overfills(RoundRobin):
+    """Puts everything into the first container."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        found = super().schedule(*given)
+        all_of_it = dataclasses.replace(found.container_plan[0], instances=found.instance_plan)
+        return dataclasses.replace(found, container_plan=(all_of_it,))
+
+
+class Keeping(HighAvailability):
+    """Keeps standbys."""
+
+
+class Untold(HighAvailability):
+    """Says nothing of its copies."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:
+        return dataclasses.replace(super().schedule(*given), assigned=None)
+
+
+class Elsewhere(RoundRobin):
+    """On a worker of its own."""
+
+    def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
+        found = super().schedule(*given)
+        moved = [dataclasses.replace(box, worker="mine") for box in found.container_plan]
+        return dataclasses.replace(found, container_plan=tuple(moved))
 
 
 def placed(name: str, dataflow: Dataflow, cluster: Cluster, **said: Any) -> Plan:
@@ -107,8 +199,88 @@ def test_a_plan_with_state_stays_sound(dataflow: Dataflow, cluster: Cluster, see
 )
 def test_all_workers_or_the_fewest(name: str, workers: list[str]) -> None:
     """Four cores wanted, on workers of four, each with room for one container."""
-    step = {"parallelism": 4, "memory_mb": 100, "mode": "streaming"}
-    assert used(placed(name, drawn("a", a=step), standalone(4, 4, 4, 4))) == workers
+    assert used(placed(name, drawn("a", a=WIDE), standalone(4, 4, 4, 4))) == workers
+
+
+def test_a_policy_of_three_fields_will_do() -> None:
+    made = placed(f"{__name__}.ThreeFields", drawn("a", a=WIDE), standalone(4, 4, 4, 4))
+    assert (used(made), made.groups[0].placement) == (["w1", "w2", "w3", "w4"], f"{__name__}.ThreeFields")
+
+
+@pytest.mark.parametrize(
+    ("broken", "fault"),
+    [
+        ("Fails", "schedule failed: KeyError: 'a'"),
+        ("Nothing", "schedule returned NoneType, not TaskSchedulePlan"),
+        ("Garbage", "what it returned failed: AttributeError: 'NoneType' object has no attribute 'instances'"),
+        ("Loses", "a/0 is in no container"),
+        ("Repeats", "a/0 is in 2 containers"),
+        ("Invents", "there is no a/99"),
+        ("Overfills", "a/1 has no room beside the others on worker 'w1'"),
+        ("Elsewhere", "worker 'mine' has 4 containers, where 0 were offered"),
+    ],
+)
+def test_a_policy_that_breaks_its_promise_is_one_line_that_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: str, fault: str
+) -> None:
+    """Four instances of two cores on workers of three."""
+    flow, cluster = tmp_path / "flow.json", tmp_path / "cluster.json"
+    flow.write_bytes(encode(drawn("a", a={**WIDE, "cores": 2})))
+    cluster.write_bytes(encode(standalone(3, 3, 3, 3)))
+    assert main(["plan", str(flow), "--cluster", str(cluster), "--placement", f"{__name__}.{broken}"]) == 2
+    assert capsys.readouterr() == ("", f"placement: {__name__}.{broken}: {fault}\n")
+
+
+def test_a_policy_of_ones_own_may_keep_copies_if_it_says_so() -> None:
+    flow = drawn("a", a={**WIDE, "stateful": True, "state_mb": 10})
+    made = placed(f"{__name__}.Keeping", flow, standalone(4, 4), num_standbys=1)
+    assert check(made, flow, standalone(4, 4)) == ()
+    assert sum(len(box.standbys) for box in made.groups[0].containers) == 4
+    with pytest.raises(InvalidInput, match=r"Untold: a/. is standby on worker 'w.', but not in assigned"):
+        placed(f"{__name__}.Untold", flow, standalone(4, 4), num_standbys=1)
+
+
+def sizes(made: Plan) -> list[tuple[str, int, int, int]]:
+    return [(box.worker, box.cores, box.memory_mb, box.disk_mb) for box in made.groups[0].containers]
+
+
+def test_containers_as_large_as_offered() -> None:
+    """``first_fit`` needs the largest worker alone, and gets all of it; what is left of a disk is its worker's own."""
+    workers = [Worker(id=f"w{at}", host=f"h{at}", cores=4 * at, memory_mb=8000 * at, disk_mb=100 * at) for at in (1, 2)]
+    cluster = Cluster(manager="standalone", workers=tuple(workers))
+    flow = drawn("a", a={"parallelism": 6, "memory_mb": 100, "disk_mb": 5, "mode": "streaming"})
+    fewest = placed("first_fit", flow, cluster, container_size="offered")
+    assert sizes(fewest) == [("w2", 8, 16000, 200)]
+    assert fewest.groups[0].placement.endswith("; containers as large as their workers offer")
+    everywhere = placed("round_robin", flow, cluster, container_size="offered")
+    assert sorted(sizes(everywhere)) == [("w1", 4, 8000, 100), ("w2", 4, 8000, 200)]
+    assert everywhere.groups[0].placement.endswith("; containers as large as the smallest of their workers offers")
+    assert check(fewest, flow, cluster) == check(everywhere, flow, cluster) == ()
+
+
+def test_as_many_of_the_offered_cores_as_there_is_memory_for() -> None:
+    """1500 MiB of a batch worker, 384 of them padding: two instances of 500 at once."""
+    cluster = Cluster(manager="standalone", workers=(Worker(id="w1", host="h1", cores=8, memory_mb=1500),))
+    flow = drawn("a", a={"parallelism": 8, "memory_mb": 500})
+    made = placed("first_fit", flow, cluster, container_size="offered")
+    assert [size[:3] for size in sizes(made)] == [("w1", 2, 1500)]
+    assert "with 2 of 8 cores: memory is for no more at once" in made.groups[0].placement
+
+
+def test_a_size_that_cannot_be_had_is_told() -> None:
+    """Nine cores on workers of eight and one: two equal containers have eight at most."""
+    flow = drawn("a", a={"parallelism": 9, "memory_mb": 100, "mode": "streaming"})
+    made = placed("first_fit", flow, standalone(8, 1), container_size="offered")
+    assert made.groups[0].placement.startswith("as sized, not as offered: first_fit found no room ")
+    assert sum(box.cores for box in made.groups[0].containers) == 9
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dataflow=dataflows(most=20), cluster=clusters())
+def test_a_plan_of_offered_sizes_is_sound(name: str, dataflow: Dataflow, cluster: Cluster) -> None:
+    made = placed(name, dataflow, cluster, container_size="offered")
+    assert check(made, dataflow, cluster) == ()
 
 
 def test_round_robin_shares_a_batch_group_among_all_workers() -> None:

@@ -112,14 +112,15 @@ def test_the_checker_reports_what_the_settings_forbid() -> None:
         "steps": Settings(max_steps_per_group=2),
     }
     for rule, asked in broken.items():
-        assert {violation.rule for violation in check(made, flow, cluster, asked)} == {rule}
+        assert {violation.rule for violation in check(made, flow, cluster, asked)} == {rule, "asked"}
     cut = plan(flow, cluster, Settings(apart=(("a", "b"),)))
     rules = {violation.rule for violation in check(cut, flow, cluster, Settings(together=(("a", "b"),)))}
-    assert rules == {"together"}
+    assert rules == {"together", "asked"}
 
 
 def test_the_checker_counts_spills_in_flight() -> None:
     flow = drawn("a == b", size={"a": 100 * 2**20})
-    made = plan(flow, standalone(4), Settings(apart=(("a", "b"),)))
-    found = check(made, flow, standalone(4, spill_mb=99))
+    settings = Settings(apart=(("a", "b"),))
+    made = plan(flow, standalone(4, spill_mb=100), settings)
+    found = check(made, flow, standalone(4, spill_mb=99), settings)
     assert [violation.rule for violation in found] == ["spill_mb"]

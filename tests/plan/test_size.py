@@ -122,4 +122,4 @@ def test_the_page_on_planning_has_the_table() -> None:
 def test_the_settings_table_has_a_row_for_each() -> None:
     rows = settings_table().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [name for name in Settings.__struct_fields__ if name != "version"]
-    assert "| `slots` | 16 | steps | 1 to 64 | Steps side by side in a batch group, at most. |" in rows
+    assert "| `slots` | 64 | steps | 1 to 64 | Steps side by side in a batch group, at most. |" in rows

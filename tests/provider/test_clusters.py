@@ -99,7 +99,8 @@ def test_kubernetes_that_shows_no_pods(hook: Any, caplog: pytest.LogCaptureFixtu
         (Said(b"<html>", "text/html;charset=utf-8"), "it sent text/html;charset=utf-8, not JSON"),
         (Said(b"{}", status=500), "status 500"),
         (Said(b"{", "text/json"), "Input data was truncated"),
-        (Said(after_s=1.0), "nothing came within 0.2 s"),
+        (Said(after_s=1.0), "no whole answer came within 0.2 s"),
+        (Said(b'"0123456789"', before_each_byte_s=0.1), "no whole answer came within 0.2 s"),
     ],
 )
 def test_what_is_no_answer(hook: Any, said: Said, reason: str) -> None:

@@ -13,7 +13,8 @@ import pytest
 from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.plan.prune import list_stored
 from airflow_dagsched.plan.prune.where import condition_of
-from airflow_dagsched.provider.files import FileLister, TimelyLister, in_time, stored_at
+from airflow_dagsched.provider.deadline import in_time
+from airflow_dagsched.provider.files import FileLister, TimelyLister, stored_at
 
 
 @pytest.fixture
@@ -93,6 +94,6 @@ def test_a_folder_that_is_listed_in_time(table: Path) -> None:
 def test_a_file_system_that_does_not_answer(table: Path) -> None:
     """As a mount whose server is gone: the call never returns."""
     gone = threading.Event()
-    with pytest.raises(ClusterUnknown, match=r"/t gave no answer we can read: nothing came within 0\.1 s"):
+    with pytest.raises(ClusterUnknown, match=r"/t gave no answer we can read: no whole answer came within 0\.1 s"):
         in_time(gone.wait, 0.1, "/t")
     gone.set()

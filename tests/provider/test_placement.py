@@ -16,7 +16,7 @@ from airflow_dagsched.placement.built_in import RoundRobin
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.provider.hook import PlannerHook
 from airflow_dagsched.provider.pruning import Pruning
-from airflow_dagsched.provider.sizing import room_for
+from airflow_dagsched.provider.sizing import room_for, sized
 
 WORKERS = [{"id": f"w{at}", "host": f"h{at}", "cores": 4, "memory_mb": 8000} for at in (1, 2, 3, 4)]
 
@@ -85,6 +85,20 @@ def test_settings_of_the_policy_count(dag: DAG, hook: PlannerHook, tmp_path: Pat
     ) as flow:
         wide()
     assert used(flow, hook) == ["w1", "w2", "w3", "w4"]
+
+
+def test_a_launch_asks_for_all_that_its_workers_offer(dag: DAG, hook: PlannerHook, tmp_path: Path) -> None:
+    """One core would do."""
+    told = {"container_size": "offered"}
+    with SparkDataflow(
+        "f", conn_id="cluster", work_dir=str(tmp_path), placement="first_fit", placement_settings=told
+    ) as flow:
+        narrow(wide.override(parallelism=1)())
+    launch = flow.launches()[0]
+    with room_for(launch, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
+        conf = sized(launch, hook, room.chosen, LEVELS[0], tmp_path).conf
+    asked = [conf[f"spark.{name}"] for name in ("executor.cores", "executor.memory", "cores.max")]
+    assert asked == ["4", "8000m", "4"]
 
 
 def test_steps_of_different_policies_run_in_different_applications(dag: DAG, hook: PlannerHook, tmp_path: Path) -> None:

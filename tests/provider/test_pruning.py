@@ -241,5 +241,5 @@ def test_a_store_that_does_not_answer_is_read_as_a_whole(
         result, driver, _ = run(launch_of(flow_of(table, tmp_path)), tmp_path)
     back.set()
     assert (driver.step("read")["needed"], result["pruned"]) == ({}, {})
-    why = f"{table} gave no answer we can read: nothing came within 0.1 s"
+    why = f"{table} gave no answer we can read: no whole answer came within 0.1 s"
     assert caplog.text.count(f"nothing is left out of {table}: {why}") == 1

@@ -134,7 +134,7 @@ def test_a_missing_folder_is_no_empty_one_and_a_file_that_has_gone_has_no_blocks
         (Said(b"<html>", "text/html"), "it sent text/html, not JSON"),
         (Said(b"<html>", "text/html", 404), "status 404"),
         (Said(b"{}"), "it lists no folder"),
-        (Said(after_s=1.0), "nothing came within 0.2 s"),
+        (Said(after_s=1.0), "no whole answer came within 0.2 s"),
         (refused("AccessControlException", 403), "AccessControlException: no"),
     ],
 )

@@ -18,6 +18,7 @@ class Said:
     kind: str = "application/json"
     status: int = 200
     after_s: float = 0.0
+    before_each_byte_s: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -45,7 +46,12 @@ def answering(answers: Mapping[str, Said]) -> Iterator[tuple[str, list[Asked]]]:
             for name, value in said.headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(said.content)
+            for at in range(len(said.content) if said.before_each_byte_s else 0):
+                time.sleep(said.before_each_byte_s)
+                self.wfile.write(said.content[at : at + 1])
+                self.wfile.flush()
+            if not said.before_each_byte_s:
+                self.wfile.write(said.content)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -2,7 +2,8 @@
 
 ``GET /api/v1/nodes`` and ``GET /api/v1/pods``. A node counts if it is ready, takes pods, and has no taint that
 keeps an executor off; free on it is what is allocatable less what the pods on it request (as the
-Kubernetes scheduler reckons: "Resource Management for Pods and Containers").
+Kubernetes scheduler reckons: "Resource Management for Pods and Containers"). A node takes only so many pods: where
+all its places are taken nothing is free.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ def _running(pods: Iterable[Pod]) -> Mapping[str, list[PodSpec]]:
 
 def _worker(node: Node, pods: Sequence[PodSpec]) -> Worker:
     offered, labels = node.status.allocatable, node.metadata.labels or {}
+    takes_more = "pods" not in offered or len(pods) < amount(offered, "pods")
 
     def free(resource: str, unit: int = 1) -> int:
         left = amount(offered, resource) - sum(pod.requests(resource) for pod in pods)
-        return max(0, int(left / unit))
+        return max(0, int(left / unit)) if takes_more else 0
 
     custom = [name for name in offered if name not in KNOWN and not name.startswith("hugepages-")]
     return Worker(

@@ -11,7 +11,7 @@ is free on the nodes beyond the room that is left in the queue is not ours to as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -73,9 +73,9 @@ class Nodes(Answer, frozen=True):
 
 
 class NodesAnswer(Answer, frozen=True):
-    """Of ``/ws/v1/cluster/nodes``."""
+    """Of ``/ws/v1/cluster/nodes``. Without nodes older ResourceManagers write null, or an empty text."""
 
-    nodes: Nodes | None
+    nodes: Nodes | Literal[""] | None
 
 
 def yarn_cluster(nodes: bytes, scheduler: bytes, asked: str, where: Where = ANYWHERE) -> Cluster:

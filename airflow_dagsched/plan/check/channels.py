@@ -32,9 +32,16 @@ def _cut(facts: Facts) -> set[Cut]:
 
 
 def _known(facts: Facts) -> Iterator[Violation]:
-    datasets = {(channel.src, channel.output) for channel in facts.dataflow.channels if facts.plan.spills}
+    """Channels of one dataset carry one size: the largest counts."""
+    size: dict[tuple[str, str], int] = {}
+    for channel in facts.dataflow.channels if facts.plan.spills else ():
+        dataset = channel.src, channel.output
+        size[dataset] = max(size.get(dataset, 0), channel.bytes)
     for spill in facts.plan.spills:
+        name, told = f"{spill.src}/{spill.output}", size.get((spill.src, spill.output))
         if not spill.dst:
-            yield Violation("spill", f"{spill.src}/{spill.output}", "has no reader")
-        if (spill.src, spill.output) not in datasets:
-            yield Violation("spill", f"{spill.src}/{spill.output}", "no channel carries this dataset")
+            yield Violation("spill", name, "has no reader")
+        if told is None:
+            yield Violation("spill", name, "no channel carries this dataset")
+        elif spill.bytes != told:
+            yield Violation("spill", name, f"has {spill.bytes} bytes, its channels carry {told}")

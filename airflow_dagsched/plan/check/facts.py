@@ -105,6 +105,18 @@ class Facts:
             Edges.of(dataflow, plan.groups, home),
         )
 
+    @property
+    def part_way(self) -> bool:
+        """Whether the run of the plan has begun: what is left then starts at a moment that the plan does not say."""
+        begun = any(group.progress != "planned" for group in self.plan.groups)
+        return begun or bool(self.state.finished or self.state.running)
+
+    @property
+    def as_sized(self) -> bool:
+        """Whether all groups are as the planner sized them, with all their steps and instances."""
+        left_out = {one.what for group in self.plan.groups for one in group.pruned}
+        return left_out <= {"partition"} and not any(group.placement for group in self.plan.groups)
+
     def unit(self, name: str) -> str:
         """What runs as one: the group of a step, an ordinary task itself."""
         return self.home.get(name, name)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.partitions import check_partitions
 from airflow_dagsched.plan.values import Group, Pruned
 
 
@@ -18,7 +19,9 @@ def check_pruning(facts: Facts) -> Iterator[Violation]:
             yield from _steps(facts, group)
             yield from _instances(facts, group)
             yield from _used(group)
-        yield from _partitions(facts, group)
+            yield from _workers(facts, group)
+        if group.partitions:
+            yield from check_partitions(facts, group)
 
 
 def _streams(facts: Facts, group: Group) -> bool:
@@ -48,8 +51,11 @@ def _instances(facts: Facts, group: Group) -> Iterator[Violation]:
         return
     there = {f"{name}/{at}": name for name in group.steps if name in facts.steps for at in range(_width(facts, name))}
     for name, count in sorted(gone.items()):
-        if name not in there or count > 1:
+        step = facts.steps.get(there.get(name, ""))
+        if step is None or count > 1:
             yield Violation("pruned", name, f"is left out of {group.id!r} {count} times, which has it once at most")
+        elif step.works_without_input and not step.sources:
+            yield Violation("pruned", name, "is left out, but works without input, and reads no source")
     left = Counter(there.values())
     left.subtract(there[name] for name in gone if name in there)
     for name, count in sorted(left.items()):
@@ -61,17 +67,10 @@ def _width(facts: Facts, name: str) -> int:
     return facts.steps[name].parallelism
 
 
-def _partitions(facts: Facts, group: Group) -> Iterator[Violation]:
-    """Each listed partition of a step that says what it reads is read or left out, once."""
-    gone = [one.id for one in _of(group, "partition")]
-    for name, keys in sorted(group.partitions.items()):
-        sources = facts.steps[name].sources if name in facts.steps else ()
-        if len({source.path for source in sources}) != 1 or not all(source.partitions for source in sources):
-            continue
-        listed = max(len(source.partitions) for source in sources)
-        told = len(keys) + sum(one.startswith(f"{name}/") for one in gone)
-        if told != listed:
-            yield Violation("pruned", name, f"has {listed} partitions, of which {told} are read or left out")
+def _workers(facts: Facts, group: Group) -> Iterator[Violation]:
+    for one in _of(group, "worker"):
+        if one.id not in facts.workers:
+            yield Violation("pruned", one.id, f"is left out of {group.id!r}, but is no worker of the cluster")
 
 
 def _used(group: Group) -> Iterator[Violation]:

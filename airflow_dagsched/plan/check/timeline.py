@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from airflow_dagsched.plan.check.bound import check_bound
 from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.running import lasting_s
+from airflow_dagsched.plan.check.starts import check_starts
 from airflow_dagsched.plan.values import Group
 
 TOLERANCE_S = 1e-3
@@ -16,6 +19,8 @@ def check_times(facts: Facts) -> Iterator[Violation]:
     for group in facts.plan.groups:
         yield from _duration(group)
         yield from _start(group, latest)
+    yield from check_starts(facts, latest)
+    yield from check_bound(facts, latest)
     plan = facts.plan
     end = max(latest.values(), default=0.0)
     begun = any(group.progress != "planned" for group in plan.groups)
@@ -59,7 +64,7 @@ def _earliest_ends(facts: Facts) -> dict[str, float]:
     ready = [task for task, count in waiting.items() if not count]
     for task in ready:
         ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0)
-        ends[task] += 0.0 if task in ended else _lasts(facts, task)
+        ends[task] += 0.0 if task in ended else lasting_s(facts, task)
         for after in nexts.get(task, []):
             waiting[after] -= 1
             if not waiting[after]:
@@ -81,7 +86,3 @@ def _ended(facts: Facts, above: Mapping[str, set[str]]) -> set[str]:
         seen |= fresh
         found += fresh
     return {*ended, *(seen & facts.tasks.keys())}
-
-
-def _lasts(facts: Facts, task: str) -> float:
-    return facts.tasks[task].runtime_s or facts.settings.task_runtime_s

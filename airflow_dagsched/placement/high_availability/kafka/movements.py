@@ -45,7 +45,7 @@ class _Late:
     target: int
     caught_up: list[int]
     by_lag: list[int]
-    """Workers less behind than the target, the best first."""
+    """Workers before the target by lag, then by id: a standby may go to one that is as far behind."""
 
 
 def _needed(copies: Copies, held: list[set[int]]) -> list[_Late]:
@@ -63,9 +63,8 @@ def _late(facts: Facts, instance: int, targets: list[int]) -> Iterator[_Late]:
     caught_up = facts.caught_up_workers(instance)
     by_lag = sorted(range(len(behind)), key=behind.__getitem__)
     for target in targets:
-        better = [worker for worker in by_lag if behind[worker] < behind[target]]
-        if better:
-            yield _Late(instance, target, caught_up, better)
+        if behind[by_lag[0]] < behind[target]:
+            yield _Late(instance, target, caught_up, by_lag[: by_lag.index(target)])
 
 
 def raw_lag(lag: Lag) -> float:

@@ -1,0 +1,147 @@
+"""The steps of a group played through: when each ends, and how many are side by side.
+
+Batch: whenever something ends, steps that run and have instances left, then steps whose inputs are done, take
+free cores in the group's order; a step takes a slot from its first instance to its last. Streaming: all from
+start to end. Edges that lead back in the group's order (a loop's) hold nothing up. A step that is left out ends with
+its last input, without a slot, and is no end of the group's work.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from airflow_dagsched.plan.values import Group
+
+
+@dataclass(slots=True)
+class Playing:
+    """A step of the group: instances to start, instances running, inputs to wait for, who waits for it."""
+
+    seconds: float
+    cores: int
+    to_start: int
+    at_once: int
+    """Instances that the containers it may be in hold at the same time."""
+    running: int = 0
+    inputs: int = 0
+    readers: Sequence[int] = ()
+    """One as often as it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of it."""
+
+    compute_s: float
+    spread_s: float
+    """Between the first end of a step and the last."""
+    side_by_side: int
+    """Steps, at most."""
+
+
+def played(group: Group, steps: list[Playing]) -> Played:
+    """The steps in the containers and slots of the group."""
+    if group.residency == "all":
+        return _outcome(_together(steps), len(steps))
+    if len(steps) == 1 and steps[0].at_once:  # nothing to wait for
+        return Played(steps[0].seconds * -(-steps[0].to_start // steps[0].at_once), 0.0, 1)
+    play = _Play(steps, sum(box.cores for box in group.containers), group.slots, group.slots)
+    return _outcome(play.to_the_end(), group.slots - play.unused)
+
+
+def _outcome(ends: list[float], side_by_side: int) -> Played:
+    last = max(ends, default=0.0)
+    return Played(last, last - min(ends, default=0.0), side_by_side)
+
+
+def _together(steps: list[Playing]) -> list[float]:
+    """No step ends before those it takes from."""
+    ends = [step.seconds if step.to_start else 0.0 for step in steps]
+    for at, step in enumerate(steps):
+        for reader in step.readers:
+            ends[reader] = max(ends[reader], ends[at])
+    return ends
+
+
+@dataclass(slots=True)
+class _Play:
+    """Free cores and slots at a moment, who waits for them, what ends when."""
+
+    steps: list[Playing]
+    free: int
+    slots: int
+    unused: int
+    """Slots that have never been taken."""
+    now: float = 0.0
+    ready: list[int] = field(default_factory=list)
+    partly: list[int] = field(default_factory=list)
+    """Steps that run and have instances left, sorted."""
+    ending: list[tuple[float, int, int]] = field(default_factory=list)
+
+    def to_the_end(self) -> list[float]:
+        """When each step ends."""
+        for at in [at for at, step in enumerate(self.steps) if not step.inputs]:
+            self.let_in(at)
+        self.hand_out()
+        ends: list[float] = []
+        while self.ending:
+            done = self.advance()
+            ends += [self.now] * len(done)
+            for at in done:
+                self.tell_readers(at)
+            self.hand_out()
+        return ends
+
+    def let_in(self, at: int) -> None:
+        """A step has all its inputs; one without instances has ended with that."""
+        if self.steps[at].to_start:
+            heapq.heappush(self.ready, at)
+        else:
+            self.tell_readers(at)
+
+    def tell_readers(self, at: int) -> None:
+        """A step has ended."""
+        for reader in self.steps[at].readers:
+            self.steps[reader].inputs -= 1
+            if not self.steps[reader].inputs:
+                self.let_in(reader)
+
+    def hand_out(self) -> None:
+        """Cores first for what runs, then for what is ready, while there are slots."""
+        for at in self.partly:
+            self._start(at)
+        self.partly = [at for at in self.partly if self.steps[at].to_start]
+        while self.ready and self.slots and self._start(self.ready[0]):
+            at = heapq.heappop(self.ready)
+            self.slots -= 1
+            if self.steps[at].to_start:
+                self.partly = sorted([*self.partly, at])
+        self.unused = min(self.unused, self.slots)
+
+    def _start(self, at: int) -> bool:
+        """Start as many instances as fit; whether any did."""
+        step = self.steps[at]
+        count = min(step.to_start, step.at_once - step.running, self.free // step.cores)
+        if count <= 0:
+            return False
+        step.to_start -= count
+        step.running += count
+        self.free -= count * step.cores
+        heapq.heappush(self.ending, (self.now + step.seconds, at, count))
+        return True
+
+    def advance(self) -> list[int]:
+        """Go to the next moment at which something ends; the steps that end at it."""
+        self.now = self.ending[0][0]
+        done = []
+        while self.ending and self.ending[0][0] == self.now:
+            _, at, count = heapq.heappop(self.ending)
+            step = self.steps[at]
+            step.running -= count
+            self.free += count * step.cores
+            if not step.running and not step.to_start:
+                self.slots += 1
+                done.append(at)
+        return done

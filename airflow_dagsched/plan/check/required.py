@@ -1,0 +1,110 @@
+"""What a container needs is worked out anew from what it holds.
+
+    slots   c1 [a a b]    the largest so many instances that its cores run at once; all their disk
+    all     c1 [a a b]    the sum
+                          memory with the padding, once a container
+
+What a step does not declare is as the settings say. Of a group that a policy placed, the policy's own settings say what
+its padding is, and what is not declared: there a container holds at least what its steps declare.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from operator import attrgetter, itemgetter
+
+from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.values import Container, Group
+
+Amounts = tuple[int, int, int]
+"""Cores, memory and disk."""
+DIMENSIONS = ("cores", "memory_mb", "disk_mb")
+_amounts, _step, _cores, _memory, _disk = attrgetter(*DIMENSIONS), itemgetter(0), *map(attrgetter, DIMENSIONS)
+
+
+def check_required(facts: Facts) -> Iterator[Violation]:
+    """Containers hold something, ask for what they require, and require what they need."""
+    for group in facts.plan.groups:
+        for box in group.containers:
+            if not (box.instances or box.standbys or box.warmups) and group.progress == "planned":
+                yield Violation("capacity", box.id, "holds no instance and no copy of state")
+            yield from _told(facts, group, box)
+        if group.progress == "planned" and not group.placement:
+            yield from _whichever(facts, group)
+
+
+def _told(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
+    asked, required = _amounts(box), _amounts(box.required)
+    needed = _needed(facts, group, box)
+    exact = group.progress == "planned" and not group.placement
+    for dimension, least, told, has in zip(DIMENSIONS, needed, required, asked, strict=True):
+        if max(least, told) > has:
+            yield Violation("capacity", box.id, f"{dimension} needed {max(least, told)}, asked {has}")
+        elif exact and least != told:
+            yield Violation("capacity", box.id, f"{dimension} needed {least}, required by the plan {told}")
+
+
+def _needed(facts: Facts, group: Group, box: Container) -> Amounts:
+    """What has begun was sized for what was known when it started."""
+    if group.progress != "planned":
+        return 0, 0, 0
+    steps = known_steps(facts, box)
+    if group.placement:
+        kept = _kept(facts, box)
+        cores, memory, disk = _held(group, box.cores, steps, (0, 0))
+        return cores, memory + kept[0], disk + kept[1]
+    default = facts.settings.step_memory_mb, facts.settings.step_disk_mb
+    cores, memory, disk = _held(group, box.cores, steps, default)
+    return cores, padded(memory, facts.settings), disk
+
+
+def _held(group: Group, cores: int, steps: Sequence[Step], default: tuple[int, int]) -> Amounts:
+    """``default``: memory and disk of an instance that declares none."""
+    memory = [one or default[0] for one in map(_memory, steps)]
+    disk = sum([one or default[1] for one in map(_disk, steps)])
+    if group.residency == "all" or not steps:
+        return sum(map(_cores, steps)), sum(memory), disk
+    widest = max(map(_cores, steps)) if group.placement else min(cores, sum(map(_cores, steps)))
+    return widest, sum(heapq.nlargest(_at_once(cores, steps), memory)), disk
+
+
+def _at_once(cores: int, steps: Sequence[Step]) -> int:
+    """Instances that so many cores run at once, at most."""
+    least: int = min(map(_cores, steps))
+    return max(1, cores // least)
+
+
+def padded(memory_mb: int, settings: Settings) -> int:
+    """MiB of a container that holds ``memory_mb``."""
+    return memory_mb + max(settings.padding_min_mb, math.ceil(memory_mb * settings.padding_fraction))
+
+
+def known_steps(facts: Facts, box: Container) -> list[Step]:
+    """The step of each instance, of those that the dataflow has."""
+    found = list(map(facts.steps.get, map(_step, box.instances)))
+    return [step for step in found if step is not None]
+
+
+def _kept(facts: Facts, box: Container) -> tuple[int, int]:
+    """Copies of state: their memory, of which the step's own is the bound where it is not declared, and disk."""
+    copies = [facts.steps[name] for name, _ in (*box.standbys, *box.warmups) if name in facts.steps]
+    return sum(step.state_mb or step.memory_mb for step in copies), sum(map(_disk, copies))
+
+
+def _whichever(facts: Facts, group: Group) -> Iterator[Violation]:
+    """Spark, not the plan, deals a batch group's tasks to its executors: each must be able to hold the largest."""
+    if group.residency == "all" or len(group.containers) < 2:
+        return
+    steps = [step for box in group.containers for step in known_steps(facts, box)]
+    box = group.containers[0]
+    if steps:
+        memory = [one or facts.settings.step_memory_mb for one in map(_memory, steps)]
+        largest = heapq.nlargest(_at_once(box.cores, steps), memory)
+        needed = padded(sum(largest), facts.settings)
+        if box.memory_mb < needed:
+            text = f"containers ask for {box.memory_mb} MiB: the largest instances need {needed} at once"
+            yield Violation("capacity", group.id, text)
