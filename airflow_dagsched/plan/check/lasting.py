@@ -28,7 +28,8 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
             yield from _over(group)
             continue
         playing = _steps(facts, group, steps, place)
-        chain = longest_chain(playing) if group.residency == "slots" and not group.placement else (0.0, 0.0)
+        batch = group.residency == "slots" and not group.placement
+        chain = longest_chain(playing, waves=group.limit == "critical path") if batch else 0.0
         found = played(group, playing)
         yield from check_limits(facts, group, chain, found)
         expected = {

@@ -15,22 +15,22 @@ from airflow_dagsched.plan.values import Group
 NEARLY = 1 + 1e-6
 
 
-def longest_chain(steps: Sequence[Playing]) -> tuple[float, float]:
-    """Seconds of the longest chain of steps that are still to be played, one wave each; and with all their waves."""
-    if len(steps) == 1:  # of 10,000 groups most
-        return steps[0].seconds, steps[0].seconds * -(-steps[0].to_start // max(1, steps[0].at_once))
-    plain, waves = [0.0] * len(steps), [0.0] * len(steps)
+def longest_chain(steps: Sequence[Playing], *, waves: bool) -> float:
+    """Seconds of the longest chain of steps that are still to be played: with all their waves, or of one each."""
+    found = [0.0] * len(steps)
     for at, step in zip(reversed(range(len(steps))), reversed(steps), strict=True):
         if step.to_start:
-            plain[at], waves[at] = step.seconds, step.seconds * -(-step.to_start // max(1, step.at_once))
+            found[at] = step.seconds * -(-step.to_start // max(1, step.at_once)) if waves else step.seconds
         if step.readers:
-            plain[at] += max([plain[reader] for reader in step.readers])
-            waves[at] += max([waves[reader] for reader in step.readers])
-    return max(plain, default=0.0), max(waves, default=0.0)
+            found[at] += max([found[reader] for reader in step.readers])
+    return max(found, default=0.0)
 
 
-def check_limits(facts: Facts, group: Group, chain: tuple[float, float], played: Played) -> Iterator[Violation]:
-    """``chain``: see ``longest_chain``. Once a policy or pruning has changed containers, what was said stays."""
+def check_limits(facts: Facts, group: Group, chain_s: float, played: Played) -> Iterator[Violation]:
+    """``chain_s``: of the longest chain, with all waves where the group is said to be on its critical path.
+
+    Once a policy or pruning has changed containers, what was said stays.
+    """
     if group.residency == "all":
         yield from _resident(facts, group)
         return
@@ -42,10 +42,10 @@ def check_limits(facts: Facts, group: Group, chain: tuple[float, float], played:
         yield Violation("slots", group.id, f"has {group.slots} slots, of which {played.side_by_side} are ever in use")
     if group.limit == "longest step":
         yield Violation("limit", group.id, "is limited by its longest step, but is no streaming group")
-    elif group.limit == "critical path" and played.compute_s > chain[1] * NEARLY:
-        text = f"computes for {played.compute_s:g} s, its longest chain of steps takes {chain[1]:g} s"
+    elif group.limit == "critical path" and played.compute_s > chain_s * NEARLY:
+        text = f"computes for {played.compute_s:g} s, its longest chain of steps takes {chain_s:g} s"
         yield Violation("limit", group.id, f"is said to be on its critical path, {text}")
-    elif group.limit != "critical path" and played.compute_s <= chain[0] and not _repeats(facts, group):
+    elif group.limit != "critical path" and played.compute_s <= chain_s and not _repeats(facts, group):
         yield Violation("limit", group.id, f"lacks {group.limit} by the plan, but is on its critical path")
 
 

@@ -118,7 +118,8 @@ class _Play:
             self.slots -= 1
             if self.steps[at].to_start:
                 self.partly = sorted([*self.partly, at])
-        self.unused = min(self.unused, self.slots)
+        if self.slots < self.unused:  # noqa: PLR1730  called at each moment
+            self.unused = self.slots
 
     def _start(self, at: int) -> bool:
         """Start as many instances as fit; whether any did."""

@@ -17,6 +17,7 @@ from operator import attrgetter, itemgetter
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.running import instances_left
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Container, Group
 
@@ -28,13 +29,13 @@ _amounts, _step, _cores, _memory, _disk = attrgetter(*DIMENSIONS), itemgetter(0)
 
 def check_required(facts: Facts) -> Iterator[Violation]:
     """Containers hold something, ask for what they require, and require what they need."""
-    for group in facts.plan.groups:
+    for group, steps in facts.members:
         for box in group.containers:
             if not (box.instances or box.standbys or box.warmups) and group.progress == "planned":
                 yield Violation("capacity", box.id, "holds no instance and no copy of state")
             yield from _told(facts, group, box)
         if group.progress == "planned" and not group.placement:
-            yield from _whichever(facts, group)
+            yield from _whichever(facts, group, steps)
 
 
 def _told(facts: Facts, group: Group, box: Container) -> Iterator[Violation]:
@@ -95,16 +96,25 @@ def _kept(facts: Facts, box: Container) -> tuple[int, int]:
     return sum(step.state_mb or step.memory_mb for step in copies), sum(map(_disk, copies))
 
 
-def _whichever(facts: Facts, group: Group) -> Iterator[Violation]:
+def _whichever(facts: Facts, group: Group, steps: Sequence[Step]) -> Iterator[Violation]:
     """Spark, not the plan, deals a batch group's tasks to its executors: each must be able to hold the largest."""
     if group.residency == "all" or len(group.containers) < 2:
         return
-    steps = [step for box in group.containers for step in known_steps(facts, box)]
-    box = group.containers[0]
-    if steps:
-        memory = [one or facts.settings.step_memory_mb for one in map(_memory, steps)]
-        largest = heapq.nlargest(_at_once(box.cores, steps), memory)
-        needed = padded(sum(largest), facts.settings)
+    box, counts = group.containers[0], instances_left(group, steps)
+    default = facts.settings.step_memory_mb
+    run = [step for step, count in zip(steps, counts, strict=True) if count]
+    if run:
+        pairs = [(step.memory_mb or default, count) for step, count in zip(steps, counts, strict=True) if count]
+        needed = padded(_largest(pairs, _at_once(box.cores, run)), facts.settings)
         if box.memory_mb < needed:
             text = f"containers ask for {box.memory_mb} MiB: the largest instances need {needed} at once"
             yield Violation("capacity", group.id, text)
+
+
+def _largest(pairs: Sequence[tuple[int, int]], left: int) -> int:
+    """MiB of the ``left`` largest instances; ``pairs``: memory of one, and how many there are."""
+    total = 0
+    for memory, count in heapq.nlargest(left, pairs):
+        total += memory * min(left, count)
+        left -= min(left, count)
+    return total
