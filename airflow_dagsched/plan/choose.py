@@ -32,8 +32,6 @@ UNITS = 3
 """A unit by which a run of an order grows costs so much less than a step that is simulated."""
 FEW = 6
 """Steps of which all groupings are looked at: some 200."""
-SHOWN = 100
-"""Steps for which one application per step is priced even if it cannot win: people read what the plan saves."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
 ALL = "all groupings there are"
 
@@ -49,7 +47,7 @@ def choose(given: Given) -> Choice:
         choice.anchors.add(tuple(choice.fewest()[1]))
         choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
-    if choice.best is None or len(graph.steps) <= SHOWN or not _beats_per_step(choice.best, given):
+    if choice.best is None or not _beats_per_step(choice.best, given):
         choice.offer(PER_STEP, graph.loop)
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):

@@ -94,7 +94,6 @@ def test_applications_are_started_for_a_reason_only() -> None:
     assert {kind.what: kind.makespan_s for kind in made.compared} == {
         "as few groups as can be": 8 + 3,
         "cutting only what must be cut": 2 * 8 + 3,
-        "one application per step": 3 * 8 + 3,
     }
 
 
