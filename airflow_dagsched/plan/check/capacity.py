@@ -50,7 +50,7 @@ def _overload(facts: Facts) -> Iterator[Violation]:
     """What ends at a moment makes room for what starts at it."""
     moments: dict[str, list[tuple[float, int, Amounts, str]]] = {}
     for group in facts.plan.groups:
-        for worker, amounts in _held(group):
+        for worker, amounts in held_by(group):
             moments.setdefault(worker, []).append((group.start_s, 1, amounts, group.id))
             moments[worker].append((group.end_s, 0, amounts, group.id))
     for worker, found in sorted(moments.items()):
@@ -70,7 +70,8 @@ def _overloads(worker: Worker, moments: list[tuple[float, int, Amounts, str]]) -
                 yield Violation("capacity", worker.id, text)
 
 
-def _held(group: Group) -> Iterator[tuple[str, Amounts]]:
+def held_by(group: Group) -> Iterator[tuple[str, Amounts]]:
+    """Worker and amounts of each container, and of a driver program that is on a worker."""
     for box in group.containers:
         yield box.worker, (box.cores, box.memory_mb, box.disk_mb)
     if group.driver.worker is not None:

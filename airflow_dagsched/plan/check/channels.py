@@ -32,11 +32,7 @@ def _cut(facts: Facts) -> set[Cut]:
 
 
 def _known(facts: Facts) -> Iterator[Violation]:
-    """Channels of one dataset carry one size: the largest counts."""
-    size: dict[tuple[str, str], int] = {}
-    for channel in facts.dataflow.channels if facts.plan.spills else ():
-        dataset = channel.src, channel.output
-        size[dataset] = max(size.get(dataset, 0), channel.bytes)
+    size = facts.dataset_sizes() if facts.plan.spills else {}
     for spill in facts.plan.spills:
         name, told = f"{spill.src}/{spill.output}", size.get((spill.src, spill.output))
         if not spill.dst:

@@ -117,6 +117,14 @@ class Facts:
         left_out = {one.what for group in self.plan.groups for one in group.pruned}
         return left_out <= {"partition"} and not any(group.placement for group in self.plan.groups)
 
+    def dataset_sizes(self) -> dict[tuple[str, str], int]:
+        """Bytes by source and output. Channels of one dataset carry one size: the largest counts."""
+        size: dict[tuple[str, str], int] = {}
+        for channel in self.dataflow.channels:
+            dataset = channel.src, channel.output
+            size[dataset] = max(size.get(dataset, 0), channel.bytes)
+        return size
+
     def unit(self, name: str) -> str:
         """What runs as one: the group of a step, an ordinary task itself."""
         return self.home.get(name, name)

@@ -16,14 +16,12 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.plan.check.capacity import DIMENSIONS, Amounts
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.check.running import instances_left
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Container, Group
 
-Amounts = tuple[int, int, int]
-"""Cores, memory and disk."""
-DIMENSIONS = ("cores", "memory_mb", "disk_mb")
 _amounts, _step, _cores, _memory, _disk = attrgetter(*DIMENSIONS), itemgetter(0), *map(attrgetter, DIMENSIONS)
 
 
@@ -53,14 +51,14 @@ def _needed(facts: Facts, group: Group, box: Container) -> Amounts:
     """What has begun was sized for what was known when it started."""
     if group.progress != "planned":
         return 0, 0, 0
-    steps = known_steps(facts, box)
+    steps = _known_steps(facts, box)
     if group.placement:
         kept = _kept(facts, box)
         cores, memory, disk = _held(group, box.cores, steps, (0, 0))
         return cores, memory + kept[0], disk + kept[1]
     default = facts.settings.step_memory_mb, facts.settings.step_disk_mb
     cores, memory, disk = _held(group, box.cores, steps, default)
-    return cores, padded(memory, facts.settings), disk
+    return cores, _padded(memory, facts.settings), disk
 
 
 def _held(group: Group, cores: int, steps: Sequence[Step], default: tuple[int, int]) -> Amounts:
@@ -79,12 +77,12 @@ def _at_once(cores: int, steps: Sequence[Step]) -> int:
     return max(1, cores // least)
 
 
-def padded(memory_mb: int, settings: Settings) -> int:
+def _padded(memory_mb: int, settings: Settings) -> int:
     """MiB of a container that holds ``memory_mb``."""
     return memory_mb + max(settings.padding_min_mb, math.ceil(memory_mb * settings.padding_fraction))
 
 
-def known_steps(facts: Facts, box: Container) -> list[Step]:
+def _known_steps(facts: Facts, box: Container) -> list[Step]:
     """The step of each instance, of those that the dataflow has."""
     found = list(map(facts.steps.get, map(_step, box.instances)))
     return [step for step in found if step is not None]
@@ -105,7 +103,7 @@ def _whichever(facts: Facts, group: Group, steps: Sequence[Step]) -> Iterator[Vi
     run = [step for step, count in zip(steps, counts, strict=True) if count]
     if run:
         pairs = [(step.memory_mb or default, count) for step, count in zip(steps, counts, strict=True) if count]
-        needed = padded(_largest(pairs, _at_once(box.cores, run)), facts.settings)
+        needed = _padded(_largest(pairs, _at_once(box.cores, run)), facts.settings)
         if box.memory_mb < needed:
             text = f"containers ask for {box.memory_mb} MiB: the largest instances need {needed} at once"
             yield Violation("capacity", group.id, text)

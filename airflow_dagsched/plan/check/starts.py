@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from airflow_dagsched.plan.check.capacity import Amounts, held_by
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Group
 
@@ -22,12 +23,10 @@ TOLERANCE_S = 1e-3
 TRIED = 32
 """Groups waiting at one moment, at most, of which each is known to have been tried."""
 SPILLS = ""
-"""Where spills are: no worker has an empty id."""
+"""Where spills are, in bytes in place of disk: no worker has an empty id."""
 MIB = 2**20
 UNLIMITED = 2**62
 
-Amounts = tuple[int, int, int]
-"""Cores, MiB of memory, and of disk (of spills: bytes)."""
 _start, _end = attrgetter("start_s"), attrgetter("end_s")
 
 
@@ -102,7 +101,7 @@ class _Line:
             worker.id: [worker.free_cores, worker.free_memory_mb, _or_unlimited(worker.free_disk_mb)]
             for worker in facts.cluster.workers
         }
-        holds = {group.id: _held(group) for group in facts.plan.groups}
+        holds = {group.id: list(held_by(group)) for group in facts.plan.groups}
         free[SPILLS] = [0, 0, UNLIMITED if room is None else room * MIB]
         groups = facts.plan.groups
         spilled = list(_spilled(facts, holds)) if room is not None else []
@@ -157,13 +156,6 @@ class _Line:
 
 def _or_unlimited(disk_mb: int | None) -> int:
     return UNLIMITED if disk_mb is None else disk_mb
-
-
-def _held(group: Group) -> list[tuple[str, Amounts]]:
-    held = [(box.worker, (box.cores, box.memory_mb, box.disk_mb)) for box in group.containers]
-    if group.driver.worker is not None:
-        held.append((group.driver.worker, (group.driver.cores, group.driver.memory_mb, 0)))
-    return held
 
 
 def _spilled(facts: Facts, holds: dict[str, list[tuple[str, Amounts]]]) -> Iterator[tuple[float, int]]:

@@ -36,10 +36,7 @@ def _spilled(facts: Facts) -> Iterator[Violation]:
     if facts.cluster.spill_mb is None:
         return
     span = {group.id: (group.start_s, group.end_s) for group in facts.plan.groups}
-    size: dict[tuple[str, str], int] = {}
-    for channel in facts.dataflow.channels:
-        dataset = channel.src, channel.output
-        size[dataset] = max(size.get(dataset, 0), channel.bytes)
+    size = facts.dataset_sizes()
     changes: list[tuple[float, int, bool]] = []
     planned = {group.id for group in facts.plan.groups if group.progress == "planned"}
     for spill in facts.plan.spills:
