@@ -226,7 +226,7 @@ def test_what_is_free_counts() -> None:
     workers = tuple(replace(worker, free=replace(worker.free, cores=0)) for worker in CLUSTER.workers)
     found = check(PLAN, FLOW, replace(CLUSTER, workers=workers), SETTINGS)
     assert {violation.rule for violation in found} == {"capacity"}
-    assert str(found[0]) == "capacity: w1: cores held 1 at 0 s with group 'launch_e', free 0"
+    assert str(found[0]) == "capacity: w1: cores held 3 at 0 s with group 'launch_a', free 0"
 
 
 def test_a_plan_of_nonsense_is_reported_not_raised() -> None:

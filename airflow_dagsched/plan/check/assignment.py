@@ -5,7 +5,7 @@ moves between workers that have to do with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.plan.check.facts import Facts, Violation
@@ -17,15 +17,20 @@ Held = Counter[tuple[str, str]]
 
 def check_assignment(facts: Facts) -> Iterator[Violation]:
     """Copies in containers, the assignment against the containers, and the movements against the assignment."""
-    for group in facts.plan.groups:
+    copied = [group for group in facts.plan.groups if any(map(_copies_in, group.containers))]
+    for group in copied:
         yield from _copies(facts, group)
     made = facts.plan.assignment
     if made is None:
-        yield from _unassigned(facts)
+        yield from _unassigned(facts, copied)
         return
     yield from _known(facts, made)
     yield from _as_in_containers(facts, made)
     yield from _movements(facts, made)
+
+
+def _copies_in(box: Container) -> bool:
+    return bool(box.standbys or box.warmups)
 
 
 def _name(instance: Instance) -> str:
@@ -34,8 +39,6 @@ def _name(instance: Instance) -> str:
 
 def _copies(facts: Facts, group: Group) -> Iterator[Violation]:
     """A copy is of a stateful instance of the group, on a worker that has no other copy of it and may have it."""
-    if not any(box.standbys or box.warmups for box in group.containers):
-        return
     on: Held = Counter()
     for box in group.containers:
         on.update((_name(one), box.worker) for one in (*box.instances, *box.standbys, *box.warmups))
@@ -59,10 +62,9 @@ def _copy(facts: Facts, group: Group, box: Container, instance: Instance) -> Ite
         yield Violation("pinned", name, f"has a copy on {box.worker!r}, pinned to {', '.join(sorted(step.pinned))}")
 
 
-def _unassigned(facts: Facts) -> Iterator[Violation]:
-    for group in facts.plan.groups:
-        if any(box.standbys or box.warmups for box in group.containers):
-            yield Violation("assignment", group.id, "has copies of state, but the plan has no assignment")
+def _unassigned(facts: Facts, copied: Sequence[Group]) -> Iterator[Violation]:
+    for group in copied:
+        yield Violation("assignment", group.id, "has copies of state, but the plan has no assignment")
     if facts.plan.movements:
         yield Violation("assignment", facts.plan.dataflow, "has movements, but no assignment")
 

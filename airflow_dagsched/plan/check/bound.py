@@ -13,10 +13,9 @@ that can be said of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
+from itertools import accumulate, pairwise
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
@@ -25,7 +24,7 @@ from airflow_dagsched.plan.check.running import instances_left, lasting_s
 TOLERANCE_S = 1e-3
 
 
-def check_bound(facts: Facts, ends: Mapping[str, float]) -> Iterator[Violation]:
+def check_bound(facts: Facts, ends: Sequence[float]) -> Iterator[Violation]:
     """``ends``: of groups as predicted, of ordinary tasks the earliest.
 
     Part-way through a run the bound is that of what is left, from a moment on that the plan does not say.
@@ -36,7 +35,7 @@ def check_bound(facts: Facts, ends: Mapping[str, float]) -> Iterator[Violation]:
     if facts.part_way or any(len(group.steps) > len(steps) for group, steps in facts.members):
         return
     work = _Work.of(facts)
-    for what, found in (("path", _path(facts, work, ends)), ("core-seconds", _area(work))):
+    for what, found in (("path", _path(facts, work)), ("core-seconds", _area(work))):
         least = min(found, plan.makespan_s)
         if plan.lower_bound_s < least - TOLERANCE_S - 1e-9 * least:
             yield Violation("times", "lower_bound_s", f"is {plan.lower_bound_s:g} s, but the {what} take {found:g} s")
@@ -96,87 +95,36 @@ def _waves(facts: Facts, work: _Work) -> list[float]:
     return found
 
 
-def _path(facts: Facts, work: _Work, ends: Mapping[str, float]) -> float:
+def _path(facts: Facts, work: _Work) -> float:
     """Units in the order of their starts, steps in the plan's: an edge that leads back does not count."""
     seconds = _waves(facts, work)
-    walk = _Walk.of(facts, work, seconds)
-    for name, places in _units(facts, ends):
-        if name in walk.arrived:
-            walk.pass_task(name)
-        else:
-            walk.pass_group(places)
-    last = max([ahead + taken for ahead, taken in zip(walk.head, seconds, strict=True)], default=0.0)
-    return max([last, *walk.arrived.values()])
+    head = _heads(facts, work, seconds)
+    last = max([ahead + taken for ahead, taken in zip(head, seconds, strict=False)], default=0.0)
+    return max([last, *head[len(seconds) :]])
 
 
-def _units(facts: Facts, ends: Mapping[str, float]) -> list[tuple[str, range]]:
-    """Groups with the places of their steps, and ordinary tasks."""
-    found: list[tuple[float, str, range]] = []
-    first = 0
-    for group in facts.plan.groups:
-        found.append((group.start_s, group.id, range(first, first + len(group.steps))))
-        first += len(group.steps)
-    found += [(ends.get(name, 0.0) - lasting_s(facts, name), name, range(0)) for name in facts.tasks]
-    return [(name, places) for _, name, places in sorted(found, key=itemgetter(0))]
+def _heads(facts: Facts, work: _Work, seconds: Sequence[float]) -> list[float]:
+    """How long it takes until each step may begin, and until each task ends."""
+    edges, groups = facts.edges, facts.plan.groups
+    before = [0.0 if work.streams or step.repeat else taken for step, taken in zip(work.steps, seconds, strict=True)]
+    head = [work.start_s] * len(seconds) + [0.0] * len(facts.tasks)
+    places = _places(facts)
+    for unit in edges.order:
+        for at in places[unit]:
+            if unit >= len(groups):
+                head[at] += lasting_s(facts, facts.units[unit])
+                to_step, to_task = head[at] + work.start_s, head[at]
+            else:
+                to_step, to_task = head[at] + before[at], head[at] + seconds[at]
+            for there in edges.later[at]:
+                if to_step > head[there]:  # noqa: PLR1730  a call of max here costs a third of this walk
+                    head[there] = to_step
+            for there in edges.beyond[at] if edges.beyond else ():
+                head[there] = max(head[there], to_step if there < len(seconds) else to_task)
+    return head
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """How long it takes to each step and task at least, from unit to unit."""
-
-    facts: Facts
-    steps: Sequence[Step]
-    start_s: float
-    seconds: Sequence[float]
-    """Of each step."""
-    before: Sequence[float]
-    """Of each step, as they count before another step."""
-    head: list[float]
-    """Until each step may begin."""
-    arrived: dict[str, float]
-    """Until each task may begin, then until it ends."""
-    place: Mapping[str, int]
-    beyond: Mapping[str, Sequence[str]]
-    """What waits for a step or a task, steps of the same group left aside."""
-
-    @classmethod
-    def of(cls, facts: Facts, work: _Work, seconds: Sequence[float]) -> _Walk:
-        counted = [0.0 if step.repeat else taken for step, taken in zip(work.steps, seconds, strict=True)]
-        beyond: dict[str, list[str]] = {}
-        channels = ((one.src, one.dst) for one in facts.edges.crossing)
-        dependencies = (one for one in facts.dataflow.dependencies if facts.unit(one[0]) != facts.unit(one[1]))
-        for src, dst in chain(channels, dependencies):
-            beyond.setdefault(src, []).append(dst)
-        return cls(
-            facts,
-            work.steps,
-            work.start_s,
-            seconds,
-            [0.0] * len(counted) if work.streams else counted,
-            [work.start_s] * len(counted),
-            dict.fromkeys(facts.tasks, 0.0),
-            {step.id: at for at, step in enumerate(work.steps)} if beyond else {},
-            beyond,
-        )
-
-    def pass_group(self, places: range) -> None:
-        head, later, before = self.head, self.facts.edges.later, self.before
-        for at in places:
-            end = head[at] + before[at]
-            for there in later[at]:
-                if end > head[there]:  # noqa: PLR1730  a call of max here costs a third of this walk
-                    head[there] = end
-            if self.beyond:
-                self._hand_over(self.steps[at].id, end, head[at] + self.seconds[at])
-
-    def pass_task(self, name: str) -> None:
-        self.arrived[name] += lasting_s(self.facts, name)
-        self._hand_over(name, self.arrived[name] + self.start_s, self.arrived[name])
-
-    def _hand_over(self, name: str, to_steps_s: float, to_tasks_s: float) -> None:
-        for after in self.beyond.get(name, ()):
-            at = self.place.get(after)
-            if at is None:
-                self.arrived[after] = max(self.arrived.get(after, 0.0), to_tasks_s)
-            elif to_steps_s > self.head[at]:
-                self.head[at] = to_steps_s
+def _places(facts: Facts) -> list[range]:
+    """Of the steps of each group, then of each ordinary task."""
+    ends = list(accumulate([len(group.steps) for group in facts.plan.groups] + [1] * len(facts.tasks), initial=0))
+    return [range(first, end) for first, end in pairwise(ends)]

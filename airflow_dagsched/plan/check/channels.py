@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
+from airflow_dagsched.plan.check.edges import Dataset
 from airflow_dagsched.plan.check.facts import Facts, Violation
-
-Cut = tuple[str, str, str]
-"""Source, output, reader."""
 
 
 def check_channels(facts: Facts) -> Iterator[Violation]:
     """Spills cover exactly the pipelined channels between groups."""
-    cut = _cut(facts)
-    spilled = Counter((spill.src, spill.output, dst) for spill in facts.plan.spills for dst in spill.dst)
-    for src, output, dst in sorted(cut - spilled.keys()):
-        yield Violation("completable", f"{src}/{output}", f"pipelined to {dst!r} in another group, and no spill")
-    for (src, output, dst), count in sorted(one for one in spilled.items() if one[1] > 1 or one[0] not in cut):
-        if (src, output, dst) not in cut:
-            yield Violation("spill", f"{src}/{output}", f"no pipelined channel to {dst!r} is cut")
-        else:
-            yield Violation("spill", f"{src}/{output}", f"spilled {count} times for {dst!r}")
+    spilled = _spilled(facts)
+    for dataset, channels in facts.edges.crossing.items():
+        wanted = {channel.dst for channel in channels if channel.kind == "pipelined"}
+        told = spilled.pop(dataset, ())
+        if len(told) != len(wanted) or wanted != set(told):
+            yield from _differing(dataset, wanted, told)
+    for dataset, told in spilled.items():
+        yield from _differing(dataset, set(), told)
     yield from _known(facts)
 
 
-def _cut(facts: Facts) -> set[Cut]:
-    return {
-        (channel.src, channel.output, channel.dst) for channel in facts.edges.crossing if channel.kind == "pipelined"
-    }
+def _spilled(facts: Facts) -> dict[Dataset, tuple[str, ...]]:
+    """Readers of each spill."""
+    found: dict[Dataset, tuple[str, ...]] = {}
+    for spill in facts.plan.spills:
+        dataset = spill.src, spill.output
+        found[dataset] = found[dataset] + spill.dst if dataset in found else spill.dst
+    return found
+
+
+def _differing(dataset: Dataset, wanted: set[str], told: tuple[str, ...]) -> Iterator[Violation]:
+    name = "/".join(dataset)
+    for reader in sorted(wanted - set(told)):
+        yield Violation("completable", name, f"pipelined to {reader!r} in another group, and no spill")
+    for reader in sorted(set(told)):
+        if reader not in wanted:
+            yield Violation("spill", name, f"no pipelined channel to {reader!r} is cut")
+        elif told.count(reader) > 1:
+            yield Violation("spill", name, f"spilled {told.count(reader)} times for {reader!r}")
 
 
 def _known(facts: Facts) -> Iterator[Violation]:
-    size = facts.dataset_sizes() if facts.plan.spills else {}
     for spill in facts.plan.spills:
-        name, told = f"{spill.src}/{spill.output}", size.get((spill.src, spill.output))
+        told = facts.size.get((spill.src, spill.output))
+        if spill.dst and told == spill.bytes:
+            continue
+        name = f"{spill.src}/{spill.output}"
         if not spill.dst:
             yield Violation("spill", name, "has no reader")
         if told is None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from operator import mul
 
 from airflow_dagsched.plan.check.facts import Facts, Violation
-from airflow_dagsched.plan.values import Compared, Group
+from airflow_dagsched.plan.values import Compared
 
 TOLERANCE_S = 1e-3
 HOUR_S = 3600.0
@@ -52,13 +53,11 @@ def _order(one: Compared) -> tuple[float, float, int, int]:
 def _core_seconds(facts: Facts) -> tuple[float, float]:
     """Held by all groups, with the repeats to expect; and how far that may be from what was known before rounding."""
     rate = facts.settings.failures_per_hour / HOUR_S
-    held = [(_cores(group), _expected_s(group.time.total_s, rate)) for group in facts.plan.groups]
-    total = sum(cores * seconds for cores, seconds in held)
-    return total, ROUNDING * (total + 4 * sum(cores for cores, _ in held))
-
-
-def _cores(group: Group) -> int:
-    return sum(box.cores for box in group.containers)
+    cores = [sum([box.cores for box in group.containers]) for group in facts.plan.groups]
+    times = [group.time for group in facts.plan.groups]
+    lasting = [_expected_s(time.start + time.read + time.compute + time.write, rate) for time in times]
+    total = sum(map(mul, cores, lasting))
+    return total, ROUNDING * (total + 4 * sum(cores))
 
 
 def _expected_s(seconds: float, rate: float) -> float:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from operator import sub
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.check.limits import check_limits, longest_chain
-from airflow_dagsched.plan.check.playing import Playing, played
+from airflow_dagsched.plan.check.playing import Played, Playing, played, played_alone
 from airflow_dagsched.plan.check.running import instances_left
 from airflow_dagsched.plan.values import Container, Group
 
 TOLERANCE_S = 1e-3
 BYTES_PER_MIB = 2**20
+PARTS = ("start", "read", "compute", "write", "finish_spread_s")
 
 
 def check_lasting(facts: Facts) -> Iterator[Violation]:
     """Start, read, compute and write of each group are what its steps and datasets take on its containers."""
     read, written = _moved(facts)
-    rate = facts.cluster.spill_mb_s * BYTES_PER_MIB
+    rate, start_s = facts.cluster.spill_mb_s * BYTES_PER_MIB, facts.cluster.application_start_s
     first = 0
     for group, steps in facts.members:
         place, first = first, first + len(group.steps)
@@ -27,21 +30,20 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
         if group.progress != "planned":
             yield from _over(group)
             continue
-        playing = _steps(facts, group, steps, place)
-        batch = group.residency == "slots" and not group.placement
-        chain = longest_chain(playing, waves=group.limit == "critical path") if batch else 0.0
-        found = played(group, playing)
-        yield from check_limits(facts, group, chain, found)
-        expected = {
-            "start": (group.time.start, facts.cluster.application_start_s),
-            "read": (group.time.read, read.get(group.id, 0) / rate),
-            "compute": (group.time.compute, found.compute_s),
-            "write": (group.time.write, written.get(group.id, 0) / rate),
-            "finish_spread_s": (group.finish_spread_s, found.spread_s),
-        }
-        for what, (told, seconds) in expected.items():
-            if abs(told - seconds) > TOLERANCE_S + 1e-9 * seconds:
-                yield Violation("times", group.id, f"{what} is {told:g} s, by simulation {seconds:g} s")
+        chain_s, found = _computed(facts, group, steps, place)
+        yield from check_limits(facts, group, chain_s, found)
+        reading_s, writing_s = read.get(group.id, 0) / rate, written.get(group.id, 0) / rate
+        yield from _compared(group, (start_s, reading_s, found.compute_s, writing_s, found.spread_s))
+
+
+def _compared(group: Group, expected: tuple[float, ...]) -> Iterator[Violation]:
+    """``expected``: seconds of each of the ``PARTS``."""
+    time = group.time
+    told = time.start, time.read, time.compute, time.write, group.finish_spread_s
+    if max(map(abs, map(sub, told, expected))) > TOLERANCE_S:
+        for what, one, seconds in zip(PARTS, told, expected, strict=True):
+            if abs(one - seconds) > TOLERANCE_S + 1e-9 * seconds:
+                yield Violation("times", group.id, f"{what} is {one:g} s, by simulation {seconds:g} s")
 
 
 def _over(group: Group) -> Iterator[Violation]:
@@ -50,29 +52,35 @@ def _over(group: Group) -> Iterator[Violation]:
         yield Violation("times", group.id, f"has finished, and still takes {group.end_s - group.start_s:g} s")
 
 
-def _moved(facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
+def _moved(facts: Facts) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Bytes that each group reads from and writes for other groups, each dataset once; what is left out, neither."""
-    crossing = {(one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing}
-    size = {(src, output): 0 for src, output, _ in crossing}
-    for channel in facts.dataflow.channels if crossing else ():
-        dataset = channel.src, channel.output
-        if dataset in size:
-            size[dataset] = max(size[dataset], channel.bytes)
     idle = {one.id for group in facts.plan.groups for one in group.pruned if one.what == "step"}
-    taken = {
-        (one.src, one.output, facts.unit(one.dst)) for one in facts.edges.crossing if not idle & {one.src, one.dst}
-    }
-    read: dict[str, int] = {}
-    for src, output, reader in taken:
-        read[reader] = read.get(reader, 0) + size[src, output]
-    written: dict[str, int] = {}
-    for (src, _), amount in size.items():
-        if src not in idle:
-            written[facts.unit(src)] = written.get(facts.unit(src), 0) + amount
+    home = facts.home
+    read: dict[str, int] = defaultdict(int)
+    written: dict[str, int] = defaultdict(int)
+    for dataset, channels in facts.edges.crossing.items():
+        size = facts.size[dataset]
+        if not size or dataset[0] in idle:
+            continue
+        written[home[dataset[0]]] += size
+        for reader in {home[one.dst] for one in channels if one.dst not in idle}:
+            read[reader] += size
     return read, written
 
 
-def _steps(facts: Facts, group: Group, steps: list[Step], place: int) -> list[Playing]:
+def _computed(facts: Facts, group: Group, steps: Sequence[Step], place: int) -> tuple[float, Played]:
+    """Seconds of the longest chain that counts for its limit, and the group played; its first step is at ``place``."""
+    waves = group.limit == "critical path"
+    if len(steps) == 1 and group.residency == "slots":
+        seconds = steps[0].runtime_s or facts.settings.step_runtime_s
+        alone = played_alone(seconds, instances_left(group, steps)[0], _lanes(steps[0], group.containers))
+        return alone.compute_s if waves else seconds, alone
+    playing = _steps(facts, group, steps, place)
+    batch = group.residency == "slots" and not group.placement
+    return longest_chain(playing, waves=waves) if batch else 0.0, played(group, playing)
+
+
+def _steps(facts: Facts, group: Group, steps: Sequence[Step], place: int) -> list[Playing]:
     """Those of the group, the first of which stands at ``place`` in the plan."""
     default = facts.settings.step_runtime_s
     known: dict[tuple[int, tuple[str, ...]], int] = {}

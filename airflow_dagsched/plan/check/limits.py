@@ -36,7 +36,7 @@ def check_limits(facts: Facts, group: Group, chain_s: float, played: Played) -> 
         return
     if group.slots > facts.settings.slots:
         yield Violation("slots", group.id, f"has {group.slots} slots, the settings allow {facts.settings.slots}")
-    if group.placement or any(one.what == "instance" for one in group.pruned):
+    if group.placement or (group.pruned and any(one.what == "instance" for one in group.pruned)):
         return
     if group.slots != played.side_by_side:
         yield Violation("slots", group.id, f"has {group.slots} slots, of which {played.side_by_side} are ever in use")

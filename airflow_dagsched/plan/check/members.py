@@ -17,7 +17,8 @@ def check_members(facts: Facts) -> Iterator[Violation]:
     yield from _partition(facts)
     yield from _ids(facts)
     for group, steps in facts.members:
-        yield from _application(group, steps)
+        if len(steps) > 1:
+            yield from _application(group, steps)
     yield from _isolation(facts)
     yield from _reasons(facts)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_dagsched.plan.values import Group
 
@@ -30,8 +31,7 @@ class Playing:
     """One as often as it waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
+class Played(NamedTuple):
     """What came of it."""
 
     compute_s: float
@@ -45,10 +45,13 @@ def played(group: Group, steps: list[Playing]) -> Played:
     """The steps in the containers and slots of the group."""
     if group.residency == "all":
         return _outcome(_together(steps), len(steps))
-    if len(steps) == 1 and steps[0].at_once:  # nothing to wait for
-        return Played(steps[0].seconds * -(-steps[0].to_start // steps[0].at_once), 0.0, 1)
     play = _Play(steps, sum(box.cores for box in group.containers), group.slots, group.slots)
     return _outcome(play.to_the_end(), group.slots - play.unused)
+
+
+def played_alone(seconds: float, count: int, at_once: int) -> Played:
+    """One batch step in slots: its instances in waves."""
+    return Played(seconds * -(-count // at_once), 0.0, 1) if at_once else Played(0.0, 0.0, 0)
 
 
 def _outcome(ends: list[float], side_by_side: int) -> Played:

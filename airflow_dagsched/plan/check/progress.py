@@ -19,6 +19,9 @@ def check_progress(facts: Facts) -> Iterator[Violation]:
     for name, progress in now.items():
         if progress != "planned" and name not in told[progress]:
             yield Violation("progress", name, f"is {progress} by the plan, not by the state it is checked with")
-    for src, dst in sorted(facts.edges.units):
-        if now.get(dst, "planned") != "planned" and now.get(src, "finished") != "finished":
-            yield Violation("progress", dst, f"is {now[dst]}, but {src!r}, which it takes from, is {now[src]}")
+    for at, group in enumerate(facts.plan.groups):
+        if group.progress != "planned":
+            for above in sorted(facts.units[unit] for unit in facts.edges.above[at]):
+                if now.get(above, "finished") != "finished":
+                    text = f"is {group.progress}, but {above!r}, which it takes from, is {now[above]}"
+                    yield Violation("progress", group.id, text)

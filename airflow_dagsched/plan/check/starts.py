@@ -11,158 +11,140 @@ Where many wait, it need not have tried each of them at each moment: no more is 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 
-from airflow_dagsched.plan.check.capacity import Amounts, held_by
 from airflow_dagsched.plan.check.facts import Facts, Violation
-from airflow_dagsched.plan.values import Group
+from airflow_dagsched.plan.check.room import UNLIMITED, Free, Held, give_back, room_of, take
 
 TOLERANCE_S = 1e-3
 TRIED = 32
 """Groups waiting at one moment, at most, of which each is known to have been tried."""
-SPILLS = ""
-"""Where spills are, in bytes in place of disk: no worker has an empty id."""
 MIB = 2**20
-UNLIMITED = 2**62
-
-_start, _end = attrgetter("start_s"), attrgetter("end_s")
 
 
-def check_starts(facts: Facts, ends: Mapping[str, float]) -> Iterator[Violation]:
-    """``ends``: of groups as predicted, of ordinary tasks the earliest.
+def check_starts(facts: Facts, ready: Sequence[float]) -> Iterator[Violation]:
+    """``ready``: when the last that each group waits for ends.
 
     Part-way through a run what is left starts when the others leave room, which the plan does not say; a policy that
     moves containers puts off what comes behind them as a whole; a container pruned once it was placed had its room.
     """
     if facts.part_way:
         return
-    ready = _ready(facts, ends)
-    late = [group for group in facts.plan.groups if group.start_s > ready[group.id] + TOLERANCE_S]
+    groups = facts.plan.groups
+    late = [at for at, group in enumerate(groups) if group.start_s > ready[at] + TOLERANCE_S]
     if facts.as_sized:
         yield from _without_an_end(facts, late, ready)
         yield from _with_room(facts, late, ready)
-    elif late and all(group in late for group in facts.plan.groups if not ready[group.id]):
-        first = min(late, key=_start)
+    elif late and set(late).issuperset(at for at in range(len(groups)) if not ready[at]):
+        first = min([groups[at] for at in late], key=lambda group: group.start_s)
         yield Violation("times", first.id, f"is the first, and starts at {first.start_s:g} s: nothing holds it up")
 
 
-def _ready(facts: Facts, ends: Mapping[str, float]) -> dict[str, float]:
-    """When the last that each group waits for ends."""
-    ready = {group.id: 0.0 for group in facts.plan.groups}
-    for src, dst in facts.edges.units:
-        if dst in ready and ends.get(src, 0.0) > ready[dst]:
-            ready[dst] = ends[src]
-    return ready
-
-
-def _without_an_end(facts: Facts, late: list[Group], ready: Mapping[str, float]) -> Iterator[Violation]:
+def _without_an_end(facts: Facts, late: Sequence[int], ready: Sequence[float]) -> Iterator[Violation]:
     """Room becomes free when a group ends, and at no other moment."""
-    ends = sorted(map(_end, facts.plan.groups)) if late else []
-    for group in late:
-        at = bisect_left(ends, group.start_s - TOLERANCE_S)
-        if at == len(ends) or ends[at] > group.start_s + TOLERANCE_S:
-            text = f"is ready at {ready[group.id]:g} s, starts at {group.start_s:g} s, when nothing becomes free"
-            yield Violation("times", group.id, text)
+    groups = facts.plan.groups
+    ends = sorted([group.end_s for group in groups]) if late else []
+    for at in late:
+        start = groups[at].start_s
+        end = bisect_left(ends, start - TOLERANCE_S)
+        if end == len(ends) or ends[end] > start + TOLERANCE_S:
+            text = f"is ready at {ready[at]:g} s, starts at {start:g} s, when nothing becomes free"
+            yield Violation("times", groups[at].id, text)
 
 
-def _with_room(facts: Facts, late: list[Group], ready: Mapping[str, float]) -> Iterator[Violation]:
+def _with_room(facts: Facts, late: Sequence[int], ready: Sequence[float]) -> Iterator[Violation]:
     """Go from moment to moment; whoever waits and has room is told once."""
     if not late:
         return
-    line = _Line.of(facts, sorted(late, key=lambda group: ready[group.id]))
-    for now in sorted({*map(_end, facts.plan.groups), *(ready[group.id] for group in late)}):
-        line.advance(now, ready)
-        for group in line.idle():
+    line = _Line.of(facts, late, ready)
+    for now in sorted({*line.ends, *(ready[at] for at in late)}):
+        line.advance(now)
+        for at in line.idle() if line.waiting else ():
+            group = facts.plan.groups[at]
             text = f"starts at {group.start_s:g} s, but has room on its workers from {now:g} s on"
             yield Violation("times", group.id, text)
 
 
 @dataclass(slots=True)
 class _Line:
-    """What is free at a moment, and who waits then."""
+    """What is free at a moment, and who waits then; groups by number."""
 
-    free: dict[str, list[int]]
-    holds: dict[str, list[tuple[str, Amounts]]]
-    """By group: what it takes where while it runs; what it spills apart."""
-    starting: list[Group]
+    free: Free
+    held: Sequence[Held]
+    spill_room: int
+    """Bytes."""
+    spills: Mapping[int, int]
+    """Bytes that each group spills."""
+    starts: list[float]
+    ends: list[float]
+    ready: Sequence[float]
+    starting: list[int]
     """By their starts, the next last; the others likewise."""
-    ending: list[Group]
-    arriving: list[Group]
+    ending: list[int]
+    arriving: list[int]
     spilled: list[tuple[float, int]]
     """When the last reader of a spill ends, and its bytes."""
-    waiting: dict[str, Group] = field(default_factory=dict)
+    waiting: dict[int, None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, facts: Facts, late: list[Group]) -> _Line:
-        room = facts.cluster.spill_mb
-        free = {
-            worker.id: [worker.free_cores, worker.free_memory_mb, _or_unlimited(worker.free_disk_mb)]
-            for worker in facts.cluster.workers
-        }
-        holds = {group.id: list(held_by(group)) for group in facts.plan.groups}
-        free[SPILLS] = [0, 0, UNLIMITED if room is None else room * MIB]
-        groups = facts.plan.groups
-        spilled = list(_spilled(facts, holds)) if room is not None else []
+    def of(cls, facts: Facts, late: Sequence[int], ready: Sequence[float]) -> _Line:
+        groups, room = facts.plan.groups, facts.cluster.spill_mb
+        starts, ends = [group.start_s for group in groups], [group.end_s for group in groups]
+        spills: dict[int, int] = {}
         return cls(
-            free,
-            holds,
-            sorted(groups, key=_start, reverse=True),
-            sorted(groups, key=_end, reverse=True),
-            late[::-1],
-            sorted(spilled, reverse=True),
+            room_of(facts.cluster),
+            facts.held,
+            UNLIMITED if room is None else room * MIB,
+            spills,
+            starts,
+            ends,
+            ready,
+            sorted(range(len(groups)), key=starts.__getitem__, reverse=True),
+            sorted(range(len(groups)), key=ends.__getitem__, reverse=True),
+            sorted(late, key=ready.__getitem__, reverse=True),
+            sorted(_spilled(facts, spills), reverse=True) if room is not None else [],
         )
 
-    def advance(self, now: float, ready: Mapping[str, float]) -> None:
+    def advance(self, now: float) -> None:
         """Whatever ends until ``now`` makes room for what starts then."""
-        while self.ending and self.ending[-1].end_s <= now:
-            self._change(self.ending.pop(), 1)
+        ending, starting = self.ending, self.starting
+        while ending and self.ends[ending[-1]] <= now:
+            give_back(self.free, self.held[ending.pop()])
         while self.spilled and self.spilled[-1][0] <= now:
-            self.free[SPILLS][2] += self.spilled.pop()[1]
-        while self.arriving and ready[self.arriving[-1].id] <= now:
-            group = self.arriving.pop()
-            self.waiting[group.id] = group
-        while self.starting and self.starting[-1].start_s <= now + TOLERANCE_S:
-            group = self.starting.pop()
-            self._change(group, -1)
-            self.waiting.pop(group.id, None)
+            self.spill_room += self.spilled.pop()[1]
+        while self.arriving and self.ready[self.arriving[-1]] <= now:
+            self.waiting[self.arriving.pop()] = None
+        while starting and self.starts[starting[-1]] <= now + TOLERANCE_S:
+            at = starting.pop()
+            take(self.free, self.held[at])
+            self.spill_room -= self.spills.get(at, 0)
+            self.waiting.pop(at, None)
 
-    def idle(self) -> list[Group]:
+    def idle(self) -> list[int]:
         """Those that wait and have room, which then wait no more."""
         if len(self.waiting) > TRIED:
             return []
-        found = [group for group in self.waiting.values() if self._fits(group)]
-        for group in found:
-            del self.waiting[group.id]
+        found = [at for at in self.waiting if self._fits(at)]
+        for at in found:
+            del self.waiting[at]
         return found
 
-    def _change(self, group: Group, sign: int) -> None:
-        for where, amounts in self.holds[group.id]:
-            if where in self.free and (where != SPILLS or sign < 0):
-                free = self.free[where]
-                for at in range(3):
-                    free[at] += sign * amounts[at]
-
-    def _fits(self, group: Group) -> bool:
-        needed: dict[str, list[int]] = {}
-        for where, amounts in self.holds[group.id]:
-            there = needed.setdefault(where, [0, 0, 0])
-            for at in range(3):
-                there[at] += amounts[at]
-        rooms = ((self.free.get(where, (0, 0, 0)), amounts) for where, amounts in needed.items())
-        return all(has >= takes for free, amounts in rooms for has, takes in zip(free, amounts, strict=True))
+    def _fits(self, at: int) -> bool:
+        """Whether it leaves nothing short where it takes something; what is no worker has no room."""
+        held = self.held[at]
+        if self.spills.get(at, 0) > self.spill_room or any(where not in self.free for where, _ in held):
+            return False
+        return take({where: list(self.free[where]) for where, _ in held}, held)
 
 
-def _or_unlimited(disk_mb: int | None) -> int:
-    return UNLIMITED if disk_mb is None else disk_mb
-
-
-def _spilled(facts: Facts, holds: dict[str, list[tuple[str, Amounts]]]) -> Iterator[tuple[float, int]]:
-    """When each spill is gone; its writer takes the room."""
+def _spilled(facts: Facts, spills: dict[int, int]) -> Iterator[tuple[float, int]]:
+    """When each spill is gone, and its bytes, which are added to what its writer ``spills``."""
+    number = {group.id: at for at, group in enumerate(facts.plan.groups)}
     ends = {group.id: group.end_s for group in facts.plan.groups}
     for spill in facts.plan.spills:
         readers = [ends[facts.home[name]] for name in spill.dst if name in facts.home]
         if readers and spill.src in facts.home:
-            holds[facts.home[spill.src]].append((SPILLS, (0, 0, spill.bytes)))
+            writer = number[facts.home[spill.src]]
+            spills[writer] = spills.get(writer, 0) + spill.bytes
             yield max(readers), spill.bytes

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.plan.check.bound import check_bound
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.check.running import lasting_s
 from airflow_dagsched.plan.check.starts import check_starts
-from airflow_dagsched.plan.values import Group
 
 TOLERANCE_S = 1e-3
 
 
 def check_times(facts: Facts) -> Iterator[Violation]:
     """A group takes the time its parts take, starts after all it waits for; the makespan covers all."""
-    latest = _earliest_ends(facts)
-    for group in facts.plan.groups:
-        yield from _duration(group)
-        yield from _start(group, latest)
-    yield from check_starts(facts, latest)
-    yield from check_bound(facts, latest)
+    ends = _earliest_ends(facts)
+    ready = [max([ends[unit] for unit in above], default=0.0) for above in facts.edges.above]
+    for at, group in enumerate(facts.plan.groups):
+        time, lasts = group.time, group.end_s - group.start_s
+        if abs(lasts - (time.start + time.read + time.compute + time.write)) > TOLERANCE_S:
+            yield Violation("times", group.id, f"lasts {lasts:g} s, its parts take {time.total_s:g} s")
+        if group.finish_spread_s > time.compute + TOLERANCE_S:
+            yield Violation("times", group.id, f"its steps end {group.finish_spread_s:g} s apart in {time.compute:g} s")
+        if group.start_s < ready[at] - TOLERANCE_S:
+            yield from _early(facts, at, ends)
+    yield from check_starts(facts, ready)
+    yield from check_bound(facts, ends)
+    yield from _whole(facts, max(ends, default=0.0))
+
+
+def _early(facts: Facts, at: int, ends: Sequence[float]) -> Iterator[Violation]:
+    group = facts.plan.groups[at]
+    for unit in sorted(facts.edges.above[at]):
+        if ends[unit] > group.start_s + TOLERANCE_S:
+            text = f"starts at {group.start_s:g} s, {facts.units[unit]!r} ends at {ends[unit]:g} s"
+            yield Violation("times", group.id, text)
+
+
+def _whole(facts: Facts, end: float) -> Iterator[Violation]:
+    """Makespan, bound and gap; ``end``: of the last group or ordinary task."""
     plan = facts.plan
-    end = max(latest.values(), default=0.0)
     begun = any(group.progress != "planned" for group in plan.groups)
     late = plan.makespan_s > end + TOLERANCE_S and not begun  # an ordinary task may be later than it was to be
     if late or plan.makespan_s < end - TOLERANCE_S:
@@ -33,56 +50,29 @@ def check_times(facts: Facts) -> Iterator[Violation]:
         yield Violation("times", "gap", f"is {plan.gap:g}, not what makespan and lower bound say")
 
 
-def _duration(group: Group) -> Iterator[Violation]:
-    time = group.time
-    parts = time.start + time.read + time.compute + time.write
-    if abs(group.end_s - group.start_s - parts) > TOLERANCE_S:
-        yield Violation("times", group.id, f"lasts {group.end_s - group.start_s:g} s, its parts take {parts:g} s")
-    if group.finish_spread_s > time.compute + TOLERANCE_S:
-        yield Violation("times", group.id, f"its steps end {group.finish_spread_s:g} s apart in {time.compute:g} s")
-
-
-def _start(group: Group, ends: dict[str, float]) -> Iterator[Violation]:
-    for other in group.after:
-        if ends.get(other, 0.0) > group.start_s + TOLERANCE_S:
-            yield Violation("times", group.id, f"starts at {group.start_s:g} s, {other!r} ends at {ends[other]:g} s")
-
-
-def _earliest_ends(facts: Facts) -> dict[str, float]:
-    """Ends of the groups as predicted, and the earliest the ordinary tasks behind them can end."""
-    ends = {group.id: group.end_s for group in facts.plan.groups}
-    above: dict[str, set[str]] = {name: set() for name in facts.tasks}
-    for src, dst in facts.dataflow.dependencies:
-        if dst in above:
-            above[dst].add(facts.unit(src))
-    ended = _ended(facts, above)
-    nexts: dict[str, list[str]] = {}
-    for task, before in above.items():
-        for name in before & above.keys():
-            nexts.setdefault(name, []).append(task)
-    waiting = {task: len(before & above.keys()) for task, before in above.items()}
-    ready = [task for task, count in waiting.items() if not count]
-    for task in ready:
-        ends[task] = max((ends.get(name, 0.0) for name in above[task]), default=0.0)
-        ends[task] += 0.0 if task in ended else lasting_s(facts, task)
-        for after in nexts.get(task, []):
-            waiting[after] -= 1
-            if not waiting[after]:
-                ready.append(after)
+def _earliest_ends(facts: Facts) -> list[float]:
+    """By unit: ends of the groups as predicted, and the earliest the ordinary tasks behind them can end."""
+    groups, above = facts.plan.groups, facts.edges.above
+    ends = [group.end_s for group in groups] + [0.0] * len(facts.tasks)
+    ended = _ended(facts) if facts.tasks else set()
+    for unit in facts.edges.order if facts.tasks else ():
+        if unit >= len(groups):
+            ends[unit] = max([ends[before] for before in above[unit]], default=0.0)
+            ends[unit] += 0.0 if unit in ended else lasting_s(facts, facts.units[unit])
     return ends
 
 
-def _ended(facts: Facts, above: Mapping[str, set[str]]) -> set[str]:
+def _ended(facts: Facts) -> set[int]:
     """Ordinary tasks that are over, as the state says, or as groups behind them show that have begun: they took less.
 
     How long they took is not known, so they count as if they had taken no time.
     """
-    before = {group.id: group.after for group in facts.plan.groups}
-    ended = [name for name in facts.state.finished if name in facts.tasks]
-    found = [group.id for group in facts.plan.groups if group.progress != "planned"]
+    groups = facts.plan.groups
+    found = [at for at, group in enumerate(groups) if group.progress != "planned"]
     seen = set(found)
-    for name in found:
-        fresh = {*before.get(name, ()), *above.get(name, ())} - seen
+    for unit in found:
+        fresh = facts.edges.above[unit] - seen
         seen |= fresh
         found += fresh
-    return {*ended, *(seen & facts.tasks.keys())}
+    finished = set(facts.state.finished)
+    return {at for at in range(len(groups), len(facts.units)) if at in seen or facts.units[at] in finished}

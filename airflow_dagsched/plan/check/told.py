@@ -25,8 +25,7 @@ def check_told(facts: Facts) -> Iterator[Violation]:
     for group, steps in facts.members:
         if len(group.steps) > facts.settings.max_steps_per_group:
             yield Violation("steps", group.id, f"has {len(group.steps)}, at most {facts.settings.max_steps_per_group}")
-        pools = {step.pool for step in steps}
-        if len(pools) > 1:
+        if len(steps) > 1 and len(pools := {step.pool for step in steps}) > 1:
             yield Violation("pool", group.id, f"has steps of the pools {', '.join(map(repr, sorted(pools)))}")
     yield from _spilled(facts)
 
@@ -36,13 +35,12 @@ def _spilled(facts: Facts) -> Iterator[Violation]:
     if facts.cluster.spill_mb is None:
         return
     span = {group.id: (group.start_s, group.end_s) for group in facts.plan.groups}
-    size = facts.dataset_sizes()
     changes: list[tuple[float, int, bool]] = []
     planned = {group.id for group in facts.plan.groups if group.progress == "planned"}
     for spill in facts.plan.spills:
         readers = [span[facts.home[name]][1] for name in spill.dst if facts.home.get(name) in span]
         if readers and facts.home.get(spill.src) in span:
-            amount = size.get((spill.src, spill.output), 0)
+            amount = facts.size.get((spill.src, spill.output), 0)
             adds = amount > 0 and facts.home[spill.src] in planned  # others wrote what they wrote
             changes += [
                 (span[facts.home[spill.src]][0] + TOLERANCE_S, amount, adds),

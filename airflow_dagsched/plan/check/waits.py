@@ -1,51 +1,48 @@
-"""Groups wait for all they take from, and never for each other; inside, steps stand in order."""
+"""Groups wait for all they take from, for nothing else, and never for each other; inside, steps stand in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
+from airflow_dagsched.plan.check.edges import in_order
 from airflow_dagsched.plan.check.facts import Facts, Violation
 
 
 def check_waits(facts: Facts) -> Iterator[Violation]:
-    """``after`` is complete and known; groups with the ordinary tasks are acyclic; steps of a group are in order."""
-    declared = {group.id: set(group.after) for group in facts.plan.groups}
-    yield from _after(facts, declared)
-    yield from _cycles(facts, declared)
+    """``after`` says what the edges say; groups with the ordinary tasks are acyclic; steps of a group are in order."""
+    number = dict(zip(reversed(facts.units), reversed(range(len(facts.units))), strict=True))
+    above = facts.edges.above
+    differing: dict[int, set[int]] = {}
+    for at, group in enumerate(facts.plan.groups):
+        told = {number.get(name, -1) for name in group.after}
+        if told != above[at] or len(group.after) != len(told):
+            yield from _differing(facts, at)
+            differing[at] = above[at] | told - {-1}
+    yield from _cycles(facts, differing)
     yield from _inner_order(facts)
 
 
-def _after(facts: Facts, declared: Mapping[str, set[str]]) -> Iterator[Violation]:
-    missing = [(src, dst) for src, dst in facts.edges.units if dst in declared and src not in declared[dst]]
-    for src, dst in sorted(missing):
-        yield Violation("completable", dst, f"takes from {src!r} but does not wait for it")
-    for name, after in declared.items():
-        for other in sorted([one for one in after if one not in declared and one not in facts.tasks]):
-            yield Violation("completable", name, f"waits for {other!r}, which is no group or task")
+def _differing(facts: Facts, at: int) -> Iterator[Violation]:
+    group, units = facts.plan.groups[at], set(facts.units)
+    above = {facts.units[unit] for unit in facts.edges.above[at]}
+    for name in sorted(above.difference(group.after)):
+        yield Violation("completable", group.id, f"takes from {name!r} but does not wait for it")
+    for name in sorted(set(group.after) - above):
+        if name in units:
+            yield Violation("after", group.id, f"waits for {name!r}, from which it takes nothing")
+        else:
+            yield Violation("completable", group.id, f"waits for {name!r}, which is no group or task")
+    if len(set(group.after)) < len(group.after):
+        yield Violation("after", group.id, "waits for one of those it names several times")
 
 
-def _cycles(facts: Facts, declared: Mapping[str, set[str]]) -> Iterator[Violation]:
-    """Take away what waits for nothing, again and again: what is left waits for itself."""
-    nexts: dict[str, list[str]] = {name: [] for name in (*facts.tasks, *declared)}
-    for name, above in declared.items():
-        for other in above:
-            nexts.setdefault(other, []).append(name)
-    for src, dst in facts.edges.units:
-        if src not in declared.get(dst, ()):
-            nexts.setdefault(src, []).append(dst)
-            nexts.setdefault(dst, [])
-    waiting = dict.fromkeys(nexts, 0)
-    for name in chain.from_iterable(nexts.values()):
-        waiting[name] += 1
-    done = [name for name, count in waiting.items() if not count]
-    for name in done:
-        for after in nexts[name]:
-            waiting[after] -= 1
-            if not waiting[after]:
-                done.append(after)
-    left = sorted(set(nexts) - set(done))
-    if left:
+def _cycles(facts: Facts, differing: Mapping[int, set[int]]) -> Iterator[Violation]:
+    """``differing``: groups that say they wait for others than the edges say, with all of these."""
+    order, above = facts.edges.order, facts.edges.above
+    if differing:
+        order = in_order([differing.get(at, before) for at, before in enumerate(above)])
+    if len(order) < len(above):
+        left = sorted(facts.units[unit] for unit in set(range(len(above))).difference(order))
         yield Violation("acyclic", left[0], f"groups and tasks wait for each other: {', '.join(left)}")
 
 
