@@ -109,7 +109,7 @@ def _nothing_to_gain(choice: Choice) -> bool:
     if best is None or len(best.members) != 1 or len(best.home) > len(given.graph.steps):
         return False
     shape = next(iter(best.shapes.values()))
-    if shape.demand.residency == "all":
+    if shape.residency == "all":
         return False
     if any(need.cores > 1 for need in given.work.needs) and shape.inside.compute_s > max(given.work.tail):
         return False  # Cores of a container are left over that another one could use.

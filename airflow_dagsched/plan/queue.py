@@ -14,6 +14,7 @@ import heapq
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.room import Room, SpillRoom
@@ -24,16 +25,14 @@ PASSED = 32
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One group, or one ordinary task: it has no shape."""
 
     seconds: float
     shape: Shape | None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Seconds from the start of the plan, and the number of each container's worker."""
 
     start_s: float

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.plan.shape import Shape
@@ -88,8 +88,7 @@ class Room:
         self.cores += sign * shape.held_cores
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A dataset that one group spills for others, by their numbers."""
 
     writer: int | None
