@@ -133,17 +133,24 @@ class Gaps:
         condensed = self._declared.condensed
         if self.none:
             return [repeat(None)] * len(condensed)
-        return [[self.between(node, after) for after in nexts] for node, nexts in enumerate(condensed)]
+        return [self._behind(node, nexts) for node, nexts in enumerate(condensed)]
 
     def between(self, node: int, after: int) -> float | None:
         """None where the two may share a group."""
-        color, apart, loop = self._rules.color, self._rules.apart, self._loop
-        if color[node] == color[after] and loop[after] not in apart.get(loop[node], ()):
-            return None if color[node] != TASK else 0.0
-        if color[after] == TASK:
-            return 0.0
-        size = self._bytes[node].get(after, 0) if self._bytes else 0
-        return self._start + 2 * size / self._rate
+        return self._behind(node, (after,))[0]
+
+    def _behind(self, node: int, nexts: Sequence[int]) -> list[float | None]:
+        color, loop, start, rate = self._rules.color, self._loop, self._start, self._rate
+        here, apart = color[node], self._rules.apart.get(loop[node], ())
+        read = self._bytes[node] if self._bytes else {}
+        return [
+            0.0
+            if color[after] == TASK
+            else None
+            if color[after] == here and loop[after] not in apart
+            else start + 2 * read.get(after, 0) / rate
+            for after in nexts
+        ]
 
 
 def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:

@@ -47,7 +47,7 @@ def choose(given: Given) -> Choice:
         choice.anchors.add(tuple(choice.fewest()[1]))
         choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
-    if choice.best is None or not _beats_per_step(choice.best, given):
+    if choice.best is None or (choice.lacks(graph.loop) and not _beats_per_step(choice.best, given)):
         choice.offer(PER_STEP, graph.loop)
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):

@@ -18,7 +18,7 @@ from airflow_dagsched.plan.given import WHOLE, Given
 from airflow_dagsched.plan.left import shape_left
 from airflow_dagsched.plan.parts import quotient
 from airflow_dagsched.plan.queue import Job, Span, run
-from airflow_dagsched.plan.room import UNLIMITED, Cut, Room, SpillRoom
+from airflow_dagsched.plan.room import Cut, Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.work import MIB
 
@@ -84,7 +84,7 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
     between = quotient(given.graph, home)
     edges = {node: between[node] for node in jobs}
     limit = given.cluster.spill_mb
-    spills = SpillRoom((*traffic.cuts, *_kept(home, given)), UNLIMITED if limit is None else limit * MIB)
+    spills = None if limit is None else SpillRoom((*traffic.cuts, *_kept(home, given)), limit * MIB)
     spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
     cost = Cost(
         round(max([span.end_s for span in spans.values()], default=0.0), DIGITS),

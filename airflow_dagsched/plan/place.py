@@ -48,25 +48,33 @@ def placed(made: Plan, given: Given) -> Plan:
 
 
 def _placed(group: Group, first: int, priced: Priced, boxes: _Boxes) -> Group:
-    shape, span, given = priced.shapes.get(first), priced.spans[first], boxes.given
+    shape, span, given, told = priced.shapes.get(first), priced.spans[first], boxes.given, boxes.told
     if shape is None:
-        return replace(group, start_s=round(span.start_s, DIGITS), end_s=round(span.end_s, DIGITS))
+        return replace(group, start_s=told[span.start_s], end_s=told[span.end_s])
     steps = [node for node in priced.members[first] if node not in given.left.idle]
     workers = [given.work.workers[at].id for at in span.places]
     alone = len(steps) == 1 and not shape.dealt
     containers = boxes.alone(group.id, steps[0], shape, workers) if alone else boxes.of(group.id, steps, shape, workers)
     return replace(
         group,
-        start_s=round(span.start_s, DIGITS),
-        end_s=round(span.end_s, DIGITS),
-        time=_times(shape, priced.traffic.read[first], priced.traffic.written[first], given.cluster),
-        finish_spread_s=round(shape.inside.spread_s, DIGITS),
+        start_s=told[span.start_s],
+        end_s=told[span.end_s],
+        time=_times(shape, priced.traffic.read[first], priced.traffic.written[first], boxes),
+        finish_spread_s=told[shape.inside.spread_s],
         residency=shape.residency,
         slots=shape.slots,
-        limit=_limit(group, shape, given),
+        limit=_limit(priced.members[first], shape, given),
         containers=containers,
         driver=_driver(containers, given.cluster),
     )
+
+
+class _Told(dict[float, float]):
+    """Seconds as they are told; many groups start when others end, or take as long."""
+
+    def __missing__(self, seconds: float) -> float:
+        self[seconds] = told = round(seconds, DIGITS)
+        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,7 @@ class _Boxes:
     """Makes the containers of groups."""
 
     given: Given
+    told: _Told = field(default_factory=_Told)
     required: dict[tuple[int, int, int], Resources] = field(default_factory=dict)
     """Of a container with so many instances of one step, by its kind, for so many cores: many groups are alike."""
 
@@ -137,11 +146,10 @@ def _driver(containers: Sequence[Container], cluster: Cluster) -> Driver:
     return Driver(worker=containers[0].worker, cores=LOCAL_DRIVER_CORES, memory_mb=0)
 
 
-def _limit(group: Group, shape: Shape, given: Given) -> Limit:
+def _limit(members: Sequence[int], shape: Shape, given: Given) -> Limit:
     """Why the group does not compute sooner."""
     if shape.residency == "all":
         return "longest step"
-    members = [given.graph.index[step] for step in group.steps]
     whole = len(members) == len(given.graph.ids)
     if shape.inside.compute_s <= (max(given.work.tail) if whole else longest_path(members, given)) * (1 + 1e-9):
         return "critical path"
@@ -150,11 +158,12 @@ def _limit(group: Group, shape: Shape, given: Given) -> Limit:
     return "cores" if shape.short_of == "cores" else "slots"
 
 
-def _times(shape: Shape, read: int, written: int, cluster: Cluster) -> Times:
+def _times(shape: Shape, read: int, written: int, boxes: _Boxes) -> Times:
+    cluster, told = boxes.given.cluster, boxes.told
     rate = cluster.spill_mb_s * MIB
     return Times(
-        start=round(cluster.application_start_s, DIGITS),
-        compute=round(shape.inside.compute_s, DIGITS),
-        read=round(read / rate, DIGITS),
-        write=round(written / rate, DIGITS),
+        start=told[cluster.application_start_s],
+        compute=told[shape.inside.compute_s],
+        read=told[read / rate],
+        write=told[written / rate],
     )

@@ -33,13 +33,13 @@ class Room:
 
     def find(self, shape: Shape) -> tuple[int, ...]:
         """A worker for each container of ``shape``; empty where there is no room for all of them."""
-        if shape.held_cores > self.cores:
+        count = len(shape.places)
+        if shape.cores * count > self.cores:
             return ()
         if shape.pinned:
             return self._as_told(shape)
         while self._first < len(self._cores) and not self._cores[self._first]:
             self._first += 1
-        count = len(shape.places)
         if count == 1:
             return self._one(shape)
         found: list[int] = []
@@ -85,7 +85,7 @@ class Room:
             self._memory[at] += sign * shape.memory_mb
             if shape.disk_mb:
                 self._disk[at] += sign * shape.disk_mb[box]
-        self.cores += sign * shape.held_cores
+        self.cores += sign * shape.cores * len(found)
 
 
 class Cut(NamedTuple):

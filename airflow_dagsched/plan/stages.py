@@ -64,16 +64,12 @@ def _inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -> tuple[Suc
     return inside, topological(inside)
 
 
-def _rise(color: Sequence[int], node: int, after: int) -> int:
-    return int(color[after] not in (TASK, color[node]))
-
-
 def _go_down(
     inside: Successors, order: Sequence[int], color: Sequence[int], level: list[int], blame: list[int]
 ) -> None:
     """Least levels."""
     for node in order:
-        here, same = level[node], (TASK, color[node])
+        here, same = level[node], (TASK, color[node])  # behind a node of another color the level rises
         for after in inside[node]:
             least = here if color[after] in same else here + 1
             if least > level[after]:
@@ -106,7 +102,9 @@ def _come_up(
 ) -> None:
     """Move up what then spills less, or as little: what is above it can follow."""
     for node in reversed(order):
-        ceiling = min([level[after] - _rise(color, node, after) for after in inside[node]], default=level[node])
+        same = TASK, color[node]
+        ceilings = [level[after] if color[after] in same else level[after] - 1 for after in inside[node]]
+        ceiling = min(ceilings, default=level[node])
         if ceiling <= level[node]:
             continue
         joined = [tie for tie in ties.below.get(node, []) if level[tie[0]] == ceiling]
