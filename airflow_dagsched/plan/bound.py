@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, repeat
 
 from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.given import Given
@@ -93,17 +93,16 @@ def _times(given: Given, streams: bool) -> _Times:
         own[first] = max(own[first], work.runtime[node] if streams else work.least[node])
     head = [start if graph.is_step(node) else 0.0 for node in range(len(own))]
     tail = [0.0] * len(own)
-    gaps = Gaps(given)
+    gaps = Gaps(given).behind()
     order = [node for node in graph.order if graph.loop[node] == node]
     for node in order:
-        for after in graph.condensed[node]:
-            gap = None if gaps.none else gaps.between(node, after)
-            ready = head[node] + (0.0 if streams and gap is None else own[node]) + (gap or 0.0)
+        here, end = head[node], head[node] + own[node]
+        for after, gap in zip(graph.condensed[node], gaps[node], strict=False):
+            ready = end + gap if gap is not None else here if streams else end
             if ready > head[after]:  # noqa: PLR1730  a call of max here costs a tenth of the bound
                 head[after] = ready
     for node in reversed(order):
-        for after in graph.condensed[node]:
-            gap = None if gaps.none else gaps.between(node, after)
+        for after, gap in zip(graph.condensed[node], gaps[node], strict=False):
             behind = (gap or 0.0) + (0.0 if streams and gap is None else own[after]) + tail[after]
             if behind > tail[node]:  # noqa: PLR1730
                 tail[node] = behind
@@ -114,28 +113,44 @@ class Gaps:
     """Seconds that must lie between neighbours."""
 
     def __init__(self, given: Given) -> None:
-        self._given = given
-        self._start = given.cluster.application_start_s
-        self._bytes: dict[tuple[int, int], int] = {}
+        self._declared, self._loop, self._rules = given.declared, given.graph.loop, given.rules
+        self._start, self._rate = given.cluster.application_start_s, given.cluster.spill_mb_s * MIB
+        self._bytes: list[dict[int, int]] = []
+        """By writer and reader, the first nodes of their loops."""
         colors = set(given.rules.color)
         self.none = colors <= {max(colors, default=TASK)} - {TASK} and not given.rules.apart
         """Whether all may share a group."""
         if len(colors - {TASK}) > 1 or given.rules.apart:
             loop = given.declared.loop
+            self._bytes = [{} for _ in loop]
             for dataset in given.graph.datasets:
+                read = self._bytes[loop[dataset.src]]
                 for reader in {loop[reader] for reader in dataset.readers}:
-                    ends = loop[dataset.src], reader
-                    self._bytes[ends] = self._bytes.get(ends, 0) + dataset.bytes
+                    read[reader] = read.get(reader, 0) + dataset.bytes
+
+    def behind(self) -> Sequence[Iterable[float | None]]:
+        """For each node what must lie between it and each that is directly behind it."""
+        condensed = self._declared.condensed
+        if self.none:
+            return [repeat(None)] * len(condensed)
+        return [self._behind(node, nexts) for node, nexts in enumerate(condensed)]
 
     def between(self, node: int, after: int) -> float | None:
         """None where the two may share a group."""
-        color, apart, loop = self._given.rules.color, self._given.rules.apart, self._given.graph.loop
-        if color[node] == color[after] and loop[after] not in apart.get(loop[node], ()):
-            return None if color[node] != TASK else 0.0
-        if color[after] == TASK:
-            return 0.0
-        size = self._bytes.get((node, after), 0)
-        return self._start + 2 * size / (self._given.cluster.spill_mb_s * MIB)
+        return self._behind(node, (after,))[0]
+
+    def _behind(self, node: int, nexts: Sequence[int]) -> list[float | None]:
+        color, loop, start, rate = self._rules.color, self._loop, self._start, self._rate
+        here, apart = color[node], self._rules.apart.get(loop[node], ())
+        read = self._bytes[node] if self._bytes else {}
+        return [
+            0.0
+            if color[after] == TASK
+            else None
+            if color[after] == here and loop[after] not in apart
+            else start + 2 * read.get(after, 0) / rate
+            for after in nexts
+        ]
 
 
 def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:

@@ -55,6 +55,10 @@ class Choice:
         """Whether none can end much sooner."""
         return self.best is not None and self.best.cost.makespan_s <= self.given.bound * (1 + CLOSE)
 
+    def lacks(self, home: Sequence[int]) -> bool:
+        """Whether a grouping has not been offered yet."""
+        return tuple(home) not in self.seen
+
     def offer(self, what: str, home: Sequence[int]) -> Priced | None:
         """Price a grouping and keep it if it is the best; None if it does not fit or is known."""
         key = tuple(home)

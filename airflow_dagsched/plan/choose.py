@@ -47,7 +47,7 @@ def choose(given: Given) -> Choice:
         choice.anchors.add(tuple(choice.fewest()[1]))
         choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
-    if choice.best is None or not _beats_per_step(choice.best, given):
+    if choice.best is None or (choice.lacks(graph.loop) and not _beats_per_step(choice.best, given)):
         choice.offer(PER_STEP, graph.loop)
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):
@@ -109,7 +109,7 @@ def _nothing_to_gain(choice: Choice) -> bool:
     if best is None or len(best.members) != 1 or len(best.home) > len(given.graph.steps):
         return False
     shape = next(iter(best.shapes.values()))
-    if shape.demand.residency == "all":
+    if shape.residency == "all":
         return False
     if any(need.cores > 1 for need in given.work.needs) and shape.inside.compute_s > max(given.work.tail):
         return False  # Cores of a container are left over that another one could use.

@@ -9,16 +9,17 @@ Groupings are compared by makespan, then core-seconds held, then bytes spilled, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from airflow_dagsched.model.graph import Dataset
 from airflow_dagsched.plan.given import WHOLE, Given
 from airflow_dagsched.plan.left import shape_left
+from airflow_dagsched.plan.parts import quotient
 from airflow_dagsched.plan.queue import Job, Span, run
-from airflow_dagsched.plan.room import UNLIMITED, Cut, Room, SpillRoom
+from airflow_dagsched.plan.room import Cut, Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
-from airflow_dagsched.plan.values import Times
 from airflow_dagsched.plan.work import MIB
 
 DIGITS = 6
@@ -39,6 +40,17 @@ class Cost(NamedTuple):
     groups: int
 
 
+class Traffic(NamedTuple):
+    """Bytes that each group reads from earlier ones and writes for later ones, by its first node."""
+
+    read: Sequence[int]
+    written: Sequence[int]
+    cuts: Sequence[Cut]
+    """The pipelined datasets that are cut, where there is a limit to them."""
+    spilled: int
+    """Bytes of all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Priced:
     """A grouping with all that follows from it; groups by their first node."""
@@ -46,11 +58,11 @@ class Priced:
     home: Home
     members: dict[int, list[int]]
     """The steps of each group, in the order in which they start."""
-    edges: dict[int, list[int]]
+    edges: dict[int, Sequence[int]]
     """From each group and ordinary task to those that wait for it."""
     shapes: dict[int, Shape]
     """A group whose steps are all left out has none, and takes no time."""
-    times: dict[int, Times]
+    traffic: Traffic
     jobs: dict[int, Job]
     spans: dict[int, Span]
     cost: Cost
@@ -67,26 +79,40 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
     shapes = {
         first: shape_left(first, name_of(first, members, given), given, steps) for first, steps in running.items()
     }
-    read, written, cuts = _traffic(home, given)
-    times = {
-        first: _times(shapes[first], read.get(first, 0), written.get(first, 0), given) if first in shapes else Times()
-        for first in members
-    }
-    rate = given.settings.failures_per_hour / HOUR_S if failures else 0.0
-    jobs = {first: Job(expected_s(times[first].total_s, rate), shapes.get(first)) for first in members}
-    for node in range(len(given.graph.steps), len(home)):
-        jobs[node] = Job(given.work.runtime[node], None)
-    edges = _edges(home, given, jobs)
+    traffic = _traffic(home, given)
+    jobs = _jobs(members, shapes, traffic, given, failures=failures)
+    between = quotient(given.graph, home)
+    edges = {node: between[node] for node in jobs}
     limit = given.cluster.spill_mb
-    spills = SpillRoom((*cuts, *_kept(home, given)), UNLIMITED if limit is None else limit * MIB)
+    spills = None if limit is None else SpillRoom((*traffic.cuts, *_kept(home, given)), limit * MIB)
     spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
     cost = Cost(
-        round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
-        round(sum(shape.held_cores * jobs[first].seconds for first, shape in shapes.items()), DIGITS),
-        sum(cut.bytes for cut in cuts),
+        round(max([span.end_s for span in spans.values()], default=0.0), DIGITS),
+        round(sum([shape.held_cores * jobs[first].seconds for first, shape in shapes.items()]), DIGITS),
+        traffic.spilled,
         len(members),
     )
-    return Priced(home, members, edges, shapes, times, jobs, spans, cost)
+    return Priced(home, members, edges, shapes, traffic, jobs, spans, cost)
+
+
+def _jobs(
+    members: Collection[int], shapes: Mapping[int, Shape], traffic: Traffic, given: Given, *, failures: bool
+) -> dict[int, Job]:
+    """The groups, then the ordinary tasks."""
+    start, rate = given.cluster.application_start_s, given.cluster.spill_mb_s * MIB
+    jobs = {
+        first: Job(start + traffic.read[first] / rate + shape.inside.compute_s + traffic.written[first] / rate, shape)
+        for first, shape in shapes.items()
+    }
+    if failures and given.settings.failures_per_hour:
+        expected = given.settings.failures_per_hour / HOUR_S
+        jobs = {first: Job(expected_s(job.seconds, expected), job.shape) for first, job in jobs.items()}
+    if len(shapes) < len(members):
+        jobs = {first: jobs.get(first, Job(0.0, None)) for first in members}
+    runtime = given.work.runtime
+    for node in range(len(given.graph.steps), len(given.graph.ids)):
+        jobs[node] = Job(runtime[node], None)
+    return jobs
 
 
 def expected_s(seconds: float, rate: float) -> float:
@@ -118,52 +144,36 @@ def name_of(first: int, members: dict[int, list[int]], given: Given) -> str:
     return "launch" if len(members) == 1 else f"launch_{given.graph.ids[first]}"
 
 
-def _traffic(home: Home, given: Given) -> tuple[dict[int, int], dict[int, int], list[Cut]]:
-    """Bytes each group reads from earlier ones and writes for later ones; and the pipelined datasets that are cut."""
-    read: dict[int, int] = {}
-    written: dict[int, int] = {}
-    cuts = []
-    idle = given.left.idle
+def _traffic(home: Home, given: Given) -> Traffic:
+    """What goes from group to group."""
+    read, written, cuts, total = [0] * len(home), [0] * len(home), list[Cut](), 0
+    idle, limited = given.left.idle, given.cluster.spill_mb is not None
     for dataset in given.graph.datasets:
-        here = home[dataset.src]
+        here, size = home[dataset.src], dataset.bytes
         others = {home[reader] for reader in dataset.readers}
         others.discard(here)
         if not others or dataset.src in idle:
             continue
-        written[here] = written.get(here, 0) + dataset.bytes
-        takers = {home[reader] for reader in dataset.readers if reader not in idle} - {here} if idle else others
-        for other in takers:
-            read[other] = read.get(other, 0) + dataset.bytes
-        spilled = {home[reader] for reader in dataset.pipelined} - {here}
+        written[here] += size
+        for other in _awake(others, dataset, home, idle):
+            read[other] += size
+        whole = len(dataset.pipelined) == len(dataset.readers)
+        spilled = others if whole else {home[reader] for reader in dataset.pipelined} - {here}
         if spilled:
-            cuts.append(Cut(here, tuple(spilled), dataset.bytes))
+            total += size
+            if limited:
+                cuts.append(Cut(here, tuple(spilled), size))
     for size, readers, _ in given.stored:
         for other in {home[reader] for reader in readers}:
-            read[other] = read.get(other, 0) + size
-    return read, written, cuts
+            read[other] += size
+    return Traffic(read, written, cuts, total)
+
+
+def _awake(others: set[int], dataset: Dataset, home: Home, idle: Collection[int]) -> set[int]:
+    """Those of the groups ``others`` of which a step that is run reads the dataset."""
+    return others.intersection([home[reader] for reader in dataset.readers if reader not in idle]) if idle else others
 
 
 def _kept(home: Home, given: Given) -> list[Cut]:
     """The spills that are there from before."""
     return [Cut(None, tuple({home[node] for node in kept}), size) for size, _, kept in given.stored if kept]
-
-
-def _times(shape: Shape, read: int, written: int, given: Given) -> Times:
-    rate = given.cluster.spill_mb_s * MIB
-    return Times(
-        start=given.cluster.application_start_s,
-        compute=shape.inside.compute_s,
-        read=read / rate,
-        write=written / rate,
-    )
-
-
-def _edges(home: Home, given: Given, jobs: dict[int, Job]) -> dict[int, list[int]]:
-    found: dict[int, set[int]] = {first: set() for first in jobs}
-    for node, nexts in enumerate(given.graph.successors):
-        here = home[node]
-        for after in nexts:
-            there = home[after]
-            if there != here:
-                found[here].add(there)
-    return {first: sorted(nexts) for first, nexts in found.items()}

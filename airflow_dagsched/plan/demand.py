@@ -15,6 +15,8 @@ from airflow_dagsched.plan.needs import Need, padding
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Instance, Resources
 
+Residency = Literal["all", "slots"]
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -23,7 +25,7 @@ class Demand:
     group: str
     steps: Sequence[Step]
     needs: Sequence[Need]
-    residency: Literal["all", "slots"]
+    residency: Residency
     slots: int
     """Steps side by side, at most."""
     settings: Settings

@@ -77,7 +77,7 @@ def coarsest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
     parts = parts_of(graph, rules.color)
     if not any(parts):
         return _whole(graph, rules)
-    stages = stages_of(graph, rules.color, _knots(parts, quotient(graph, parts)))
+    stages = stages_of(graph, rules.color, _knots(graph, parts))
     apart = _homes(graph, stages)
     return stages, limited(graph, rules, least_named(alike(apart, stages.color, quotient(graph, apart))))
 
@@ -94,7 +94,11 @@ def fewest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
     return stages, limited(graph, rules, least_named(_homes(graph, stages)))
 
 
-def _knots(parts: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
+def _knots(graph: Graph, parts: Sequence[int]) -> Sequence[int]:
+    """For each node the least node of its knot; where nothing is joined, no parts wait for each other."""
+    edges = quotient(graph, parts)
+    if edges is graph.condensed:
+        return parts
     owner = strong_components(edges)
     return [owner[part] for part in parts]
 

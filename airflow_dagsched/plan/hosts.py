@@ -83,13 +83,12 @@ def hosted(made: Plan, given: Given) -> Plan:
 
 def with_hosts(made: Plan, cluster: Cluster) -> Plan:
     """The same for a plan whose containers have moved since."""
-    known: dict[frozenset[tuple[str, int]], str] = {}
+    known: dict[tuple[str, ...], str] = {}
     groups = []
     for group in made.groups:
-        containers = containers_on(group)
-        alike = frozenset(containers.items())
+        alike = tuple([container.worker for container in group.containers])
         if alike not in known:
-            known[alike] = _how(containers, cluster)
+            known[alike] = _how(containers_on(group), cluster)
         groups.append(replace(group, hosts=known[alike]))
     return replace(made, groups=tuple(groups))
 

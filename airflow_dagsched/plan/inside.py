@@ -15,12 +15,12 @@ import heapq
 from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_dagsched.plan.given import Given
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(NamedTuple):
     """Seconds until the last step ends and between the first end and the last; the most at one moment."""
 
     compute_s: float

@@ -94,7 +94,7 @@ def shape_left(first: int, name: str, given: Given, running: Sequence[int]) -> S
         return shape_of(name, running, given)
     workers = tuple(worker for worker in given.work.workers if worker.id in only)
     there = dataclasses.replace(given, work=dataclasses.replace(given.work, workers=workers, shapes={}, alone={}))
-    return dataclasses.replace(shape_of(name, running, there), pinned=True)
+    return shape_of(name, running, there)._replace(pinned=True)
 
 
 def _has_inputs(given: Given) -> bool:

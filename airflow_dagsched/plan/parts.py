@@ -30,14 +30,16 @@ def parts_of(graph: Graph, colors: Sequence[int]) -> list[int]:
     return [find(parent, node) for node in range(len(parent))]
 
 
-def quotient(graph: Graph, part: Sequence[int]) -> list[list[int]]:
+def quotient(graph: Graph, part: Sequence[int]) -> Sequence[Sequence[int]]:
     """The edges between different parts, each once, in order; ``part`` maps a node to its part's first node."""
+    if tuple(part) == graph.loop:
+        return graph.condensed
     found: dict[int, set[int]] = {}
     for node, nexts in enumerate(graph.successors):
-        here = part[node]
-        for after in nexts:
-            if part[after] != here:
-                found.setdefault(here, set()).add(part[after])
+        if nexts:
+            found.setdefault(part[node], set()).update([part[after] for after in nexts])
+    for here, others in found.items():
+        others.discard(here)
     return [sorted(found[node]) if node in found else [] for node in range(len(part))]
 
 

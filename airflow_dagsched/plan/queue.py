@@ -14,6 +14,7 @@ import heapq
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.room import Room, SpillRoom
@@ -24,16 +25,14 @@ PASSED = 32
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One group, or one ordinary task: it has no shape."""
 
     seconds: float
     shape: Shape | None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Seconds from the start of the plan, and the number of each container's worker."""
 
     start_s: float
@@ -41,7 +40,7 @@ class Span:
     places: tuple[int, ...]
 
 
-_Entry = tuple[tuple[float, int], int]
+_Entry = tuple[float, int]
 """Its turn, and its number."""
 
 
@@ -50,9 +49,10 @@ class _Line:
     """The state of the walk along the time line."""
 
     jobs: Mapping[int, Job]
-    order: Mapping[int, tuple[float, int]]
+    order: Mapping[int, _Entry]
     room: Room
-    spills: SpillRoom
+    spills: SpillRoom | None
+    """None: there is room for all."""
     front: list[_Entry] = field(default_factory=list)
     """The first of the ready groups, sorted: those that are tried at every moment."""
     ready: list[_Entry] = field(default_factory=list)
@@ -65,7 +65,7 @@ class _Line:
         if self.jobs[node].shape is None:
             self._start(node, now, ())
             return
-        entry = self.order[node], node
+        entry = self.order[node]
         if self.front and entry < self.front[-1]:
             insort(self.front, entry)
         else:
@@ -91,18 +91,20 @@ class _Line:
         shape = self.jobs[node].shape
         if shape is not None:
             self.room.give(shape, self.spans[node].places)
-        self.spills.end(node)
+        if self.spills:
+            self.spills.end(node)
         return now, node
 
     def _started(self, node: int, now: float) -> bool:
         shape = self.jobs[node].shape
-        if shape is None or shape.held_cores > self.room.cores or self.spills.lacks(node):
+        if shape is None or (self.spills and self.spills.lacks(node)):
             return False
         found = self.room.find(shape)
         if not found:
             return False
         self.room.take(shape, found)
-        self.spills.take(node)
+        if self.spills:
+            self.spills.take(node)
         self._start(node, now, found)
         return True
 
@@ -116,18 +118,18 @@ def run(
     jobs: Mapping[int, Job],
     edges: Mapping[int, Sequence[int]],
     room: Room,
-    spills: SpillRoom,
+    spills: SpillRoom | None,
     *,
     turns: Mapping[int, int] | None = None,
 ) -> dict[int, Span]:
     """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
 
-    ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
+    ``spills``: None where there is room for all. ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
     at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
     those that would make room.
     """
     above = waited_for(jobs, edges)
-    order = _order(jobs, edges) if turns is None else {node: (turns[node], node) for node in jobs}
+    order = _order(jobs, edges, above) if turns is None else {node: (turns[node], node) for node in jobs}
     line = _Line(jobs, order, room, spills)
     for node in jobs:
         if not above[node]:
@@ -141,8 +143,8 @@ def run(
                 line.arrive(after, now)
         if not line.ending or line.ending[0][0] > now:
             line.start_groups(now)
-    if line.front or line.ready:
-        raise _stuck(line)
+    if spills and (line.front or line.ready):
+        raise _stuck(line, spills)
     return line.spans
 
 
@@ -157,7 +159,13 @@ def waited_for(jobs: Iterable[int], edges: Mapping[int, Sequence[int]]) -> dict[
 
 def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, float]:
     """Seconds from the start of each job to the end of the last behind it, at least; the last jobs first."""
-    above = waited_for(jobs, edges)
+    return _tails(jobs, edges, waited_for(jobs, edges))
+
+
+def _tails(
+    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]
+) -> dict[int, float]:
+    above = dict(waited)
     done = [node for node in jobs if not above[node]]
     for node in done:
         for after in edges[node]:
@@ -166,16 +174,19 @@ def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[i
                 done.append(after)
     tail: dict[int, float] = {}
     for node in reversed(done):
-        tail[node] = jobs[node].seconds + max([tail[after] for after in edges[node]], default=0.0)
+        nexts, seconds = edges[node], jobs[node].seconds
+        tail[node] = seconds + max([tail[after] for after in nexts]) if nexts else seconds
     return tail
 
 
-def _order(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, tuple[float, int]]:
+def _order(
+    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]
+) -> dict[int, _Entry]:
     """The longest remaining path first; ties by number."""
-    return {node: (-seconds, node) for node, seconds in tails(jobs, edges).items()}
+    return {node: (-seconds, node) for node, seconds in _tails(jobs, edges, waited).items()}
 
 
-def _stuck(line: _Line) -> DoesNotFit:
-    lacks = min(line.spills.lacks(node) for _, node in (*line.front, *line.ready))
-    limit = line.spills.limit
+def _stuck(line: _Line, spills: SpillRoom) -> DoesNotFit:
+    lacks = min(spills.lacks(node) for _, node in (*line.front, *line.ready))
+    limit = spills.limit
     return DoesNotFit("spills in flight", "spill_mb", -(-(limit + lacks) // MIB), limit // MIB, "MiB")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.plan.shape import Shape
@@ -33,13 +33,13 @@ class Room:
 
     def find(self, shape: Shape) -> tuple[int, ...]:
         """A worker for each container of ``shape``; empty where there is no room for all of them."""
-        if shape.held_cores > self.cores:
+        count = len(shape.places)
+        if shape.cores * count > self.cores:
             return ()
         if shape.pinned:
             return self._as_told(shape)
         while self._first < len(self._cores) and not self._cores[self._first]:
             self._first += 1
-        count = len(shape.places)
         if count == 1:
             return self._one(shape)
         found: list[int] = []
@@ -85,11 +85,10 @@ class Room:
             self._memory[at] += sign * shape.memory_mb
             if shape.disk_mb:
                 self._disk[at] += sign * shape.disk_mb[box]
-        self.cores += sign * shape.held_cores
+        self.cores += sign * shape.cores * len(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A dataset that one group spills for others, by their numbers."""
 
     writer: int | None

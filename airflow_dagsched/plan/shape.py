@@ -13,7 +13,7 @@ short its containers shrink to fewer cores: fewer instances at once are slower, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +23,7 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.placement.equal import equal_containers
 from airflow_dagsched.placement.request import request_of
 from airflow_dagsched.placement.values import offer_of
-from airflow_dagsched.plan.demand import Demand, Share, deal, demand_of
+from airflow_dagsched.plan.demand import Demand, Residency, Share, deal, demand_of
 from airflow_dagsched.plan.fit import places, refusal, resident_memory, some_fit
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import Inside, Pool, in_slots, resident
@@ -36,11 +36,10 @@ UNLIKE_BUDGET = 30_000
 """Places looked at, at most, for several equal containers a worker: some hundredths of a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """What a group asks of the cluster."""
 
-    demand: Demand
+    residency: Residency
     slots: int
     cores: int
     """Of each container."""
@@ -53,7 +52,6 @@ class Shape:
     inside: Inside
     short_of: str
     """``"cores"`` or ``"memory"`` where the cluster has less than the steps could use; else empty."""
-
     pinned: bool
     dealt: tuple[Share, ...] = ()
     """What each container holds, if that is not as ``deal`` has it."""
@@ -62,50 +60,38 @@ class Shape:
     def held_cores(self) -> int:
         return self.cores * len(self.places)
 
-    def shares(self, workers: Sequence[str]) -> Sequence[Share]:
-        """What the containers hold if they are on ``workers``, one entry each."""
-        return self.dealt or deal(self.demand, workers)
-
 
 def shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
     """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
+    if len(members) == 1:
+        return _alone(name, members[0], given)
     key = tuple(members)
     known = given.work.shapes.get(key)
     if known is None:
-        make = _alone if len(key) == 1 else _shape_of
-        known = given.work.shapes[key] = make(name, members, given)
+        known = given.work.shapes[key] = _shape_of(name, members, given)
     return known
 
 
-def _alone(name: str, members: Sequence[int], given: Given) -> Shape:
+def _alone(name: str, node: int, given: Given) -> Shape:
     """Of one step: most steps are like others but for what a wave of them takes."""
-    node = members[0]
-    step, seconds, work = given.graph.steps[node], given.work.runtime[node], given.work
-    kind = work.needs[node], step.parallelism, step.pinned, work.streaming[node]
+    work = given.work
+    kind, seconds = work.kind[node], work.runtime[node]
     if kind in work.alone and seconds:
         shape, waves = work.alone[kind]
-        return _as_long(shape, waves * seconds, demand_of(name, members, given))
-    shape = _shape_of(name, members, given)
+        return _as_long(shape, waves * seconds)
+    shape = _shape_of(name, (node,), given)
     if seconds and not shape.dealt:
         work.alone[kind] = shape, round(shape.inside.compute_s / seconds)
     return shape
 
 
-def _as_long(shape: Shape, seconds: float, demand: Demand) -> Shape:
-    """The shape for a step that takes so many seconds; written out, since ``replace`` takes three times as long."""
-    inside = Inside(seconds, shape.inside.spread_s, shape.inside.steps, shape.inside.cores)
-    return Shape(
-        demand,
-        shape.slots,
-        shape.cores,
-        shape.memory_mb,
-        shape.disk_mb,
-        shape.places,
-        inside,
-        shape.short_of,
-        shape.pinned,
-        shape.dealt,
-    )
+def _as_long(shape: Shape, seconds: float) -> Shape:
+    """The shape for a step that takes so many seconds: the same one, where it does."""
+    residency, slots, cores, memory_mb, disk_mb, places, inside, short_of, pinned, dealt = shape
+    if seconds == inside.compute_s:
+        return shape
+    other = Inside(seconds, inside.spread_s, inside.steps, inside.cores)
+    return Shape(residency, slots, cores, memory_mb, disk_mb, places, other, short_of, pinned, dealt)
 
 
 def _shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
@@ -113,7 +99,7 @@ def _shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
     _refuse_pins(demand, given.work.workers)
     shape = _resident(demand, members, given) if demand.residency == "all" else _slotted(demand, members, given)
     if _limits_disk(given.work.workers):
-        return _with_disk(shape, given.work.workers)
+        return _with_disk(shape, demand, given.work.workers)
     return shape
 
 
@@ -131,7 +117,7 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
     memory = demand.memory_at_once(cores)
     short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.wanted_cores() else ""
     return Shape(
-        demand,
+        demand.residency,
         max(1, inside.steps),
         cores,
         memory + padding(memory, demand.settings),
@@ -236,7 +222,7 @@ def _resident(demand: Demand, members: Sequence[int], given: Given) -> Shape:
         cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
         if all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
             used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
-            return Shape(demand, demand.slots, cores, memory, (), used, inside, "", pinned)
+            return Shape(demand.residency, demand.slots, cores, memory, (), used, inside, "", pinned)
     unlike = None if pinned else _several_a_worker(demand, inside, workers)
     if unlike is None:
         raise refusal(demand, workers)
@@ -268,7 +254,7 @@ def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker])
     used = [(offer.worker, share) for offer, share in zip(found.offers, shares, strict=True) if share.instances]
     required = [share.required(demand, 0) for _, share in used]
     return Shape(
-        demand,
+        demand.residency,
         demand.slots,
         max(one.cores for one in required),
         max(one.memory_mb for one in required),
@@ -287,15 +273,15 @@ def _fewest(cores: int, workers: Sequence[Worker]) -> int:
     return max(1, -(-cores // most)) if most else len(workers) + 1
 
 
-def _with_disk(shape: Shape, workers: Sequence[Worker]) -> Shape:
+def _with_disk(shape: Shape, demand: Demand, workers: Sequence[Worker]) -> Shape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
-    shares, known = shape.shares(shape.places), {worker.id: worker for worker in workers}
+    shares, known = shape.dealt or deal(demand, shape.places), {worker.id: worker for worker in workers}
     short = _short_of_disk([known[place] for place in shape.places], shares)
     if short:
         worker, needed = short
-        what = f"group {shape.demand.group!r}"
+        what = f"group {demand.group!r}"
         raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
-    return replace(shape, disk_mb=tuple(share.disk_mb for share in shares))
+    return shape._replace(disk_mb=tuple(share.disk_mb for share in shares))
 
 
 def _limits_disk(workers: Sequence[Worker]) -> bool:

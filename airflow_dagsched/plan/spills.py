@@ -16,9 +16,10 @@ def find_spills(graph: Graph, home: Sequence[int], reason: Callable[[int, int], 
     """
     spills = []
     for dataset in graph.datasets:
-        cut = [reader for reader in dataset.pipelined if home[reader] != home[dataset.src]]
+        src, here = dataset.src, home[dataset.src]
+        cut = [reader for reader in dataset.pipelined if home[reader] != here]
         if cut:
-            reasons = dict.fromkeys(reason(dataset.src, reader) for reader in cut)
+            reasons = dict.fromkeys([reason(src, reader) for reader in cut])
             spills.append(_spill(graph, dataset, cut, "; ".join(reasons)))
     return tuple(spills)
 
@@ -27,7 +28,7 @@ def _spill(graph: Graph, dataset: Dataset, cut: Sequence[int], reason: str) -> S
     return Spill(
         src=graph.ids[dataset.src],
         output=dataset.output,
-        dst=tuple(graph.ids[reader] for reader in cut),
+        dst=tuple([graph.ids[reader] for reader in cut]),
         bytes=dataset.bytes,
         reason=reason,
     )

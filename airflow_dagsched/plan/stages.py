@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import topological
+from airflow_dagsched.model.order import Successors, topological
 from airflow_dagsched.plan.colors import TASK
 
 NOBODY = -1
@@ -40,8 +40,7 @@ def stages_of(graph: Graph, color: Sequence[int], knot: Sequence[int]) -> Stages
     cut = _cut(color, knot)
     level, blame = [0] * len(knot), [NOBODY] * len(knot)
     if cut:
-        inside = _inside(graph, knot, cut)
-        order = topological(inside)
+        inside, order = _inside(graph, knot, cut)
         _go_down(inside, order, color, level, blame)
         _come_up(inside, order, color, level, blame, _Ties.of(graph, color))
     first = graph.loop
@@ -50,34 +49,32 @@ def stages_of(graph: Graph, color: Sequence[int], knot: Sequence[int]) -> Stages
 
 def _cut(color: Sequence[int], knot: Sequence[int]) -> frozenset[int]:
     """Knots with an ordinary task (it has a color of its own), or with steps of several colors."""
-    found: dict[int, set[int]] = {}
-    for node, of in enumerate(knot):
-        found.setdefault(of, set()).add(color[node])
-    return frozenset(of for of, colors in found.items() if len(colors) > 1)
+    first: dict[int, int] = {}
+    return frozenset([of for of, one in zip(knot, color, strict=True) if first.setdefault(of, one) != one])
 
 
-def _inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -> list[list[int]]:
-    """The edges within the knots to cut, loops drawn together."""
-    return [
+def _inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -> tuple[Successors, Sequence[int]]:
+    """The edges within the knots to cut, loops drawn together; and an order of the nodes along them."""
+    if len(set(knot)) == 1:
+        return graph.condensed, graph.order
+    inside = [
         [after for after in nexts if knot[after] == knot[node]] if knot[node] in cut else []
         for node, nexts in enumerate(graph.condensed)
     ]
-
-
-def _rise(color: Sequence[int], node: int, after: int) -> int:
-    return int(color[after] not in (TASK, color[node]))
+    return inside, topological(inside)
 
 
 def _go_down(
-    inside: list[list[int]], order: list[int], color: Sequence[int], level: list[int], blame: list[int]
+    inside: Successors, order: Sequence[int], color: Sequence[int], level: list[int], blame: list[int]
 ) -> None:
     """Least levels."""
     for node in order:
+        here, same = level[node], (TASK, color[node])  # behind a node of another color the level rises
         for after in inside[node]:
-            rise = _rise(color, node, after)
-            if level[node] + rise > level[after]:
-                level[after] = level[node] + rise
-                blame[after] = node if rise else blame[node]
+            least = here if color[after] in same else here + 1
+            if least > level[after]:
+                level[after] = least
+                blame[after] = node if least > here else blame[node]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +98,13 @@ class _Ties:
 
 
 def _come_up(
-    inside: list[list[int]], order: list[int], color: Sequence[int], level: list[int], blame: list[int], ties: _Ties
+    inside: Successors, order: Sequence[int], color: Sequence[int], level: list[int], blame: list[int], ties: _Ties
 ) -> None:
     """Move up what then spills less, or as little: what is above it can follow."""
     for node in reversed(order):
-        ceiling = min((level[after] - _rise(color, node, after) for after in inside[node]), default=level[node])
+        same = TASK, color[node]
+        ceilings = [level[after] if color[after] in same else level[after] - 1 for after in inside[node]]
+        ceiling = min(ceilings, default=level[node])
         if ceiling <= level[node]:
             continue
         joined = [tie for tie in ties.below.get(node, []) if level[tie[0]] == ceiling]

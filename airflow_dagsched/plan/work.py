@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.model.cluster import Cluster, Worker
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.plan.values import Pruned
 
 MIB = 1024 * 1024
+
+_kind = attrgetter("cores", "memory_mb", "disk_mb", "parallelism", "pinned", "mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,12 @@ class Work:
     """All nodes, the longest tail first: topological, and the order in which steps start."""
     workers: Sequence[Worker]
     """In natural order."""
+    kind: Sequence[int]
+    """Of each step: those of one kind differ in nothing but their names and runtimes, once they are alone."""
     shapes: dict[tuple[int, ...], Shape]
     """Filled while groupings are priced: many share groups."""
-    alone: dict[tuple[Need, int, tuple[str, ...], bool], tuple[Shape, int]]
-    """Filled likewise: the shape of a step alone, and its waves, by need, parallelism, pins, and whether it streams."""
+    alone: dict[int, tuple[Shape, int]]
+    """Filled likewise: the shape of a step alone, and its waves, by kind."""
     chosen: dict[tuple[int, ...], Priced]
     """The price of the grouping that was chosen, by its homes."""
     left: dict[tuple[tuple[tuple[str, ...], tuple[Pruned, ...]], ...], Given]
@@ -53,26 +58,27 @@ class Work:
 def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection[int] = ()) -> Work:
     """The arrays for ``graph``, of which the steps ``idle`` take no time; linear but for sorting."""
     workers = tuple(sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
-    known: dict[tuple[int, int, int], Need] = {}
-    needs = [_need(step, settings, known) for step in graph.steps]
+    keys = [_kind(step) for step in graph.steps]
+    kinds = dict(zip(keys, graph.steps, strict=True))
+    number = {key: at for at, key in enumerate(kinds)}
+    kind = [number[key] for key in keys]
+    needs = [need_of(step, settings) for step in kinds.values()]
+    waves = _waves(kinds.values(), workers)
     runtime = [0.0 if node in idle else runtime_of(step, settings) for node, step in enumerate(graph.steps)]
-    lanes: dict[tuple[int, tuple[str, ...]], int] = {}
-    least = [
-        seconds if step.parallelism == 1 else seconds * math.ceil(step.parallelism / _lanes(step, workers, lanes))
-        for step, seconds in zip(graph.steps, runtime, strict=True)
-    ]
+    least = [seconds * waves[of] for of, seconds in zip(kind, runtime, strict=True)]
     tasks = {task.id: task_runtime_of(task, settings) for task in graph.dataflow.tasks}
     ordinary = [tasks[name] for name in graph.ids[len(graph.steps) :]]
     tail = tails(graph, least + ordinary)
     return Work(
-        needs,
+        [needs[of] for of in kind],
         runtime + ordinary,
         [step.mode == "streaming" for step in graph.steps],
         least + ordinary,
         tail,
         # A stable sort of a topological order by what never rises along an edge is topological.
-        sorted(graph.order, key=lambda node: -tail[node]),
+        sorted(graph.order, key=[-seconds for seconds in tail].__getitem__),
         workers,
+        kind,
         {},
         {},
         {},
@@ -80,12 +86,12 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection
     )
 
 
-def _need(step: Step, settings: Settings, known: dict[tuple[int, int, int], Need]) -> Need:
-    """Many steps need the same."""
-    key = step.cores, step.memory_mb, step.disk_mb
-    if key not in known:
-        known[key] = need_of(step, settings)
-    return known[key]
+def _waves(steps: Iterable[Step], workers: Sequence[Worker]) -> list[int]:
+    """In how many waves the instances of each step run if it has the cluster for itself."""
+    known: dict[tuple[int, tuple[str, ...]], int] = {}
+    return [
+        1 if step.parallelism == 1 else math.ceil(step.parallelism / _lanes(step, workers, known)) for step in steps
+    ]
 
 
 def _lanes(step: Step, workers: Sequence[Worker], known: dict[tuple[int, tuple[str, ...]], int]) -> int:
