@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_dagsched.plan.given import Given
@@ -89,7 +90,7 @@ class Line:
         """``most``: what a block of several units may hold."""
         begins = _blocks(nodes, units, most)
         longest, cores, memory = [], [0], [0]
-        for first, end in zip(begins, begins[1:], strict=False):
+        for first, end in pairwise(begins):
             part = nodes[first:end]
             longest.append(max([units.longest[node] for node in part]))
             cores.append(cores[-1] + sum([units.cores[node] for node in part]))
@@ -127,7 +128,7 @@ class Line:
         longest, size, found, where = 0.0, 0, float("inf"), end
         for at in range(end, low - 1, -1):
             size += moved[at]
-            if seconds[at] > longest:
+            if seconds[at] > longest:  # noqa: PLR1730  a call of max here costs a tenth of the loop
                 longest = seconds[at]
             cost = best[at] + (start + longest + size / rate) * (weight + (upto - before[at]) / wide)
             if cost < found:

@@ -5,9 +5,8 @@
 
 A run's cost is its time, plus the share of the cluster it holds times that time: ``weight`` says how much the time
 itself counts. Much: few full runs one after another. Little: small ones that need not hold what is done. An order
-decides what can be together, so several are tried. Linear in steps, times the steps of a run.
-
-Optimal segmentation of a topological order (Kernighan 1971), with datasets counted once as in hypergraph partitioning.
+decides what can be together, so several are tried. Of many steps those that pay most often are, and a run is made of
+blocks, about as many whatever the cluster has: linear in steps. Of few, all are, a step at a time. See ``line``.
 """
 
 from __future__ import annotations
@@ -26,47 +25,88 @@ from airflow_dagsched.plan.work import tails
 WEIGHTS = (2.0, 0.5, 0.1)
 FILLED = (1.0, 0.75)
 """Shares of the cluster that a run may hold: containers on several workers leave gaps."""
-EXACT = 200
-BLOCKS = 16
 LEVELS = range(4)
 """So many levels come first whole, before the longest tails of all that is left."""
+MANY = 200
+"""Steps; of more, not all ways are tried."""
+BLOCKS = 16
+"""Blocks that fill the cluster, of so many steps or more:"""
+FINE = 1_000
+"""of fewer, the blocks are smaller, too."""
 
 
 def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
-    """The groups of ``home``, each cut into runs, in several ways, and the units that each way has looked at."""
+    """The groups of ``home``, each cut into runs, in several ways, and the blocks that each way has looked at."""
     units = Units.of(given)
-    filled = FILLED[: len(given.work.workers)]
+    many = len(given.graph.steps) > MANY
+    block = _room(given, min(1.0, len(given.graph.steps) / FINE) / BLOCKS) if many else Room(0, 0)
+    for order, weight, share in _ways_of_many(given) if many else _ways_of_few(given):
+        number, looked, room = [0] * len(home), 0, _room(given, share)
+        for nodes in _by_home(given, home, order):
+            runs, blocks = Line.of(nodes, units, given, block).cut(given, weight, room)
+            looked += blocks
+            for at, run in enumerate(runs):
+                for node in run:
+                    number[node] = at
+        yield cut_by(given.graph, home, number), looked
+
+
+_Way = tuple[list[int], float, float]
+"""An order, a weight, and a share of the cluster."""
+
+
+def _ways_of_few(given: Given) -> Iterator[_Way]:
+    orders = _Orders(given)
     for weight in WEIGHTS:
-        for order in _orders(given):
-            for share in filled:
-                number, looked = [0] * len(home), 0
-                room = _room(given, share)
-                for nodes in _by_home(given, home, order):
-                    line = Line.of(nodes, units, given, _block(given))
-                    runs, count = line.cut(given, weight, room)
-                    looked += count
-                    for at, run in enumerate(runs):
-                        for node in run:
-                            number[node] = at
-                yield cut_by(given.graph, home, number), looked
+        for order in (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path()):
+            for share in FILLED[: len(given.work.workers)]:
+                yield order, weight, share
 
 
-def _orders(given: Given) -> Iterator[list[int]]:
+def _ways_of_many(given: Given) -> Iterator[_Way]:
+    orders = _Orders(given)
+    for order in (orders.by_level, lambda: orders.by_tail(0), orders.by_path, orders.by_branch):
+        yield order(), WEIGHTS[0], FILLED[0]
+
+
+class _Orders:
     """Topological orders of the first nodes of loops."""
-    graph, work = given.graph, given.work
-    firsts = [node for node in graph.order if graph.loop[node] == node]
-    depth = levels(graph.condensed, graph.order)
-    # Those of ``work`` are of single steps: they may rise along an edge between steps that are kept together.
-    tail = tails(graph, work.least)
-    for fixed in LEVELS:
-        yield sorted(firsts, key=lambda node, fixed=fixed: (min(depth[node], fixed), -tail[node]))  # type: ignore[misc]
-    yield sorted(firsts, key=lambda node: (depth[node], -work.runtime[node]))
-    yield [node for node in depth_first(graph.condensed) if graph.loop[node] == node]
-    head = [0.0] * len(graph.ids)
-    for node in firsts:
-        for after in graph.condensed[node]:
-            head[after] = max(head[after], head[node] + work.runtime[node])
-    yield sorted(firsts, key=lambda node: head[node] + work.runtime[node])
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        graph = given.graph
+        self._firsts = [node for node in graph.order if graph.loop[node] == node] if graph.loops else graph.order
+        self._depth = levels(graph.condensed, graph.order)
+        # Those of ``work`` are of single steps: they may rise along an edge between steps that are kept together.
+        self._tail = tails(graph, given.work.least) if graph.loops else given.work.tail
+
+    def by_tail(self, fixed: int) -> list[int]:
+        """Most behind it first, but for the first levels."""
+        depth, tail = self._depth, self._tail
+        if not fixed:
+            return sorted(self._firsts, key=lambda node: -tail[node])
+        return sorted(self._firsts, key=lambda node: (min(depth[node], fixed), -tail[node]))
+
+    def by_level(self) -> list[int]:
+        """Level by level, the longest first."""
+        depth, runtime = self._depth, self._given.work.runtime
+        return sorted(self._firsts, key=lambda node: (depth[node], -runtime[node]))
+
+    def by_branch(self) -> list[int]:
+        """What waits for each other side by side."""
+        graph = self._given.graph
+        return [node for node in depth_first(graph.condensed) if graph.loop[node] == node]
+
+    def by_path(self) -> list[int]:
+        """By the moment in which each could end if all ran as soon as what they wait for has ended."""
+        graph, runtime = self._given.graph, self._given.work.runtime
+        end = [0.0] * len(graph.ids)
+        for node in self._firsts:
+            last = end[node] = end[node] + runtime[node]
+            for after in graph.condensed[node]:
+                if last > end[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
+                    end[after] = last
+        return sorted(self._firsts, key=end.__getitem__)
 
 
 def _by_home(given: Given, home: Sequence[int], order: Sequence[int]) -> list[list[int]]:
@@ -83,7 +123,3 @@ def _room(given: Given, share: float) -> Room:
     memory = share * sum(worker.free_memory_mb for worker in given.work.workers)
     fits = bisect_right(range(int(memory) + 1), memory, key=lambda held: held + padding(held, given.settings))
     return Room(cores, fits - 1)
-
-
-def _block(given: Given) -> Room:
-    return Room(0, 0) if len(given.graph.steps) <= EXACT else _room(given, 1 / BLOCKS)
