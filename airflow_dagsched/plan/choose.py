@@ -21,13 +21,15 @@ from airflow_dagsched.plan.groupings import groupings
 from airflow_dagsched.plan.groups import coarsest
 from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.refine import components, refinements
-from airflow_dagsched.plan.segments import segmentations
+from airflow_dagsched.plan.segments import MANY, segmentations
 from airflow_dagsched.plan.work import tails
 
 BUDGET = 8_000
 """Steps and edges that may be simulated besides the first groupings."""
 RESIDENT_BUDGET = 150_000
 """The same where steps stay resident: there grouping decides what fits at all."""
+SOME = 5
+"""Groupings of however many resident steps that are simulated: the coarsest one, and the runs of two orders."""
 UNITS = 3
 """A unit by which a run of an order grows costs so much less than a step that is simulated."""
 FEW = 6
@@ -40,13 +42,15 @@ def choose(given: Given) -> Choice:
     """The best grouping found; raises ``DoesNotFit`` where not even single steps fit."""
     graph = given.graph
     stages, home = coarsest(graph, given.rules)
-    choice = Choice(given, RESIDENT_BUDGET if any(given.work.streaming) else BUDGET, stages)
+    choice = Choice(given, _budget(given), stages)
     choice.anchors = {tuple(home), tuple(graph.loop)}
     choice.offer(COARSEST, home)
     if choice.best is None or len(choice.best.members) > 1:
         choice.anchors.add(tuple(choice.fewest()[1]))
         choice.offer(FEWEST, choice.fewest()[1])
     _look(choice, _finer(choice, home))
+    if _many_stay(given):
+        _look(choice, _in_runs(choice))
     if choice.best is None or (choice.lacks(graph.loop) and not _beats_per_step(choice.best, given)):
         choice.offer(PER_STEP, graph.loop)
     _look(choice, _coarser(choice))
@@ -57,6 +61,19 @@ def choose(given: Given) -> Choice:
         assert choice.refused is not None
         raise choice.refused
     return choice
+
+
+def _budget(given: Given) -> int:
+    """Many resident steps: less for each, but enough for some groupings of them."""
+    if not any(given.work.streaming):
+        return BUDGET
+    many = max(1.0, len(given.graph.steps) / MANY)
+    return max(int(RESIDENT_BUDGET / many**2), SOME * (len(given.graph.ids) + len(given.graph.datasets)))
+
+
+def _many_stay(given: Given) -> bool:
+    """Whether runs of an order are told to be better than single steps before those are priced at all."""
+    return any(given.work.streaming) and len(given.graph.steps) > MANY
 
 
 def _change(choice: Choice) -> None:
@@ -82,9 +99,10 @@ def _finer(choice: Choice, home: Sequence[int]) -> Iterator[tuple[str, Sequence[
     """From the coarse groupings on."""
     given = choice.given
     few = choice.fewest()[1]
-    for base in (few, home):
+    bases = (few, home) if few != home else (few,)
+    for base in bases:
         yield "parts that no edge joins apart", components(given.graph, base)
-    for base in (few, home):
+    for base in bases:
         for what, finer in refinements(given, base):
             yield what, finer
             yield what, components(given.graph, finer)
@@ -93,14 +111,19 @@ def _finer(choice: Choice, home: Sequence[int]) -> Iterator[tuple[str, Sequence[
 def _coarser(choice: Choice) -> Iterator[tuple[str, Sequence[int]]]:
     """From single steps on."""
     given = choice.given
-    if any(given.work.streaming):
-        for runs, looked in segmentations(given, choice.fewest()[1]):
-            choice.budget -= looked // UNITS
-            yield "runs of an order", runs
-            yield "runs of an order", components(given.graph, runs)
+    if any(given.work.streaming) and not _many_stay(given):
+        yield from _in_runs(choice)
     for merged in contractions(given.graph.loop, given):
         yield "steps merged along the longest paths", merged
         yield "steps merged along the longest paths", components(given.graph, merged)
+
+
+def _in_runs(choice: Choice) -> Iterator[tuple[str, Sequence[int]]]:
+    """Resident steps, as many at once as fit."""
+    for runs, looked in segmentations(choice.given, choice.fewest()[1]):
+        choice.budget -= looked // UNITS
+        yield "runs of an order", runs
+        yield "runs of an order", components(choice.given.graph, runs)
 
 
 def _nothing_to_gain(choice: Choice) -> bool:

@@ -33,6 +33,8 @@ def components(graph: Graph, home: Sequence[int]) -> list[int]:
 def refinements(given: Given, home: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
     """Cuts that let others start sooner, or let steps start before late inputs, each with what it is for."""
     graph = given.graph
+    if not any(home):
+        return  # One group of all there is waits for nothing.
     above = predecessors(graph.condensed)
     first = _feeders(graph, home)
     last = _takers(graph, home, above)

@@ -1,0 +1,201 @@
+"""A line of units cut into runs, at the least cost, by dynamic programming.
+
+    units    a b c d e f g h        a run takes a start, its longest unit, what it reads from before it and writes
+    blocks   ab  c  de  f  gh       for behind it, and holds its cores all that time
+    runs     {a b c}{d e f}{g h}
+
+A run grows to the front, a block at a time. What the growth moves is kept as a number for each block: what it reads
+from before it, plus what it writes for behind the run, less what it hands to the blocks behind it in the run. As
+the end of the runs moves on, only the numbers of blocks that hand to the new one change: each channel is looked at
+once, whatever the lengths of runs.
+
+Optimal segmentation of a topological order (Kernighan 1971), with datasets counted once as in hypergraph partitioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.work import MIB
+
+OUTSIDE = -1
+
+
+class Room(NamedTuple):
+    """What a run may hold."""
+
+    cores: float
+    memory_mb: int
+    """Without padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What every line needs to know of units, by their first steps."""
+
+    longest: Sequence[float]
+    """Seconds of the longest step."""
+    cores: Sequence[int]
+    memory_mb: Sequence[int]
+    reads: Sequence[Sequence[int]]
+    """Datasets, by number, that others write."""
+    writes: Sequence[Sequence[int]]
+    """Datasets that others read."""
+
+    @classmethod
+    def of(cls, given: Given) -> Units:
+        graph, work = given.graph, given.work
+        size, loop = len(graph.ids), graph.loop
+        longest, cores, memory = [0.0] * size, [0] * size, [0] * size
+        for node, step in enumerate(graph.steps):
+            first, need = loop[node], work.needs[node]
+            longest[first] = max(longest[first], work.runtime[node])
+            cores[first] += need.cores * step.parallelism
+            memory[first] += need.memory_mb * step.parallelism
+        reads: list[list[int]] = [[] for _ in range(size)]
+        writes: list[list[int]] = [[] for _ in range(size)]
+        for at, dataset in enumerate(graph.datasets):
+            src = loop[dataset.src]
+            readers = {loop[reader] for reader in dataset.readers} - {src}
+            for reader in readers:
+                reads[reader].append(at)
+            if readers:
+                writes[src].append(at)
+        return cls(longest, cores, memory, reads, writes)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Units in an order, and the blocks of them that are never parted."""
+
+    nodes: Sequence[int]
+    begins: Sequence[int]
+    """Where each block begins, and at last the number of units."""
+    longest: Sequence[float]
+    """By block."""
+    cores: Sequence[int]
+    """Of all blocks before each, and of all."""
+    memory_mb: Sequence[int]
+    moved: Sequence[int]
+    """By block: bytes it reads from blocks before it and writes for those behind it."""
+    handed: Sequence[Sequence[tuple[int, int]]]
+    """By block: the blocks before it, and by how many bytes those move less once it is in their run."""
+
+    @classmethod
+    def of(cls, nodes: Sequence[int], units: Units, given: Given, most: Room) -> Line:
+        """``most``: what a block of several units may hold."""
+        begins = _blocks(nodes, units, most)
+        longest, cores, memory = [], [0], [0]
+        for first, end in pairwise(begins):
+            part = nodes[first:end]
+            longest.append(max([units.longest[node] for node in part]))
+            cores.append(cores[-1] + sum([units.cores[node] for node in part]))
+            memory.append(memory[-1] + sum([units.memory_mb[node] for node in part]))
+        moved, handed = _traffic(nodes, begins, units, given)
+        return cls(nodes, begins, longest, cores, memory, moved, handed)
+
+    def cut(self, given: Given, weight: float, room: Room) -> tuple[list[Sequence[int]], int]:
+        """The cheapest runs, and how many blocks have been looked at; one block is a run even if it does not fit."""
+        best, first, looked = [0.0], list[int](), 0
+        moved, low = list(self.moved), 0
+        for end in range(len(moved)):
+            for block, less in self.handed[end]:
+                moved[block] -= less
+            while low < end and not self._fits(low, end, room):
+                low += 1
+            cost, where = self._cheapest((low, end), moved, best, (weight, max(1.0, room.cores)), given)
+            best.append(cost)
+            first.append(where)
+            looked += end - low + 1
+        return _runs(self.nodes, self.begins, first), looked
+
+    def _fits(self, low: int, end: int, room: Room) -> bool:
+        cores, memory = self.cores, self.memory_mb
+        return cores[end + 1] - cores[low] <= room.cores and memory[end + 1] - memory[low] <= room.memory_mb
+
+    def _cheapest(
+        self, span: tuple[int, int], moved: Sequence[int], best: Sequence[float], by: tuple[float, float], given: Given
+    ) -> tuple[float, int]:
+        """Cost of the best cut up to the end of ``span``, and where its last run begins. One loop on plain numbers."""
+        (low, end), (weight, wide) = span, by
+        start, rate = given.cluster.application_start_s, given.cluster.spill_mb_s * MIB
+        before, seconds = self.cores, self.longest
+        upto = before[end + 1]
+        longest, size, found, where = 0.0, 0, float("inf"), end
+        for at in range(end, low - 1, -1):
+            size += moved[at]
+            if seconds[at] > longest:  # noqa: PLR1730  a call of max here costs a tenth of the loop
+                longest = seconds[at]
+            cost = best[at] + (start + longest + size / rate) * (weight + (upto - before[at]) / wide)
+            if cost < found:
+                found, where = cost, at
+        return found, where
+
+
+def _blocks(nodes: Sequence[int], units: Units, most: Room) -> list[int]:
+    """Where blocks begin that hold no more than ``most``, unless of one unit; and the number of units."""
+    begins, cores, memory = [0], 0, 0
+    for at, node in enumerate(nodes):
+        cores += units.cores[node]
+        memory += units.memory_mb[node]
+        if at > begins[-1] and (cores > most.cores or memory > most.memory_mb):
+            begins.append(at)
+            cores, memory = units.cores[node], units.memory_mb[node]
+    return [*begins, len(nodes)]
+
+
+def _traffic(
+    nodes: Sequence[int], begins: Sequence[int], units: Units, given: Given
+) -> tuple[list[int], list[list[tuple[int, int]]]]:
+    """See ``moved`` and ``handed`` of ``Line``."""
+    count, datasets, loop = len(begins) - 1, given.graph.datasets, given.graph.loop
+    place: dict[int, int] = {}
+    for block, first in enumerate(begins[:-1]):
+        for node in nodes[first : begins[block + 1]]:
+            place[node] = block
+    moved = [0] * count
+    handed: list[list[tuple[int, int]]] = [[] for _ in moved]
+    for at in _datasets(nodes, place, units, given):
+        dataset = datasets[at]
+        size, src = dataset.bytes, place.get(loop[dataset.src], OUTSIDE)
+        if not size:
+            continue
+        readers = sorted({place.get(loop[reader], count) for reader in dataset.readers})
+        last = readers[-1]
+        if src != OUTSIDE and last > src:
+            moved[src] += size
+            if last < count:
+                handed[last].append((src, size))
+        before = src
+        for reader in readers:
+            if reader not in (src, count):
+                moved[reader] += size
+                if before != OUTSIDE:
+                    handed[reader].append((before, size))
+                before = reader
+    return moved, handed
+
+
+def _datasets(nodes: Sequence[int], place: dict[int, int], units: Units, given: Given) -> dict[int, None]:
+    """The numbers of those that ``nodes`` write, and read from others."""
+    datasets, loop = given.graph.datasets, given.graph.loop
+    found: dict[int, None] = {}
+    for node in nodes:
+        found.update(dict.fromkeys(units.writes[node]))
+        found.update(dict.fromkeys([at for at in units.reads[node] if loop[datasets[at].src] not in place]))
+    return found
+
+
+def _runs(nodes: Sequence[int], begins: Sequence[int], first: Sequence[int]) -> list[Sequence[int]]:
+    """From where, by block, the last run that ends with each begins."""
+    runs: list[Sequence[int]] = []
+    end = len(first)
+    while end:
+        block = first[end - 1]
+        runs.append(nodes[begins[block] : begins[end]])
+        end = block
+    return runs[::-1]
