@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.given import WHOLE, Given
 from airflow_dagsched.plan.left import shape_left
-from airflow_dagsched.plan.queue import Job, Span, run
+from airflow_dagsched.plan.queue import Circular, Job, Span, run
 from airflow_dagsched.plan.room import UNLIMITED, Cut, Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.values import Times
@@ -57,7 +58,9 @@ class Priced:
 
 
 def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None) -> Priced:
-    """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
+    """The price of ``home``, which obeys the rules.
+
+    Raises ``DoesNotFit``, and ``InvalidInput`` with a cycle where groups wait for each other: those would never start.
 
     ``failures``: each group takes what it takes on average with the failures that the settings expect.
     ``turns``: of what is ready, in which order it starts; see ``queue``.
@@ -79,7 +82,10 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
     edges = _edges(home, given, jobs)
     limit = given.cluster.spill_mb
     spills = SpillRoom((*cuts, *_kept(home, given)), UNLIMITED if limit is None else limit * MIB)
-    spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
+    try:
+        spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
+    except Circular as circle:
+        raise _refusal(circle, members, given) from None
     cost = Cost(
         round(max((span.end_s for span in spans.values()), default=0.0), DIGITS),
         round(sum(shape.held_cores * jobs[first].seconds for first, shape in shapes.items()), DIGITS),
@@ -167,3 +173,9 @@ def _edges(home: Home, given: Given, jobs: dict[int, Job]) -> dict[int, list[int
             if there != here:
                 found[here].add(there)
     return {first: sorted(nexts) for first, nexts in found.items()}
+
+
+def _refusal(circle: Circular, members: dict[int, list[int]], given: Given) -> InvalidInput:
+    names = [name_of(job, members, given) if job in members else given.graph.ids[job] for job in circle.jobs]
+    where = f"dataflow {given.graph.dataflow.name!r}"
+    return InvalidInput(where, "groups", f"{' -> '.join(names)} wait for each other: none of them can start")

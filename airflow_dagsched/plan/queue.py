@@ -15,13 +15,25 @@ from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.errors import DagschedError, DoesNotFit
+from airflow_dagsched.model.order import find_cycle, strong_components
 from airflow_dagsched.plan.room import Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 
 PASSED = 32
 """Ready groups that are tried behind the first that finds no room: keeps many ready ones cheap."""
 MIB = 1024 * 1024
+
+
+@dataclass
+class Circular(DagschedError):
+    """Jobs that wait for each other: none of them can ever start."""
+
+    jobs: list[int]
+    """A shortest cycle: the first is the last again."""
+
+    def __str__(self) -> str:
+        return f"jobs {' -> '.join(map(str, self.jobs))} wait for each other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ def run(
 
     ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
     at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
-    those that would make room.
+    those that would make room; ``Circular`` for edges with a cycle, which whoever has ``turns`` has ruled out.
     """
     above = waited_for(jobs, edges)
     order = _order(jobs, edges) if turns is None else {node: (turns[node], node) for node in jobs}
@@ -156,7 +168,10 @@ def waited_for(jobs: Iterable[int], edges: Mapping[int, Sequence[int]]) -> dict[
 
 
 def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, float]:
-    """Seconds from the start of each job to the end of the last behind it, at least; the last jobs first."""
+    """Seconds from the start of each job to the end of the last behind it, at least; the last jobs first.
+
+    Raises ``Circular``.
+    """
     above = waited_for(jobs, edges)
     done = [node for node in jobs if not above[node]]
     for node in done:
@@ -164,10 +179,19 @@ def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[i
             above[after] -= 1
             if not above[after]:
                 done.append(after)
+    if len(done) < len(above):
+        raise Circular(_cycle(edges))
     tail: dict[int, float] = {}
     for node in reversed(done):
         tail[node] = jobs[node].seconds + max([tail[after] for after in edges[node]], default=0.0)
     return tail
+
+
+def _cycle(edges: Mapping[int, Sequence[int]]) -> list[int]:
+    """Through the least job that is on any."""
+    successors = [edges.get(node, ()) for node in range(max(edges) + 1)]
+    owner = strong_components(successors)
+    return find_cycle(successors, next(of for node, of in enumerate(owner) if of != node), owner)
 
 
 def _order(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, tuple[float, int]]:
