@@ -1,9 +1,9 @@
 """The choice among groupings: from cutting nothing to one application per step, whichever ends first.
 
-Always compared: the coarsest completable groups, as few groups as the rules allow, and one application per
+Compared first: the coarsest completable groups, as few groups as the rules allow, and one application per
 step. Besides, others in between (of few steps, all), while the budget lasts: it counts steps and edges simulated, not
 seconds, so the choice is the same on every machine. The search ends early at a plan that the lower bound proves as
-good as any.
+soon as any; up to 200 steps the three above are priced even then: none of them costs less, nor holds less as soon.
 
 Groupings are compared by what the launches in the order of the longest path take; then those that could end first
 in another order, the best few and the three above, are compared by what each takes in its best order.
@@ -36,6 +36,9 @@ FEW = 6
 """Steps of which all groupings are looked at: some 200."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
 ALL = "all groupings there are"
+SHOWN = 200
+"""Steps for which one application per step is priced even if it cannot end sooner: people ask what a plan saves, and
+of two that end together the one that holds fewer core-seconds is better. Of more that would take too long."""
 
 
 def choose(given: Given) -> Choice:
@@ -51,7 +54,8 @@ def choose(given: Given) -> Choice:
     _look(choice, _finer(choice, home))
     if _many_stay(given):
         _look(choice, _in_runs(choice))
-    if choice.best is None or (choice.lacks(graph.loop) and not _beats_per_step(choice.best, given)):
+    few = len(graph.steps) <= SHOWN
+    if choice.best is None or (choice.lacks(graph.loop) and (few or not _beats_per_step(choice.best, given))):
         choice.offer(PER_STEP, graph.loop)
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):

@@ -13,11 +13,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.graph import Dataset
 from airflow_dagsched.plan.given import WHOLE, Given
 from airflow_dagsched.plan.left import shape_left
 from airflow_dagsched.plan.parts import quotient
-from airflow_dagsched.plan.queue import Job, Span, run
+from airflow_dagsched.plan.queue import Circular, Job, Span, run
 from airflow_dagsched.plan.room import Cut, Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.work import MIB
@@ -69,7 +70,9 @@ class Priced:
 
 
 def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int, int] | None = None) -> Priced:
-    """The price of ``home``, which is acyclic and obeys the rules; raises ``DoesNotFit``.
+    """The price of ``home``, which obeys the rules.
+
+    Raises ``DoesNotFit``, and ``InvalidInput`` with a cycle where groups wait for each other: those would never start.
 
     ``failures``: each group takes what it takes on average with the failures that the settings expect.
     ``turns``: of what is ready, in which order it starts; see ``queue``.
@@ -85,7 +88,10 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
     edges = {node: between[node] for node in jobs}
     limit = given.cluster.spill_mb
     spills = None if limit is None else SpillRoom((*traffic.cuts, *_kept(home, given)), limit * MIB)
-    spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
+    try:
+        spans = run(jobs, edges, Room(given.work.workers), spills, turns=turns)
+    except Circular as circle:
+        raise _refusal(circle, members, given) from None
     cost = Cost(
         round(max([span.end_s for span in spans.values()], default=0.0), DIGITS),
         round(sum([shape.held_cores * jobs[first].seconds for first, shape in shapes.items()]), DIGITS),
@@ -177,3 +183,9 @@ def _awake(others: set[int], dataset: Dataset, home: Home, idle: Collection[int]
 def _kept(home: Home, given: Given) -> list[Cut]:
     """The spills that are there from before."""
     return [Cut(None, tuple({home[node] for node in kept}), size) for size, _, kept in given.stored if kept]
+
+
+def _refusal(circle: Circular, members: dict[int, list[int]], given: Given) -> InvalidInput:
+    names = [name_of(job, members, given) if job in members else given.graph.ids[job] for job in circle.jobs]
+    where = f"dataflow {given.graph.dataflow.name!r}"
+    return InvalidInput(where, "groups", f"{' -> '.join(names)} wait for each other: none of them can start")

@@ -16,13 +16,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.errors import DagschedError, DoesNotFit
+from airflow_dagsched.model.order import find_cycle, strong_components
 from airflow_dagsched.plan.room import Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 
 PASSED = 32
 """Ready groups that are tried behind the first that finds no room: keeps many ready ones cheap."""
 MIB = 1024 * 1024
+
+
+@dataclass
+class Circular(DagschedError):
+    """Jobs that wait for each other: none of them can ever start."""
+
+    jobs: list[int]
+    """A shortest cycle: the first is the last again."""
+
+    def __str__(self) -> str:
+        return f"jobs {' -> '.join(map(str, self.jobs))} wait for each other"
 
 
 class Job(NamedTuple):
@@ -124,9 +136,9 @@ def run(
 ) -> dict[int, Span]:
     """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
 
-    ``spills``: None where there is room for all. ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
-    at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
-    those that would make room.
+    ``spills``: None where there is room for all. ``turns``: of the jobs that are ready, the least comes first; None:
+    the longest remaining path. Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
+    those that would make room; ``Circular`` for edges with a cycle, which whoever has ``turns`` has ruled out.
     """
     above = waited_for(jobs, edges)
     order = _order(jobs, edges, above) if turns is None else {node: (turns[node], node) for node in jobs}
@@ -158,13 +170,14 @@ def waited_for(jobs: Iterable[int], edges: Mapping[int, Sequence[int]]) -> dict[
 
 
 def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[int, float]:
-    """Seconds from the start of each job to the end of the last behind it, at least; the last jobs first."""
+    """Seconds from the start of each job to the end of the last behind it, at least; the last jobs first.
+
+    Raises ``Circular``.
+    """
     return _tails(jobs, edges, waited_for(jobs, edges))
 
 
-def _tails(
-    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]
-) -> dict[int, float]:
+def _tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]) -> dict[int, float]:
     above = dict(waited)
     done = [node for node in jobs if not above[node]]
     for node in done:
@@ -172,6 +185,8 @@ def _tails(
             above[after] -= 1
             if not above[after]:
                 done.append(after)
+    if len(done) < len(above):
+        raise Circular(_cycle(edges))
     tail: dict[int, float] = {}
     for node in reversed(done):
         nexts, seconds = edges[node], jobs[node].seconds
@@ -179,9 +194,14 @@ def _tails(
     return tail
 
 
-def _order(
-    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]
-) -> dict[int, _Entry]:
+def _cycle(edges: Mapping[int, Sequence[int]]) -> list[int]:
+    """Through the least job that is on any."""
+    successors = [edges.get(node, ()) for node in range(max(edges) + 1)]
+    owner = strong_components(successors)
+    return find_cycle(successors, next(of for node, of in enumerate(owner) if of != node), owner)
+
+
+def _order(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]) -> dict[int, _Entry]:
     """The longest remaining path first; ties by number."""
     return {node: (-seconds, node) for node, seconds in _tails(jobs, edges, waited).items()}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.choice import Choice
-from airflow_dagsched.plan.choose import COARSEST, FEWEST
-from airflow_dagsched.plan.cost import Cost, Priced, price
+from airflow_dagsched.plan.choose import COARSEST, FEWEST, PER_STEP
+from airflow_dagsched.plan.cost import Cost, Home, Priced, price
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.shape import shape_of
 from airflow_dagsched.plan.values import Compared
@@ -16,7 +16,7 @@ from airflow_dagsched.plan.words import duration
 SIMULATED = 6_000
 """Steps and edges that may be simulated to tell what single cuts save; beyond, the whole grouping is compared."""
 TOLD = 8
-"""Kinds of groupings that are told, the best first."""
+"""Kinds of groupings that are told, the best first; and of the others those that anybody would think of."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Savings:
     best: Priced
     forced: Reasons
     neighbour: dict[int, tuple[int, int]]
-    """For each group two groups, itself and one it hands rows to or takes them from, that nothing forces apart."""
+    """For each group two that nothing forces apart: itself and one it hands rows to, or takes them from, else any."""
     budget: int = SIMULATED
     told: dict[tuple[int, int], str] = field(default_factory=dict)
     of_all: str = ""
@@ -44,6 +44,8 @@ class Savings:
                 if there != here and not forced.forced(dataset.src, reader):
                     neighbour.setdefault(here, (here, there))
                     neighbour.setdefault(there, (here, there))
+        if len(best.members) > 1:
+            neighbour = _beside(choice.fewest()[1], best) | neighbour
         return cls(choice, best, forced, neighbour)
 
     def of_cut(self, src: int, dst: int) -> str:
@@ -105,7 +107,7 @@ class Savings:
             return None
         given, home = self.choice.given, self.best.home
         self.budget -= len(home) + len(given.graph.datasets)
-        if self.budget <= 0 or self._detour(writer, reader):
+        if self.budget <= 0 or self._detour(writer, reader) or self._detour(reader, writer):
             return None
         kept = min(writer, reader)
         try:
@@ -114,7 +116,7 @@ class Savings:
             return None
 
     def _detour(self, writer: int, reader: int) -> bool:
-        """Whether the reader also waits for a group in between."""
+        """Whether the reader waits for a group in between."""
         edges = self.best.edges
         queue = [node for node in edges[writer] if node != reader]
         reached = set(queue)
@@ -125,10 +127,20 @@ class Savings:
         return reader in reached
 
 
+def _beside(few: Home, best: Priced) -> dict[int, tuple[int, int]]:
+    """For each group another that is one with it in ``few``, the fewest groups there can be."""
+    alike: dict[int, list[int]] = {}
+    for first in best.members:
+        alike.setdefault(few[first], []).append(first)
+    rows = [groups for groups in alike.values() if len(groups) > 1]
+    return {one: (one, row[one == row[0]]) for row in rows for one in row}
+
+
 def compared(choice: Choice, best: Priced) -> tuple[Compared, ...]:
     """The chosen grouping, then the runner-up and others by their costs."""
     others = sorted((cost, what) for what, cost in choice.compared.items() if what != choice.chosen)
-    return tuple(_compared(what, cost) for cost, what in [(best.cost, choice.chosen), *others][:TOLD])
+    ranked = enumerate([(best.cost, choice.chosen), *others])
+    return tuple(_compared(what, cost) for at, (cost, what) in ranked if at < TOLD or what in (FEWEST, PER_STEP))
 
 
 def _compared(what: str, cost: Cost) -> Compared:

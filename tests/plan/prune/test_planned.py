@@ -146,8 +146,8 @@ def test_an_instance_without_rows_goes_after_placement() -> None:
 
 @pytest.mark.parametrize("name", ["round_robin", "first_fit", "data_locality", "cheapest"])
 def test_a_policy_places_what_is_left(name: str) -> None:
-    """Day 1 is on w2; a reads, b has nothing to do."""
-    flow = drawn("a; b", a={"sources": days("h2", "h1"), "parallelism": 4}, b=IDLE)
+    """Day 1 is on w2; a reads, b has nothing to do; as wide as each other: two applications would save nothing."""
+    flow = drawn("a; b", a={"sources": days("h2", "h1"), "parallelism": 4}, b={**IDLE, "parallelism": 4})
     moved = by_policy(Policy(name, placement_settings(), State()))
     (group,) = sound(flow, standalone(4, 4, 4), Asked(idle={"b": "nothing to do"}), moved=moved).groups
     assert workers(group) == ["w2"]
