@@ -51,6 +51,8 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     options = _parser().parse_args(arguments)
+    if sys.stdout is None:  # closed by who called us
+        return _refused(InvalidInput("standard output", "", "is closed"), BAD_INPUT)
     try:
         code = int(options.run(options))
         sys.stdout.flush()
@@ -136,6 +138,7 @@ def _add_simulation(command: argparse.ArgumentParser) -> None:
     command.add_argument("dataflow", metavar="DATAFLOW.json")
     command.add_argument("cluster", metavar="CLUSTER.json")
     command.add_argument("--settings", metavar="SETTINGS.json", help="those of the plan")
+    command.add_argument("--state", metavar="STATE.json", help="the measured values that the plan was made with")
     command.add_argument("--policy", action="append", choices=tuple(LAUNCHES), help="default: plan; may be repeated")
     command.add_argument("--runs", type=_at_least(1, int), default=1, help="default: %(default)s")
     command.add_argument("--seed", type=_at_least(0, int), default=0, help="of the first run; each other has the next")
@@ -164,7 +167,7 @@ def _plan(options: argparse.Namespace) -> int:
     state = read(State, options.state) if options.state else State()
     if options.replan:
         return _replan(options, dataflow, cluster, settings, state)
-    _refuse_begun(state, options.state)
+    _refuse_begun(state, options.state, "give the plan so far (--replan PLAN.json), or leave it out to plan a new run")
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
     moved = _moved(options, dataflow, placement, state)
     try:
@@ -200,14 +203,11 @@ def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, s
     return FINE
 
 
-def _refuse_begun(state: State, path: str) -> None:
-    """A plan made from nothing would run again what has run."""
+def _refuse_begun(state: State, path: str, remedy: str) -> None:
+    """What starts from nothing would run again what has run."""
     for field, names in (("finished", state.finished), ("running", state.running)):
         if names:
-            rule = (
-                f"{names[0]!r} has begun: give the plan so far (--replan PLAN.json), or leave it out to plan a new run"
-            )
-            raise InvalidInput(path, field, rule)
+            raise InvalidInput(path, field, f"{names[0]!r} has begun: {remedy}")
 
 
 def _planner(options: argparse.Namespace) -> Callable[..., Plan]:
@@ -285,7 +285,10 @@ def _simulate(options: argparse.Namespace) -> int:
 
     made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
     settings, _ = _settings(options.settings)
-    violations = check(made, dataflow, cluster, settings)
+    state = read(State, options.state) if options.state else State()
+    _refuse_begun(state, options.state, "leave it out: a simulation runs all of a plan")
+    dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
+    violations = check(made, dataflow, cluster, settings, state=state)
     for violation in violations:
         print(violation)
     if violations:

@@ -76,6 +76,43 @@ def test_state_and_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
     assert [made["groups"][0]["time"]["compute"] for made in (plain, told)] == [6, 150]
 
 
+@pytest.mark.usefixtures("files")
+def test_a_plan_by_measured_values_is_simulated_by_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """a takes 50 s, not the declared 5; without the state the plan is not one of the dataflow."""
+    write(state={"measured": {"a": {"runtime_s": 50}}})
+    write(plan=run(capsys, *PLANNING, "--state", "state.json")[1])
+    simulating = ("simulate", "plan.json", "flow.json", "cluster.json")
+    code, out, _ = run(capsys, *simulating, "--state", "state.json")
+    assert (code, out.splitlines()[2].split()[:2]) == (0, ["plan", "59.0"])
+    assert run(capsys, *simulating)[0] == 1
+    write(state={"running": ["launch"]})
+    code, _, err = run(capsys, *simulating, "--state", "state.json")
+    assert (code, err) == (
+        2,
+        "state.json: running: 'launch' has begun: leave it out: a simulation runs all of a plan\n",
+    )
+
+
+@pytest.mark.parametrize("flow", [{"name": "none"}, {"name": "task", "tasks": [{"id": "t", "runtime_s": 5}]}])
+@pytest.mark.usefixtures("files")
+def test_a_plan_of_no_step_checks(capsys: pytest.CaptureFixture[str], flow: dict[str, Any]) -> None:
+    """Whatever was asked for: there is no group it could be asked of."""
+    write(flow=flow, cluster={**CLUSTER, "spill_mb": 100}, settings={"max_steps_per_group": 2})
+    told = ("--settings", "settings.json")
+    code, out, _ = run(capsys, *PLANNING, *told)
+    write(plan=out)
+    assert (code, json.loads(out)["asked"]) == (0, [])
+    for command in ("check", "simulate"):
+        assert run(capsys, command, "plan.json", "flow.json", "cluster.json", *told)[0] == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_a_closed_output_is_one_line() -> None:
+    command = f"exec {sys.executable} -m airflow_dagsched {' '.join(PLANNING)} >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "standard output: is closed\n")
+
+
 @pytest.mark.parametrize(
     ("broken", "arguments", "line"),
     [

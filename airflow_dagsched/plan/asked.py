@@ -17,7 +17,9 @@ from airflow_dagsched.plan.words import count, duration, size, some
 
 
 def asked_for(made: Plan, dataflow: Dataflow, cluster: Cluster, settings: Settings) -> tuple[str, ...]:
-    """Nothing for what is as it is by default. Linear but for sorting."""
+    """Nothing for what is as it is by default, nor where there is no group. Linear but for sorting."""
+    if not made.groups:
+        return ()
     home = {step: group.id for group in made.groups for step in group.steps}
     return (
         *_isolated(dataflow, home),

@@ -10,6 +10,7 @@ FORMAT = Arg(("--format",), choices=("text", "json", "dot", "svg"), default="tex
 CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
 WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched] work_dir)")
 DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
+EXACT = Arg(("--exact",), action="store_true", help="let a solver prove how good the plan is (small dataflows)")
 DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would be done")
 WORK = "airflow_dagsched.provider.commands"
 
@@ -31,7 +32,7 @@ def commands() -> list[GroupCommand]:
                     "tune",
                     "Turn the run history of a DAG's dataflows into plan files beside the DAG file",
                     lazy_load_command(f"{WORK}.tune"),
-                    (DAG, CONN_ID, DRY_RUN),
+                    (DAG, CONN_ID, EXACT, DRY_RUN),
                 ),
                 ActionCommand(
                     "clean",

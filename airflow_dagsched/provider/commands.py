@@ -20,6 +20,7 @@ from airflow_dagsched.provider.work_dir import default_work_dir
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.dataflow import SparkDataflow
+    from airflow_dagsched.provider.tuning import Tuned
 
 DAY_S = 86_400.0
 
@@ -41,13 +42,21 @@ def tune(args: Namespace) -> None:
 
     for flow in _flows(args.dag):
         try:
-            found = tuned(flow, PlannerHook(args.conn_id or flow.conn_id))
+            found = tuned(flow, PlannerHook(args.conn_id or flow.conn_id), exact=args.exact)
         except DagschedError as error:
             sys.exit(str(error))
         print("\n".join(found.lines))
         print(f"  {'would write' if args.dry_run else 'write'} {found.file}")
         if not args.dry_run:
-            found.write()
+            _write(found)
+
+
+def _write(found: Tuned) -> None:
+    """The plan file; exits where its folder takes none."""
+    try:
+        found.write()
+    except OSError as error:
+        sys.exit(f"{found.file}: cannot be written: {error.strerror}")
 
 
 def _flows(dag: str) -> list[SparkDataflow]:

@@ -11,6 +11,7 @@ from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.model.cluster import idle
 from airflow_dagsched.model.codec import pretty
 from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.exact import exact_plan
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.tune import regrouped
@@ -38,17 +39,20 @@ class Tuned:
         draft.replace(self.file)
 
 
-def tune(flow: SparkDataflow, hook: PlannerHook) -> Tuned:
+def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tuned:
     """The plan of ``flow`` by its history, checked, on the idle cluster: who is on it just now is no reason.
 
-    Raises :class:`DoesNotFit`, and :class:`LaunchRefused` where the cluster does not answer.
+    ``exact``: with what a solver proves and finds. The parse then takes the groups of the file, and asks no solver.
+
+    Raises :class:`DoesNotFit`, :class:`LaunchRefused` where the cluster does not answer, and :class:`InvalidInput`
+    where the solver is asked for and not installed.
     """
     history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
     settings = flow.settings
     known = informed(
         flow.dataflow, idle(hook.cluster(flow.declared_cluster)), history, connection=flow.conn_id, settings=settings
     )
-    made = plan(*known, settings)
+    made = (exact_plan if exact else plan)(*known, settings)
     violations = check(made, *known, settings)
     if violations:
         raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
