@@ -1,0 +1,200 @@
+"""How long it takes to each step and ordinary task at least, and from its end to the end of the last behind it.
+
+    head           own             tail
+    ├──────────────▐███████████████▌─────────────────┤
+
+Along a path one ends before the next begins, waves of instances included. An application starts before the first step,
+and again behind each ordinary task; and between two steps that may not share one, with the rows between them written
+and read. Steps that stream run side by side with others: if any does, steps count for nothing along a path but in
+front of such a start, or of a task. Steps that repeat together count as one, the longest of them. Where steps are left
+out, applications may be, too: neither starts nor rows count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+
+from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.plan.check.edges import in_order
+from airflow_dagsched.plan.check.facts import Facts
+from airflow_dagsched.plan.check.loops import loops_of
+from airflow_dagsched.plan.check.running import instances_left, lasting_s
+
+BYTES_PER_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Of the steps, by their places in the plan."""
+
+    steps: Sequence[Step]
+    counts: Sequence[int]
+    """Instances that run."""
+    seconds: Sequence[float]
+    """Of one of them."""
+    start_s: float
+    spilling_s: float
+    """For each byte, to write and read it."""
+    streams: bool
+    cores: int
+    """Of all workers."""
+
+    @classmethod
+    def of(cls, facts: Facts, *, narrowed: bool) -> Work:
+        """``narrowed``: without the instances that are left out; those of steps that are left out never count."""
+        steps = [step for _, members in facts.members for step in members]
+        left = [count for group, members in facts.members for count in instances_left(group, members)]
+        counts = (
+            left if narrowed else [step.parallelism if count else 0 for step, count in zip(steps, left, strict=True)]
+        )
+        default = facts.settings.step_runtime_s
+        idle = any(one.what == "step" for group in facts.plan.groups for one in group.pruned)
+        return cls(
+            steps,
+            counts,
+            [(step.runtime_s or default) if count else 0.0 for step, count in zip(steps, counts, strict=True)],
+            0.0 if idle else facts.cluster.application_start_s,
+            0.0 if idle else 2 / (facts.cluster.spill_mb_s * BYTES_PER_MIB),
+            "streaming" in {step.mode for step in steps},
+            sum(worker.free_cores for worker in facts.cluster.workers),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Seconds by place: of the steps, then of the ordinary tasks. Of a loop, those of its one ``node``."""
+
+    node: Sequence[int]
+    own: list[float]
+    head: list[float]
+    nexts: Sequence[Sequence[int]]
+    order: Sequence[int]
+    """The nodes, each behind all it takes from."""
+    gaps: _Gaps
+    streams: bool
+
+    @classmethod
+    def of(cls, facts: Facts, work: Work) -> Paths:
+        """From the first to the last."""
+        node, nexts, order = _condensed(facts)
+        waves = chain(_waves(facts, work), (lasting_s(facts, task.id) for task in facts.dataflow.tasks))
+        own = [0.0] * len(node)
+        for at, seconds in zip(node, waves, strict=True):
+            own[at] = max(own[at], seconds)
+        head = [work.start_s] * len(work.steps) + [0.0] * len(facts.tasks)
+        found = cls(node, own, head, nexts, order, _Gaps.of(facts, work, node), work.streams)
+        for at in order:
+            end, between = head[at] + own[at], found.gaps.between
+            together = head[at] if work.streams else end
+            for after in nexts[at]:
+                gap = None if found.gaps.none else between(at, after)
+                ready = together if gap is None else end + gap
+                if ready > head[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
+                    head[after] = ready
+        return found
+
+    @property
+    def longest_s(self) -> float:
+        """To the end of the last."""
+        return max([ahead + taken for ahead, taken in zip(self.head, self.own, strict=True)], default=0.0)
+
+    def tails(self) -> list[float]:
+        """By node."""
+        tail = [0.0] * len(self.own)
+        for at in reversed(self.order):
+            for after in self.nexts[at]:
+                gap = None if self.gaps.none else self.gaps.between(at, after)
+                own = 0.0 if gap is None and self.streams else self.own[after]
+                tail[at] = max(tail[at], (gap or 0.0) + own + tail[after])
+        return tail
+
+
+def _waves(facts: Facts, work: Work) -> list[float]:
+    """Seconds of each step if it has the cluster for itself."""
+    if work.streams:
+        return list(work.seconds)
+    lanes: dict[tuple[int, tuple[str, ...]], int] = {}
+    found = list(work.seconds)
+    for at, count in enumerate(work.counts):
+        if count > 1:
+            step = work.steps[at]
+            kind = step.cores, step.pinned
+            if kind not in lanes:
+                allowed = [one for one in facts.cluster.workers if not step.pinned or one.id in step.pinned]
+                lanes[kind] = sum(worker.free_cores // step.cores for worker in allowed) or count
+            found[at] *= -(-count // lanes[kind])
+    return found
+
+
+def _condensed(facts: Facts) -> tuple[Sequence[int], Sequence[Sequence[int]], Sequence[int]]:
+    """For each place its node, the nodes behind each node, and these in order."""
+    edges = facts.edges
+    nexts: list[list[int]] = edges.later
+    if edges.beyond:
+        nexts = [inside + outside for inside, outside in zip(edges.later, edges.beyond, strict=True)]
+    if not edges.back:
+        sizes = [len(group.steps) for group in facts.plan.groups] + [1] * len(facts.tasks)
+        places = [range(first, end) for first, end in pairwise(accumulate(sizes, initial=0))]
+        return range(len(nexts)), nexts, [at for unit in edges.order for at in places[unit]]
+    loop = loops_of(facts.dataflow)
+    names = [name for group in facts.plan.groups for name in group.steps] + [task.id for task in facts.dataflow.tasks]
+    node = [edges.place[loop.get(name, name)] for name in names]
+    above: list[set[int]] = [set() for _ in node]
+    rowful = ((src, dst) for src, afters in enumerate(nexts) for dst in afters)
+    for src, dst in chain(rowful, ((edges.place[src], edges.place[dst]) for src, dst in edges.back)):
+        if node[src] != node[dst]:
+            above[node[dst]].add(node[src])
+    drawn: list[list[int]] = [[] for _ in node]
+    for at, before in enumerate(above):
+        for other in before:
+            drawn[other].append(at)
+    return node, drawn, in_order(above)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """Seconds that must lie between neighbours."""
+
+    none: bool
+    """Whether all may share a group."""
+    color: Sequence[int]
+    """By node; steps of different colors may not share a group, an ordinary task is in none."""
+    apart: frozenset[tuple[int, int]]
+    size: Mapping[tuple[int, int], int]
+    """Bytes from node to node."""
+    work: Work
+
+    @classmethod
+    def of(cls, facts: Facts, work: Work, node: Sequence[int]) -> _Gaps:
+        place = facts.edges.place
+        color = _colors(facts, work, node)
+        lists = [{node[place[name]] for name in names if name in place} for names in facts.settings.apart]
+        apart = frozenset((one, other) for nodes in lists for one in nodes for other in nodes if one != other)
+        none = len(set(color)) <= 1 and not apart
+        size: dict[tuple[int, int], int] = {}
+        for dataset, channels in facts.edges.crossing.items() if not none else ():
+            for reader in {node[place[one.dst]] for one in channels}:
+                ends = node[place[dataset[0]]], reader
+                size[ends] = size.get(ends, 0) + facts.size[dataset]
+        return cls(none, color, apart, size, work)
+
+    def between(self, here: int, there: int) -> float | None:
+        """None where the two may share a group."""
+        steps = len(self.work.steps)
+        if there >= steps:
+            return 0.0
+        if here < steps and self.color[here] == self.color[there] and (here, there) not in self.apart:
+            return None
+        return self.work.start_s + self.work.spilling_s * self.size.get((here, there), 0)
+
+
+def _colors(facts: Facts, work: Work, node: Sequence[int]) -> list[int]:
+    isolated = {node[at] for at, step in enumerate(work.steps) if step.isolate}
+    known: dict[tuple[int, frozenset[tuple[str, str]], str], int] = {}
+    colors = []
+    for at, step in zip(node, work.steps, strict=False):
+        settings = frozenset((name, repr(value)) for name, value in step.application.items())
+        colors.append(known.setdefault((at if at in isolated else -1, settings, step.pool), len(known)))
+    return colors + [-1] * len(facts.tasks)
