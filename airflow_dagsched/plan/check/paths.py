@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, permutations
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.edges import in_order
@@ -23,6 +23,9 @@ from airflow_dagsched.plan.check.loops import loops_of
 from airflow_dagsched.plan.check.running import instances_left, lasting_s
 
 BYTES_PER_MIB = 2**20
+NOTHING: Mapping[int, int] = {}
+TASK = -1
+"""The color of an ordinary task: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class Paths:
     nexts: Sequence[Sequence[int]]
     order: Sequence[int]
     """The nodes, each behind all it takes from."""
-    gaps: _Gaps
+    gaps: Sequence[Sequence[float | None]]
+    """For each of ``nexts`` what must lie in between; None where the two may share a group."""
     streams: bool
 
     @classmethod
@@ -84,16 +88,15 @@ class Paths:
         for at, seconds in zip(node, waves, strict=True):
             own[at] = max(own[at], seconds)
         head = [work.start_s] * len(work.steps) + [0.0] * len(facts.tasks)
-        found = cls(node, own, head, nexts, order, _Gaps.of(facts, work, node), work.streams)
+        gaps = _gaps(facts, work, node, nexts)
         for at in order:
-            end, between = head[at] + own[at], found.gaps.between
+            end = head[at] + own[at]
             together = head[at] if work.streams else end
-            for after in nexts[at]:
-                gap = None if found.gaps.none else between(at, after)
+            for after, gap in zip(nexts[at], gaps[at], strict=True):
                 ready = together if gap is None else end + gap
                 if ready > head[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
                     head[after] = ready
-        return found
+        return cls(node, own, head, nexts, order, gaps, work.streams)
 
     @property
     def longest_s(self) -> float:
@@ -104,10 +107,11 @@ class Paths:
         """By node."""
         tail = [0.0] * len(self.own)
         for at in reversed(self.order):
-            for after in self.nexts[at]:
-                gap = None if self.gaps.none else self.gaps.between(at, after)
+            for after, gap in zip(self.nexts[at], self.gaps[at], strict=True):
                 own = 0.0 if gap is None and self.streams else self.own[after]
-                tail[at] = max(tail[at], (gap or 0.0) + own + tail[after])
+                behind = (gap or 0.0) + own + tail[after]
+                if behind > tail[at]:  # noqa: PLR1730  likewise
+                    tail[at] = behind
         return tail
 
 
@@ -153,48 +157,46 @@ def _condensed(facts: Facts) -> tuple[Sequence[int], Sequence[Sequence[int]], Se
     return node, drawn, in_order(above)
 
 
-@dataclass(frozen=True, slots=True)
-class _Gaps:
-    """Seconds that must lie between neighbours."""
+def _gaps(facts: Facts, work: Work, node: Sequence[int], nexts: Sequence[Sequence[int]]) -> list[list[float | None]]:
+    """See ``Paths``."""
+    color, apart, place = _colors(facts, work, node), set[tuple[int, int]](), facts.edges.place
+    for names in facts.settings.apart:
+        apart |= set(permutations({node[place[name]] for name in names if name in place}, 2))
+    if len(set(color)) <= 1 and not apart:
+        return [[None] * len(afters) for afters in nexts]
+    size = _bytes_between(facts, node)
+    steps, found = len(work.steps), []
+    start_s, spilling_s = work.start_s, work.spilling_s
+    for here, afters in enumerate(nexts):
+        row: list[float | None] = []
+        own, bytes_to = color[here], size.get(here, NOTHING)
+        for there in afters:
+            if own == color[there] and own != TASK and not (apart and (here, there) in apart):
+                row.append(None)
+            else:
+                row.append(0.0 if there >= steps else start_s + spilling_s * bytes_to.get(there, 0))
+        found.append(row)
+    return found
 
-    none: bool
-    """Whether all may share a group."""
-    color: Sequence[int]
-    """By node; steps of different colors may not share a group, an ordinary task is in none."""
-    apart: frozenset[tuple[int, int]]
-    size: Mapping[tuple[int, int], int]
-    """Bytes from node to node."""
-    work: Work
 
-    @classmethod
-    def of(cls, facts: Facts, work: Work, node: Sequence[int]) -> _Gaps:
-        place = facts.edges.place
-        color = _colors(facts, work, node)
-        lists = [{node[place[name]] for name in names if name in place} for names in facts.settings.apart]
-        apart = frozenset((one, other) for nodes in lists for one in nodes for other in nodes if one != other)
-        none = len(set(color)) <= 1 and not apart
-        size: dict[tuple[int, int], int] = {}
-        for dataset, channels in facts.edges.crossing.items() if not none else ():
-            for reader in {node[place[one.dst]] for one in channels}:
-                ends = node[place[dataset[0]]], reader
-                size[ends] = size.get(ends, 0) + facts.size[dataset]
-        return cls(none, color, apart, size, work)
-
-    def between(self, here: int, there: int) -> float | None:
-        """None where the two may share a group."""
-        steps = len(self.work.steps)
-        if there >= steps:
-            return 0.0
-        if here < steps and self.color[here] == self.color[there] and (here, there) not in self.apart:
-            return None
-        return self.work.start_s + self.work.spilling_s * self.size.get((here, there), 0)
+def _bytes_between(facts: Facts, node: Sequence[int]) -> dict[int, dict[int, int]]:
+    """From node to node, each dataset once, of those that are in different groups."""
+    place, found = facts.edges.place, dict[int, dict[int, int]]()
+    for dataset, readers in facts.edges.crossing.items():
+        size = facts.size[dataset]
+        if size:
+            row = found.setdefault(node[place[dataset[0]]], {})
+            for reader in set(map(node.__getitem__, readers)):
+                row[reader] = row.get(reader, 0) + size
+    return found
 
 
 def _colors(facts: Facts, work: Work, node: Sequence[int]) -> list[int]:
+    """By node: steps of different colors may not share a group, an ordinary task is in none."""
     isolated = {node[at] for at, step in enumerate(work.steps) if step.isolate}
-    known: dict[tuple[int, frozenset[tuple[str, str]], str], int] = {}
+    known: dict[tuple[int, str, str], int] = {}
     colors = []
     for at, step in zip(node, work.steps, strict=False):
-        settings = frozenset((name, repr(value)) for name, value in step.application.items())
-        colors.append(known.setdefault((at if at in isolated else -1, settings, step.pool), len(known)))
-    return colors + [-1] * len(facts.tasks)
+        settings = repr(sorted(step.application.items())) if step.application else ""
+        colors.append(known.setdefault((at if at in isolated else TASK, settings, step.pool), len(known)))
+    return colors + [TASK] * len(facts.tasks)
