@@ -1,130 +1,174 @@
-"""The lower bound is no lower than the simplest there are, which are worked out here.
+"""The lower bound is what its reason can give, and no lower than the simplest bounds there are: all worked out here.
 
-*Path.* Along a path of steps and ordinary tasks one ends before the next begins, waves of instances included; an
-application starts before its first step, and another behind each ordinary task.
+*Path.* The longest path of steps and ordinary tasks; see ``paths``.
 
-*Area.* All core-seconds have to find room on all cores, once an application has started.
+*Area.* What starts no earlier than some ``head`` and has some ``tail`` behind it has to find room between the two:
+core-seconds on all cores, or padded memory for as long as it is held in all memory.
 
-Steps that stream run side by side with others: if any does, steps count for nothing along a path but in front of a
-task. Of steps that repeat, none counts before another. Where steps are left out, applications may be, too: no start
-counts. A higher bound may have been proved in ways that take a planner: that it is no higher than the makespan is all
-that can be said of it.
+    ├── head ──┤▒▒▒▒▒▒▒▒ area / room ▒▒▒▒▒▒▒▒├── tail ──┤
+
+*Crowd.* Of ``k * cores + 1`` instances some core has ``k + 1``, between a head and a tail likewise.
+
+What the exact mode has proved would take the exact mode again: that it is no higher than the makespan is all that can
+be said of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
-from airflow_dagsched.plan.check.running import instances_left, lasting_s
+from airflow_dagsched.plan.check.paths import Paths, Work
 
 TOLERANCE_S = 1e-3
+LOOKS = 8
+"""Different heads, and tails, between which a crowd is looked at exactly; of more, some."""
+LOOKED_AT = 20_000
+"""Instances, each on one core, over which those looks go together."""
+Row = tuple[float, float, float]
+"""Head, tail, and what is held times seconds, as a share of all there is."""
 
 
-def check_bound(facts: Facts, ends: Sequence[float]) -> Iterator[Violation]:
-    """``ends``: of groups as predicted, of ordinary tasks the earliest.
-
-    Part-way through a run the bound is that of what is left, from a moment on that the plan does not say.
-    """
+def check_bound(facts: Facts) -> Iterator[Violation]:
+    """Part-way through a run the bound is that of what is left, from a moment on that the plan does not say."""
     plan = facts.plan
     if plan.lower_bound_s and not plan.lower_bound_reason:
         yield Violation("reason", "lower_bound_s", "says nothing")
-    if facts.part_way or any(len(group.steps) > len(steps) for group, steps in facts.members):
+    if facts.part_way or not _is_partition(facts):
         return
-    work = _Work.of(facts)
-    for what, found in (("path", _path(facts, work)), ("core-seconds", _area(work))):
+    work = Work.of(facts, narrowed=True)
+    paths = Paths.of(facts, work)
+    for what, found in (("path", paths.longest_s), ("core-seconds", _least_area(work))):
         least = min(found, plan.makespan_s)
-        if plan.lower_bound_s < least - TOLERANCE_S - 1e-9 * least:
+        if plan.lower_bound_s < least - _tolerance(least):
             yield Violation("times", "lower_bound_s", f"is {plan.lower_bound_s:g} s, but the {what} take {found:g} s")
+    if any(one.what == "instance" for group in plan.groups for one in group.pruned):  # once it was known
+        work = Work.of(facts, narrowed=False)
+        paths = Paths.of(facts, work)
+    yield from _overstated(facts, work, paths)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """Of the steps, by their places in the plan."""
-
-    steps: Sequence[Step]
-    counts: Sequence[int]
-    """Instances that run."""
-    seconds: Sequence[float]
-    """Of one of them."""
-    start_s: float
-    streams: bool
-    cores: int
-    """Of all workers."""
-
-    @classmethod
-    def of(cls, facts: Facts) -> _Work:
-        steps = [step for _, members in facts.members for step in members]
-        counts = [count for group, members in facts.members for count in instances_left(group, members)]
-        default = facts.settings.step_runtime_s
-        idle = any(one.what == "step" for group in facts.plan.groups for one in group.pruned)
-        return cls(
-            steps,
-            counts,
-            [(step.runtime_s or default) if count else 0.0 for step, count in zip(steps, counts, strict=True)],
-            0.0 if idle else facts.cluster.application_start_s,
-            "streaming" in {step.mode for step in steps},
-            sum(worker.free_cores for worker in facts.cluster.workers),
-        )
+def _is_partition(facts: Facts) -> bool:
+    """Whether every step is in one group: else there is nothing to work out."""
+    placed = [name for group in facts.plan.groups for name in group.steps]
+    return len(placed) == len(facts.steps) and facts.steps.keys() == set(placed)
 
 
-def _area(work: _Work) -> float:
+def _tolerance(seconds: float) -> float:
+    return TOLERANCE_S + 1e-9 * seconds
+
+
+def _overstated(facts: Facts, work: Work, paths: Paths) -> Iterator[Violation]:
+    """Whether the bound is more than its reason gives."""
+    told, reason = facts.plan.lower_bound_s, facts.plan.lower_bound_reason
+    most = next((most for begins, most in GIVEN if reason.startswith(begins)), None)
+    if most is not None:
+        found = most(facts, work, paths)
+        if told > found + _tolerance(found):
+            yield Violation("times", "lower_bound_s", f"is {told:g} s, but by its reason {found:g} s: {reason}")
+
+
+def _least_area(work: Work) -> float:
     """What streams may hold its cores while its application starts."""
     rows = zip(work.steps, work.counts, work.seconds, strict=True)
     held = sum([step.cores * count * seconds for step, count, seconds in rows])
     return (0.0 if work.streams else work.start_s) + held / work.cores if work.cores and held else 0.0
 
 
-def _waves(facts: Facts, work: _Work) -> list[float]:
-    """Seconds of each step if it has the cluster for itself."""
-    if work.streams:
-        return list(work.seconds)
-    lanes: dict[tuple[int, tuple[str, ...]], int] = {}
-    found = list(work.seconds)
-    for at, count in enumerate(work.counts):
-        if count > 1:
-            step = work.steps[at]
-            kind = step.cores, step.pinned
-            if kind not in lanes:
-                allowed = [one for one in facts.cluster.workers if not step.pinned or one.id in step.pinned]
-                lanes[kind] = max(1, sum(worker.free_cores // step.cores for worker in allowed))
-            found[at] *= -(-count // lanes[kind])
+def _by_path(facts: Facts, work: Work, paths: Paths) -> float:
+    return paths.longest_s
+
+
+def _by_cores(facts: Facts, work: Work, paths: Paths) -> float:
+    """Core-seconds between some head and some tail."""
+    held = [step.cores * count for step, count in zip(work.steps, work.counts, strict=True)]
+    return _area(_rows(work, paths, held, work.cores), facts.plan.lower_bound_s) if work.cores else 0.0
+
+
+def _by_memory(facts: Facts, work: Work, paths: Paths) -> float:
+    """MiB-seconds likewise, where what runs holds memory of its own: on a core of its own, or as a stream."""
+    room = sum(worker.free_memory_mb for worker in facts.cluster.workers)
+    if not room or not (work.streams or all(step.cores == 1 for step in work.steps)):
+        return 0.0
+    default, padded = facts.settings.step_memory_mb, 1 + facts.settings.padding_fraction
+    pairs = zip(work.steps, work.counts, strict=True)
+    held = [(step.memory_mb or default) * padded * count for step, count in pairs]
+    return _area(_rows(work, paths, held, room), facts.plan.lower_bound_s)
+
+
+def _spans(work: Work, paths: Paths) -> Iterator[tuple[float, float, float]]:
+    """Head, tail and seconds of an instance of each step; what streams holds its share from its application's start."""
+    tails = paths.tails()
+    for at, step in enumerate(work.steps):
+        start = work.start_s if step.mode == "streaming" else 0.0
+        node = paths.node[at]
+        yield paths.head[node] - start, tails[node], work.seconds[at] + start
+
+
+def _rows(work: Work, paths: Paths, held: Sequence[float], room: int) -> list[Row]:
+    spans = zip(_spans(work, paths), held, strict=True)
+    return [(head, tail, amount * seconds / room) for (head, tail, seconds), amount in spans]
+
+
+def _area(rows: list[Row], enough: float) -> float:
+    """The most of head + area + tail, or as much as is ``enough``: behind no tail, then behind each.
+
+    Steps come in by falling tails; a tree over the heads keeps the most of head + area (Theta-tree, Vilim 2004).
+    """
+    rows = sorted(rows)
+    areas = list(accumulate([area for _, _, area in reversed(rows)]))[::-1]
+    best = max([head + area for (head, _, _), area in zip(rows, areas, strict=True)], default=0.0)
+    best += min([tail for _, tail, _ in rows], default=0.0)
+    if best >= enough:
+        return best
+    leaves = 1 << max(0, len(rows) - 1).bit_length()
+    area, most = [0.0] * (2 * leaves), [-math.inf] * (2 * leaves)
+    for leaf in sorted(range(len(rows)), key=lambda leaf: -rows[leaf][1]):
+        head, tail, own = rows[leaf]
+        at = leaves + leaf
+        area[at], most[at] = own, head + own
+        while at > 1:
+            at //= 2
+            area[at] = area[2 * at] + area[2 * at + 1]
+            most[at] = max(most[2 * at + 1], most[2 * at] + area[2 * at + 1])
+        best = max(best, tail + most[1])
+    return best
+
+
+def _by_crowd(facts: Facts, work: Work, paths: Paths) -> float:
+    """Of ranges of heads and of tails, as much as all that is in them would give at their ends."""
+    pieces = [step.cores * count for step, count in zip(work.steps, work.counts, strict=True)]
+    spans = sorted(zip(_spans(work, paths), pieces, strict=True), key=lambda one: -one[0][2])
+    looks = max(1, min(LOOKS, math.isqrt(LOOKED_AT // max(1, sum(pieces)))))
+    found = 0.0
+    for ahead, last_head in _spread([span[0] for span, _ in spans], looks):
+        for behind, last_tail in _spread([span[1] for span, _ in spans], looks):
+            longest = [span[2] for span, n in spans if span[0] >= ahead and span[1] >= behind for _ in range(n)]
+            waves = _waves(longest, work.cores) if work.cores else 0.0
+            found = max(found, last_head + waves + last_tail if waves else 0.0)
     return found
 
 
-def _path(facts: Facts, work: _Work) -> float:
-    """Units in the order of their starts, steps in the plan's: an edge that leads back does not count."""
-    seconds = _waves(facts, work)
-    head = _heads(facts, work, seconds)
-    last = max([ahead + taken for ahead, taken in zip(head, seconds, strict=False)], default=0.0)
-    return max([last, *head[len(seconds) :]])
+def _spread(values: Sequence[float], looks: int) -> list[tuple[float, float]]:
+    """So many ranges of values that there are: the first and the last of each."""
+    ordered = sorted(set(values))
+    cuts = sorted({at * len(ordered) // looks for at in range(looks + 1)})
+    return [(ordered[first], ordered[end - 1]) for first, end in pairwise(cuts)]
 
 
-def _heads(facts: Facts, work: _Work, seconds: Sequence[float]) -> list[float]:
-    """How long it takes until each step may begin, and until each task ends."""
-    edges, groups = facts.edges, facts.plan.groups
-    before = [0.0 if work.streams or step.repeat else taken for step, taken in zip(work.steps, seconds, strict=True)]
-    head = [work.start_s] * len(seconds) + [0.0] * len(facts.tasks)
-    places = _places(facts)
-    for unit in edges.order:
-        for at in places[unit]:
-            if unit >= len(groups):
-                head[at] += lasting_s(facts, facts.units[unit])
-                to_step, to_task = head[at] + work.start_s, head[at]
-            else:
-                to_step, to_task = head[at] + before[at], head[at] + seconds[at]
-            for there in edges.later[at]:
-                if to_step > head[there]:  # noqa: PLR1730  a call of max here costs a third of this walk
-                    head[there] = to_step
-            for there in edges.beyond[at] if edges.beyond else ():
-                head[there] = max(head[there], to_step if there < len(seconds) else to_task)
-    return head
+def _waves(longest: Sequence[float], cores: int) -> float:
+    """Seconds of some core, zero where there is no crowd; ``longest``: of instances on one core, by falling lengths."""
+    sums = [0.0, *accumulate(longest)]
+    waves = range(1, (len(longest) - 1) // cores + 1)
+    return max([sums[k * cores + 1] - sums[k * cores - k] for k in waves], default=0.0)
 
 
-def _places(facts: Facts) -> list[range]:
-    """Of the steps of each group, then of each ordinary task."""
-    ends = list(accumulate([len(group.steps) for group in facts.plan.groups] + [1] * len(facts.tasks), initial=0))
-    return [range(first, end) for first, end in pairwise(ends)]
+GIVEN: tuple[tuple[str, Callable[[Facts, Work, Paths], float]], ...] = (
+    ("the longest path is", _by_path),
+    ("the steps need their memory", _by_memory),
+    ("the steps need", _by_cores),
+    ("the longest steps are more", _by_crowd),
+)
+"""How a reason begins, and the most that a bound for this reason can be."""

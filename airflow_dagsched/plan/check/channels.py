@@ -11,9 +11,8 @@ from airflow_dagsched.plan.check.facts import Facts, Violation
 def check_channels(facts: Facts) -> Iterator[Violation]:
     """Spills cover exactly the pipelined channels between groups."""
     spilled = _spilled(facts)
-    for dataset, channels in facts.edges.crossing.items():
-        wanted = {channel.dst for channel in channels if channel.kind == "pipelined"}
-        told = spilled.pop(dataset, ())
+    for dataset, readers in facts.edges.pipelined.items():
+        wanted, told = set(readers), spilled.pop(dataset, ())
         if len(told) != len(wanted) or wanted != set(told):
             yield from _differing(dataset, wanted, told)
     for dataset, told in spilled.items():

@@ -1,7 +1,8 @@
 """What the groups were chosen from: the chosen grouping is that of the plan, and no other is better.
 
-What the others would take is not worked out: that takes a planner. What has been pruned, or placed by a policy, since
-the choice leaves the chosen groups and spills, not their times; and a run part-way keeps what its first plan compared.
+What the others would take is not worked out: that takes a planner. Of one application per step the groups and spilled
+bytes are, and of what it takes the limits. What has been pruned, or placed by a policy, since the choice leaves the
+chosen groups and spills, not their times; and a run part-way keeps what its first plan compared.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import math
 from collections.abc import Iterator
 from operator import mul
 
+from airflow_dagsched.plan.check.alone import Alone
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Compared
 
+PER_STEP = "one application per step"
+LIMITED = 1_000
+"""Steps of a plan, at most, of which the limits of one application per step are worked out."""
 TOLERANCE_S = 1e-3
 HOUR_S = 3600.0
 ROUNDING = 1e-6
@@ -36,9 +41,38 @@ def check_compared(facts: Facts) -> Iterator[Violation]:
         if one.makespan_s < plan.lower_bound_s - TOLERANCE_S:
             text = f"ends after {one.makespan_s:g} s, but no plan ends before {plan.lower_bound_s:g} s"
             yield Violation("compared", one.what, text)
+        if one.groups == 1 and one.spilled_bytes:
+            yield Violation("compared", one.what, f"spills {one.spilled_bytes} bytes, but has one group")
+        if one.what == PER_STEP and _can_be_limited(facts):
+            yield from _outside(one, Alone.of(facts), failures=bool(facts.settings.failures_per_hour))
     for other in others:
         if _order(other) < _order(chosen):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
+
+
+def _can_be_limited(facts: Facts) -> bool:
+    """Not of many steps, for it takes as long as all the rest; what the author keeps together is no step alone."""
+    partition = all(len(group.steps) == len(steps) for group, steps in facts.members)
+    small = len(facts.steps) == len(facts.home) <= LIMITED
+    return small and partition and facts.as_sized and not facts.settings.together
+
+
+def _outside(one: Compared, alone: Alone, *, failures: bool) -> Iterator[Violation]:
+    """``failures``: whether each group may begin again, so that there is no most."""
+    for what, told, found in (
+        ("groups", one.groups, alone.groups),
+        ("spilled_bytes", one.spilled_bytes, alone.spilled_bytes),
+    ):
+        if told != found:
+            yield Violation("compared", one.what, f"is told to take {told} {what}, it takes {found}")
+    for what, seconds, least, most in (
+        ("makespan_s", one.makespan_s, alone.least_s, alone.most_s),
+        ("core_seconds", one.core_seconds, alone.core_seconds, math.inf),
+    ):
+        tolerance = TOLERANCE_S + ROUNDING * (least + one.groups)
+        if seconds < least - tolerance or (seconds > most + tolerance and not failures):
+            text = f"is told to take {seconds:g} {what}, it takes {least:g} at least, {most:g} at most"
+            yield Violation("compared", one.what, text)
 
 
 def _differing(chosen: Compared, what: str, told: float, found: float, tolerance: float) -> Iterator[Violation]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import attrgetter
 
-from airflow_dagsched.model.dataflow import Channel, Dataflow
+from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.values import Group
 
 Dataset = tuple[str, str]
@@ -32,8 +32,12 @@ class Edges:
     """Between steps of one group, to one that does not stand behind the other."""
     beyond: list[list[int]]
     """For each step and task the places of those that wait for it elsewhere; empty where all are in one unit."""
-    crossing: dict[Dataset, list[Channel]]
-    """Channels between groups, by dataset."""
+    crossing: dict[Dataset, list[int]]
+    """Of each dataset that another group reads, the places of its readers there, by channel."""
+    pipelined: dict[Dataset, list[str]]
+    """Those of these readers that are handed rows inside the application, if they are in it."""
+    unit_at: list[int]
+    """Of each step and task."""
     above: list[set[int]]
     """For each unit those that it takes from."""
     order: list[int]
@@ -50,7 +54,8 @@ class Edges:
         later: list[list[int]] = [[] for _ in names]
         beyond: list[list[int]] = [[] for _ in names] if len(above) > 1 else []
         back: list[tuple[str, str]] = []
-        crossing: dict[Dataset, list[Channel]] = defaultdict(list)
+        crossing: dict[Dataset, list[int]] = defaultdict(list)
+        pipelined: dict[Dataset, list[str]] = defaultdict(list)
         at = place.get
         channels = zip(map(_src, dataflow.channels), map(_dst, dataflow.channels), dataflow.channels, strict=True)
         rowless = zip(*zip(*dataflow.dependencies, strict=True), repeat(None)) if dataflow.dependencies else ()
@@ -62,12 +67,14 @@ class Edges:
                 above[unit_at[there]].add(unit_at[here])
                 beyond[here].append(there)
                 if channel is not None:
-                    crossing[src, channel.output].append(channel)
+                    crossing[src, channel.output].append(there)
+                    if channel.kind == "pipelined":
+                        pipelined[src, channel.output].append(dst)
             elif here < there:
                 later[here].append(there)
             else:
                 back.append((src, dst))
-        return cls(place, later, back, beyond, crossing, above, in_order(above))
+        return cls(place, later, back, beyond, crossing, pipelined, unit_at, above, in_order(above))
 
 
 def in_order(above: Sequence[set[int]]) -> list[int]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from operator import sub
 
 from airflow_dagsched.model.dataflow import Step
@@ -23,7 +22,7 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
     read, written = _moved(facts)
     rate, start_s = facts.cluster.spill_mb_s * BYTES_PER_MIB, facts.cluster.application_start_s
     first = 0
-    for group, steps in facts.members:
+    for at, (group, steps) in enumerate(facts.members):
         place, first = first, first + len(group.steps)
         if not group.containers or len(steps) < len(group.steps):
             continue
@@ -32,8 +31,8 @@ def check_lasting(facts: Facts) -> Iterator[Violation]:
             continue
         chain_s, found = _computed(facts, group, steps, place)
         yield from check_limits(facts, group, chain_s, found)
-        reading_s, writing_s = read.get(group.id, 0) / rate, written.get(group.id, 0) / rate
-        yield from _compared(group, (start_s, reading_s, found.compute_s, writing_s, found.spread_s))
+        expected = start_s, read[at] / rate, found.compute_s, written[at] / rate, found.spread_s
+        yield from _compared(group, expected)
 
 
 def _compared(group: Group, expected: tuple[float, ...]) -> Iterator[Violation]:
@@ -52,19 +51,18 @@ def _over(group: Group) -> Iterator[Violation]:
         yield Violation("times", group.id, f"has finished, and still takes {group.end_s - group.start_s:g} s")
 
 
-def _moved(facts: Facts) -> tuple[Mapping[str, int], Mapping[str, int]]:
+def _moved(facts: Facts) -> tuple[list[int], list[int]]:
     """Bytes that each group reads from and writes for other groups, each dataset once; what is left out, neither."""
-    idle = {one.id for group in facts.plan.groups for one in group.pruned if one.what == "step"}
-    home = facts.home
-    read: dict[str, int] = defaultdict(int)
-    written: dict[str, int] = defaultdict(int)
-    for dataset, channels in facts.edges.crossing.items():
-        size = facts.size[dataset]
-        if not size or dataset[0] in idle:
-            continue
-        written[home[dataset[0]]] += size
-        for reader in {home[one.dst] for one in channels if one.dst not in idle}:
-            read[reader] += size
+    edges = facts.edges
+    idle = {edges.place.get(one.id) for group in facts.plan.groups for one in group.pruned if one.what == "step"}
+    read, written = [0] * len(facts.units), [0] * len(facts.units)
+    for dataset, readers in edges.crossing.items():
+        size, writer = facts.size[dataset], edges.place[dataset[0]]
+        if size and writer not in idle:
+            written[edges.unit_at[writer]] += size
+            running = [reader for reader in readers if reader not in idle] if idle else readers
+            for unit in set(map(edges.unit_at.__getitem__, running)):
+                read[unit] += size
     return read, written
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import attrgetter
 
 from airflow_dagsched.model.codec import digest
-from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.loops import loops_of
 from airflow_dagsched.plan.values import Group
+
+_isolate = attrgetter("isolate")
 
 
 def check_members(facts: Facts) -> Iterator[Violation]:
@@ -65,33 +69,13 @@ def _application(group: Group, steps: list[Step]) -> Iterator[Violation]:
 
 def _isolation(facts: Facts) -> Iterator[Violation]:
     """An isolated step shares its group with nothing but the steps it repeats with."""
-    for group, steps in facts.members:
-        isolated = next((step.id for step in steps if step.isolate), None) if len(group.steps) > 1 else None
-        if isolated is not None:
-            loop = _loop(facts.dataflow, set(group.steps), isolated)
-            for other in group.steps:
-                if other not in loop:
-                    yield Violation("isolate", isolated, f"shares group {group.id!r} with {other!r}")
-
-
-def _loop(dataflow: Dataflow, within: set[str], start: str) -> set[str]:
-    """``start`` and the steps on a cycle with it."""
-    nexts: dict[str, set[str]] = {name: set() for name in within}
-    backs: dict[str, set[str]] = {name: set() for name in within}
-    for src, dst in (*((channel.src, channel.dst) for channel in dataflow.channels), *dataflow.dependencies):
-        if src in within and dst in within:
-            nexts[src].add(dst)
-            backs[dst].add(src)
-    return _reached(nexts, start) & _reached(backs, start)
-
-
-def _reached(nexts: dict[str, set[str]], start: str) -> set[str]:
-    found, queue = {start}, [start]
-    for name in queue:
-        fresh = nexts[name] - found
-        found |= fresh
-        queue += fresh
-    return found
+    shared = [(group, steps) for group, steps in facts.members if len(steps) > 1 and any(map(_isolate, steps))]
+    loop = loops_of(facts.dataflow) if shared else {}
+    for group, steps in shared:
+        isolated = next(step.id for step in steps if step.isolate)
+        for other in steps:
+            if other.id != isolated and loop.get(other.id, other.id) != loop.get(isolated, isolated):
+                yield Violation("isolate", isolated, f"shares group {group.id!r} with {other.id!r}")
 
 
 def _reasons(facts: Facts) -> Iterator[Violation]:

@@ -25,7 +25,7 @@ def check_times(facts: Facts) -> Iterator[Violation]:
         if group.start_s < ready[at] - TOLERANCE_S:
             yield from _early(facts, at, ends)
     yield from check_starts(facts, ready)
-    yield from check_bound(facts, ends)
+    yield from check_bound(facts)
     yield from _whole(facts, max(ends, default=0.0))
 
 

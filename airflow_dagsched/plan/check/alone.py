@@ -1,0 +1,79 @@
+"""What one application per step takes: so many groups and spilled bytes, and seconds within limits.
+
+    {a} ──> {b} ──> {d}      at least   the longest path, each start, read and write on it included; or all core-seconds
+     └────> {c} ─────^       at most    one after another, a, b, c, d, each on one lane
+
+What it takes within these limits follows from sizes and orders that a planner chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_dagsched.plan.check.facts import Facts
+from airflow_dagsched.plan.check.paths import Paths, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Of a plan in which each step, or loop, is a group."""
+
+    groups: int
+    spilled_bytes: int
+    least_s: float
+    most_s: float
+    core_seconds: float
+    """At least."""
+
+    @classmethod
+    def of(cls, facts: Facts) -> Alone:
+        """Of all steps and instances that are declared."""
+        work = Work.of(facts, narrowed=False)
+        paths = Paths.of(facts, work)
+        moved, spilled = _moved(facts, paths.node)
+        nodes = sorted(set(paths.node[: len(work.steps)]))
+        around = [0.0] * len(paths.own)
+        for node in nodes:
+            around[node] = work.start_s + work.spilling_s / 2 * moved[node]
+        rows = list(zip(work.steps, work.counts, work.seconds, strict=True))
+        held = sum([step.cores * count * seconds for step, count, seconds in rows])
+        narrowest = min([step.cores for step in work.steps], default=0)
+        core_seconds = held + narrowest * sum(around)
+        path = _longest(paths, [own + more for own, more in zip(paths.own, around, strict=True)])
+        return cls(
+            len(nodes),
+            spilled,
+            max(path, core_seconds / work.cores if work.cores else 0.0),
+            sum(around) + sum([count * seconds for _, count, seconds in rows]) + sum(paths.own[len(rows) :]),
+            core_seconds,
+        )
+
+
+def _moved(facts: Facts, node: Sequence[int]) -> tuple[list[int], int]:
+    """Bytes that each node reads and writes, and those of datasets with a pipelined channel between nodes."""
+    place = facts.edges.place
+    readers: dict[tuple[str, str], set[int]] = {}
+    size: dict[tuple[str, str], int] = {}
+    spilled: set[tuple[str, str]] = set()
+    for one in facts.dataflow.channels:
+        dataset, reader = (one.src, one.output), node[place[one.dst]]
+        size[dataset] = max(size.get(dataset, 0), one.bytes)
+        if reader != node[place[one.src]]:
+            readers.setdefault(dataset, set()).add(reader)
+            if one.kind == "pipelined":
+                spilled.add(dataset)
+    moved = [0] * len(node)
+    for dataset, others in readers.items():
+        for at in (node[place[dataset[0]]], *others):
+            moved[at] += size[dataset]
+    return moved, sum([size[dataset] for dataset in spilled])
+
+
+def _longest(paths: Paths, seconds: Sequence[float]) -> float:
+    """Of all paths, the nodes taking so many seconds each."""
+    head = [0.0] * len(seconds)
+    for at in paths.order:
+        for after in paths.nexts[at]:
+            head[after] = max(head[after], head[at] + seconds[at])
+    return max([ahead + own for ahead, own in zip(head, seconds, strict=True)], default=0.0)
