@@ -48,7 +48,7 @@ def topological(successors: Successors) -> list[int]:
 
     Nodes on or behind a cycle are left out: the result is shorter than the graph exactly if it has a cycle.
     """
-    if all([not nexts or min(nexts) > node for node, nexts in enumerate(successors)]):
+    if all(not nexts or min(nexts) > node for node, nexts in enumerate(successors)):
         return list(range(len(successors)))  # each is free, and the least, once all before it are done
     waiting = [0] * len(successors)
     for nexts in successors:

@@ -27,7 +27,7 @@ def placed(made: Plan, given: Given) -> Plan:
     """The plan with containers and times of its groups, its makespan and its lower bound; raises ``DoesNotFit``."""
     given = left_by(made, given)
     graph = given.graph
-    first = {group.id: min(graph.index[step] for step in group.steps) for group in made.groups}
+    first = {group.id: min([graph.index[step] for step in group.steps]) for group in made.groups}
     home = list(range(len(graph.ids)))
     for group in made.groups:
         for step in group.steps:

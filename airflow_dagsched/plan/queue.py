@@ -124,9 +124,9 @@ def run(
 ) -> dict[int, Span]:
     """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
 
-    ``spills``: None where there is room for all. ``turns``: of the jobs that are ready, the least comes first; None: the longest remaining path. Whatever ends
-    at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
-    those that would make room.
+    ``spills``: None where there is room for all. ``turns``: of the jobs that are ready, the least comes first; None:
+    the longest remaining path. Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit``
+    where spills in flight leave no room for those that would make room.
     """
     above = waited_for(jobs, edges)
     order = _order(jobs, edges, above) if turns is None else {node: (turns[node], node) for node in jobs}
@@ -162,9 +162,7 @@ def tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]]) -> dict[i
     return _tails(jobs, edges, waited_for(jobs, edges))
 
 
-def _tails(
-    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]
-) -> dict[int, float]:
+def _tails(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]) -> dict[int, float]:
     above = dict(waited)
     done = [node for node in jobs if not above[node]]
     for node in done:
@@ -179,9 +177,7 @@ def _tails(
     return tail
 
 
-def _order(
-    jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]
-) -> dict[int, _Entry]:
+def _order(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]) -> dict[int, _Entry]:
     """The longest remaining path first; ties by number."""
     return {node: (-seconds, node) for node, seconds in _tails(jobs, edges, waited).items()}
 
