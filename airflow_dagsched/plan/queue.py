@@ -99,10 +99,9 @@ class _Line:
         shape = self.jobs[node].shape
         if shape is None or (self.spills and self.spills.lacks(node)):
             return False
-        found = self.room.find(shape)
+        found = self.room.taken(shape)
         if not found:
             return False
-        self.room.take(shape, found)
         if self.spills:
             self.spills.take(node)
         self._start(node, now, found)
