@@ -59,10 +59,10 @@ class Reasons:
     def forced(self, src: int, dst: int) -> str:
         """What keeps the ends of a channel apart, whatever the sizes; empty: nothing does."""
         stages, graph = self.stages, self.graph
-        if not self.parts(src, dst):
-            return ""
         if stages.color[src] != stages.color[dst]:
             return _of_color(graph.steps[src], graph.steps[dst])
+        if not self.parts(src, dst):
+            return ""
         if stages.knot[src] == stages.knot[dst] and stages.level[src] < stages.level[dst]:
             return f"{self._who(dst)} stands between"
         return f"the settings keep {graph.ids[src]!r} and {graph.ids[dst]!r} apart"
