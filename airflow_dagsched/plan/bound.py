@@ -124,9 +124,9 @@ class Gaps:
             loop = given.declared.loop
             self._bytes = [{} for _ in loop]
             for dataset in given.graph.datasets:
-                read = self._bytes[loop[dataset.src]]
-                for reader in {loop[reader] for reader in dataset.readers}:
-                    read[reader] = read.get(reader, 0) + dataset.bytes
+                read, size = self._bytes[loop[dataset.src]], dataset.bytes
+                for reader in {loop[reader] for reader in dataset.readers} if size else ():
+                    read[reader] = read.get(reader, 0) + size
 
     def behind(self) -> Sequence[Iterable[float | None]]:
         """For each node what must lie between it and each that is directly behind it."""

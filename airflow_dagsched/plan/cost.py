@@ -79,9 +79,7 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
     """
     members = members_of(home, given)
     running = members if given.left is WHOLE else _running(members, given)
-    shapes = {
-        first: shape_left(first, name_of(first, members, given), given, steps) for first, steps in running.items()
-    }
+    shapes = _shapes(running, members, given)
     traffic = _traffic(home, given)
     jobs = _jobs(members, shapes, traffic, given, failures=failures)
     between = quotient(given.graph, home)
@@ -99,6 +97,16 @@ def price(home: Home, given: Given, *, failures: bool = True, turns: Mapping[int
         len(members),
     )
     return Priced(home, members, edges, shapes, traffic, jobs, spans, cost)
+
+
+def _shapes(running: Mapping[int, list[int]], members: dict[int, list[int]], given: Given) -> dict[int, Shape]:
+    """Of the groups with steps that are run; those of one step are looked up at once."""
+    known = given.work.lone if given.left is WHOLE else {}
+    shapes = {}
+    for first, steps in running.items():
+        shape = known.get(steps[0]) if len(steps) == 1 else None
+        shapes[first] = shape or shape_left(first, name_of(first, members, given), given, steps)
+    return shapes
 
 
 def _jobs(

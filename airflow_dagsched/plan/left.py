@@ -93,7 +93,9 @@ def shape_left(first: int, name: str, given: Given, running: Sequence[int]) -> S
     if only is None:
         return shape_of(name, running, given)
     workers = tuple(worker for worker in given.work.workers if worker.id in only)
-    there = dataclasses.replace(given, work=dataclasses.replace(given.work, workers=workers, shapes={}, alone={}))
+    there = dataclasses.replace(
+        given, work=dataclasses.replace(given.work, workers=workers, shapes={}, lone={}, alone={})
+    )
     return shape_of(name, running, there)._replace(pinned=True)
 
 

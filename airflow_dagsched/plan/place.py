@@ -27,11 +27,12 @@ def placed(made: Plan, given: Given) -> Plan:
     """The plan with containers and times of its groups, its makespan and its lower bound; raises ``DoesNotFit``."""
     given = left_by(made, given)
     graph = given.graph
-    first = {group.id: min(graph.index[step] for step in group.steps) for group in made.groups}
-    home = list(range(len(graph.ids)))
+    firsts, home = [], list(range(len(graph.ids)))
     for group in made.groups:
-        for step in group.steps:
-            home[graph.index[step]] = first[group.id]
+        nodes = [graph.index[step] for step in group.steps]
+        firsts.append(min(nodes))
+        for node in nodes:
+            home[node] = firsts[-1]
     priced = None if given.settings.failures_per_hour else given.work.chosen.get(tuple(home))
     priced = priced or in_best_order(price(home, given, failures=False), given, failures=False)
     makespan = priced.cost.makespan_s
@@ -39,7 +40,7 @@ def placed(made: Plan, given: Given) -> Plan:
     boxes = _Boxes(given)
     return replace(
         made,
-        groups=tuple([_placed(group, first[group.id], priced, boxes) for group in made.groups]),
+        groups=tuple([_placed(group, first, priced, boxes) for group, first in zip(made.groups, firsts, strict=True)]),
         makespan_s=makespan,
         lower_bound_s=bound,
         lower_bound_reason=given.bound_reason,
@@ -51,7 +52,8 @@ def _placed(group: Group, first: int, priced: Priced, boxes: _Boxes) -> Group:
     shape, span, given, told = priced.shapes.get(first), priced.spans[first], boxes.given, boxes.told
     if shape is None:
         return replace(group, start_s=told[span.start_s], end_s=told[span.end_s])
-    steps = [node for node in priced.members[first] if node not in given.left.idle]
+    members, idle = priced.members[first], given.left.idle
+    steps = [node for node in members if node not in idle] if idle else members
     workers = [given.work.workers[at].id for at in span.places]
     alone = len(steps) == 1 and not shape.dealt
     containers = boxes.alone(group.id, steps[0], shape, workers) if alone else boxes.of(group.id, steps, shape, workers)
@@ -63,7 +65,7 @@ def _placed(group: Group, first: int, priced: Priced, boxes: _Boxes) -> Group:
         finish_spread_s=told[shape.inside.spread_s],
         residency=shape.residency,
         slots=shape.slots,
-        limit=_limit(priced.members[first], shape, given),
+        limit=_limit(members, shape, given),
         containers=containers,
         driver=_driver(containers, given.cluster),
     )
@@ -105,23 +107,22 @@ class _Boxes:
 
     def alone(self, group: str, node: int, shape: Shape, workers: Sequence[str]) -> tuple[Container, ...]:
         """The same of one step: dealing its instances goes round the containers."""
-        step = self.given.graph.steps[node]
-        held = [[(step.id, at) for at in range(box, step.parallelism, len(workers))] for box in range(len(workers))]
-        needed = [self._required(node, len(instances), shape.cores) for instances in held]
-        return tuple(
-            [
+        step, boxes = self.given.graph.steps[node], []
+        for box, worker in enumerate(workers):
+            instances = tuple([(step.id, at) for at in range(box, step.parallelism, len(workers))])
+            required = self._required(node, len(instances), shape.cores)
+            boxes.append(
                 Container(
-                    id=f"{group}/{at}",
+                    id=f"{group}/{box}",
                     worker=worker,
-                    instances=tuple(held[at]),
-                    required=needed[at],
+                    instances=instances,
+                    required=required,
                     cores=shape.cores,
                     memory_mb=shape.memory_mb,
-                    disk_mb=shape.disk_mb[at] if shape.disk_mb else needed[at].disk_mb,
+                    disk_mb=shape.disk_mb[box] if shape.disk_mb else required.disk_mb,
                 )
-                for at, worker in enumerate(workers)
-            ]
-        )
+            )
+        return tuple(boxes)
 
     def _required(self, node: int, instances: int, cores: int) -> Resources:
         work = self.given.work

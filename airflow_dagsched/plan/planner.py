@@ -127,20 +127,23 @@ def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:
     names = {first: name_of(first, best.members, given) for first in best.members}
     refuse_clash(graph, names.values())
     why = Savings.of(choice, best, Reasons.of(graph, given.rules, _stages(choice, best)))
-    above: dict[int, list[int]] = {node: [] for node in best.edges}
+    named = [names.get(node, name) for node, name in enumerate(graph.ids)]
+    above: dict[int, list[str]] = {node: [] for node in best.edges}
     for node in sorted(best.edges):
         for after in best.edges[node]:
-            above[after].append(node)
+            above[after].append(named[node])
     return replace(
         made,
         groups=tuple(
-            Group(
-                id=names[first],
-                steps=tuple(graph.ids[node] for node in best.members[first]),
-                after=tuple(names.get(node, graph.ids[node]) for node in above[first]),
-                reason=why.of_group(first),
-            )
-            for first in _in_order(best)
+            [
+                Group(
+                    id=names[first],
+                    steps=tuple([graph.ids[node] for node in best.members[first]]),
+                    after=tuple(above[first]),
+                    reason=why.of_group(first),
+                )
+                for first in _in_order(best)
+            ]
         ),
         spills=find_spills(graph, best.home, why.of_cut),
         compared=compared(choice, best),

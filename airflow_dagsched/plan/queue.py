@@ -111,10 +111,9 @@ class _Line:
         shape = self.jobs[node].shape
         if shape is None or (self.spills and self.spills.lacks(node)):
             return False
-        found = self.room.find(shape)
+        found = self.room.taken(shape)
         if not found:
             return False
-        self.room.take(shape, found)
         if self.spills:
             self.spills.take(node)
         self._start(node, now, found)
@@ -137,8 +136,9 @@ def run(
     """When and where each job runs; ``edges`` lead from each job to those that wait for it, without cycles.
 
     ``spills``: None where there is room for all. ``turns``: of the jobs that are ready, the least comes first; None:
-    the longest remaining path. Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit`` where spills in flight leave no room for
-    those that would make room; ``Circular`` for edges with a cycle, which whoever has ``turns`` has ruled out.
+    the longest remaining path. Whatever ends at one moment ends before anything starts at it. Raises ``DoesNotFit``
+    where spills in flight leave no room for those that would make room; ``Circular`` for edges with a cycle, which
+    whoever has ``turns`` has ruled out.
     """
     above = waited_for(jobs, edges)
     order = _order(jobs, edges, above) if turns is None else {node: (turns[node], node) for node in jobs}

@@ -58,16 +58,25 @@ class Reasons:
 
     def forced(self, src: int, dst: int) -> str:
         """What keeps the ends of a channel apart, whatever the sizes; empty: nothing does."""
-        if self.lenient:
-            return ""
         stages, graph = self.stages, self.graph
         if stages.color[src] != stages.color[dst]:
             return _of_color(graph.steps[src], graph.steps[dst])
+        if not self.parts(src, dst):
+            return ""
         if stages.knot[src] == stages.knot[dst] and stages.level[src] < stages.level[dst]:
             return f"{self._who(dst)} stands between"
-        if graph.loop[dst] in self.rules.apart.get(graph.loop[src], ()):
-            return f"the settings keep {graph.ids[src]!r} and {graph.ids[dst]!r} apart"
-        return ""
+        return f"the settings keep {graph.ids[src]!r} and {graph.ids[dst]!r} apart"
+
+    def parts(self, src: int, dst: int) -> bool:
+        """Whether anything keeps the ends of a channel apart, whatever the sizes."""
+        if self.lenient:
+            return False
+        stages, loop, apart = self.stages, self.graph.loop, self.rules.apart
+        return (
+            stages.color[src] != stages.color[dst]
+            or (stages.knot[src] == stages.knot[dst] and stages.level[src] < stages.level[dst])
+            or (bool(apart) and loop[dst] in apart.get(loop[src], ()))
+        )
 
     def limits(self, one: Iterable[int], other: Iterable[int]) -> str:
         """What the settings have against one group of all these; empty: nothing."""

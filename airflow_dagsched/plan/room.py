@@ -49,6 +49,13 @@ class Room:
                 return tuple(found)
         return ()
 
+    def taken(self, shape: Shape) -> tuple[int, ...]:
+        """Where containers of ``shape`` start, as ``find`` has it."""
+        found = self.find(shape)
+        if found:
+            self._change(shape, found, -1)
+        return found
+
     def take(self, shape: Shape, found: Sequence[int]) -> None:
         """Containers of ``shape`` start on these workers."""
         self._change(shape, found, -1)
@@ -56,7 +63,8 @@ class Room:
     def give(self, shape: Shape, found: Sequence[int]) -> None:
         """They have ended."""
         self._change(shape, found, 1)
-        self._first = min(self._first, found[0])
+        if found[0] < self._first:
+            self._first = found[0]
 
     def _one(self, shape: Shape) -> tuple[int, ...]:
         cores, memory = shape.cores, shape.memory_mb
@@ -80,12 +88,13 @@ class Room:
         return sum(1 for disk in needed if disk <= self._disk[at]) if shape.disk_mb else most
 
     def _change(self, shape: Shape, found: Sequence[int], sign: int) -> None:
-        for box, at in enumerate(found):
-            self._cores[at] += sign * shape.cores
-            self._memory[at] += sign * shape.memory_mb
-            if shape.disk_mb:
-                self._disk[at] += sign * shape.disk_mb[box]
-        self.cores += sign * shape.cores * len(found)
+        cores, memory = sign * shape.cores, sign * shape.memory_mb
+        for at in found:
+            self._cores[at] += cores
+            self._memory[at] += memory
+        for at, disk in zip(found, shape.disk_mb, strict=False):
+            self._disk[at] += sign * disk
+        self.cores += cores * len(found)
 
 
 class Cut(NamedTuple):

@@ -37,13 +37,15 @@ class Savings:
     def of(cls, choice: Choice, best: Priced, forced: Reasons) -> Savings:
         """Look at every cut once."""
         neighbour: dict[int, tuple[int, int]] = {}
+        home = best.home
         for dataset in choice.given.graph.datasets:
-            here = best.home[dataset.src]
+            here = home[dataset.src]
             for reader in dataset.readers:
-                there = best.home[reader]
-                if there != here and not forced.forced(dataset.src, reader):
-                    neighbour.setdefault(here, (here, there))
-                    neighbour.setdefault(there, (here, there))
+                there = home[reader]
+                if there != here and not forced.parts(dataset.src, reader):
+                    pair = here, there
+                    neighbour.setdefault(here, pair)
+                    neighbour.setdefault(there, pair)
         if len(best.members) > 1:
             neighbour = _beside(choice.fewest()[1], best) | neighbour
         return cls(choice, best, forced, neighbour)

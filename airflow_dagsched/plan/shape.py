@@ -64,7 +64,10 @@ class Shape(NamedTuple):
 def shape_of(name: str, members: Sequence[int], given: Given) -> Shape:
     """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
     if len(members) == 1:
-        return _alone(name, members[0], given)
+        node, lone = members[0], given.work.lone
+        if node not in lone:
+            lone[node] = _alone(name, node, given)
+        return lone[node]
     key = tuple(members)
     known = given.work.shapes.get(key)
     if known is None:

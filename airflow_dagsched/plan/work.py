@@ -47,6 +47,8 @@ class Work:
     """Of each step: those of one kind differ in nothing but their names and runtimes, once they are alone."""
     shapes: dict[tuple[int, ...], Shape]
     """Filled while groupings are priced: many share groups."""
+    lone: dict[int, Shape]
+    """Filled likewise, of groups of one step: by node."""
     alone: dict[int, tuple[Shape, int]]
     """Filled likewise: the shape of a step alone, and its waves, by kind."""
     chosen: dict[tuple[int, ...], Priced]
@@ -79,6 +81,7 @@ def work_of(graph: Graph, cluster: Cluster, settings: Settings, idle: Collection
         sorted(graph.order, key=[-seconds for seconds in tail].__getitem__),
         workers,
         kind,
+        {},
         {},
         {},
         {},
