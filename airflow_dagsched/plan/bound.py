@@ -12,7 +12,8 @@ step holds what it needs from the start of its application on.
 shortest so many of them one after another (Dell'Amico, Martello 1995). Again behind ``h`` and before ``t``.
 
 Steps that stream run side by side with those they read from: along a path they count for nothing but the cuts
-between them. In a group with a streaming step the others stay as well, so if any streams, no step counts.
+between them. In a group with a streaming step the others stay as well, so if any streams, no step counts. But where all
+that lies between two steps does not fit at once, they are in two groups, and there is a cut (see ``between``).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, repeat
+from itertools import accumulate, pairwise, repeat
 
+from airflow_dagsched.plan.between import kept_apart
 from airflow_dagsched.plan.colors import TASK
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.words import count
@@ -37,6 +39,7 @@ CROWDED = 20_000
 """Instances over which those looks go together."""
 TOLD = 8
 """Names of a path that are told."""
+PARTED = ", of which not all fits at once"
 ROUNDING = 1e-9
 
 
@@ -46,6 +49,8 @@ class _Times:
 
     own: list[float]
     """From its start to its end, for a step without the start of its application."""
+    apart: list[list[int]]
+    """For each the steps, neighbours or not, whose groups must have ended before its group starts."""
     head: list[float]
     """Before that, at least."""
     tail: list[float]
@@ -74,15 +79,20 @@ def _path(given: Given, times: _Times, length: float) -> str:
     graph, head = given.declared, times.head
     left = [before + own + after for before, own, after in zip(head, times.own, times.tail, strict=True)]
     longest = {node for node, first in enumerate(graph.loop) if node == first and left[node] >= length * (1 - ROUNDING)}
+    behind: dict[int, list[int]] = {}
+    for node, befores in enumerate(times.apart):
+        for before in befores:
+            behind.setdefault(before, []).append(node)
     chain: list[int] = []
     nexts: Iterable[int] = longest
     while nexts:
         chain.append(min(nexts, key=lambda node: (head[node], node)))
-        nexts = [after for after in graph.condensed[chain[-1]] if after in longest]
+        nexts = [after for after in (*graph.condensed[chain[-1]], *behind.get(chain[-1], ())) if after in longest]
     names = [graph.ids[node] if graph.is_step(node) else f"({graph.ids[node]})" for node in chain]
     if len(names) > TOLD:
         names[TOLD // 2 : -TOLD // 2] = [f"... {len(names) - TOLD} more"]
-    return f"the longest path is {' > '.join(names)}" if names else ""
+    parted = any(before in times.apart[node] for before, node in pairwise(chain))
+    return f"the longest path is {' > '.join(names)}{PARTED if parted else ''}" if names else ""
 
 
 def _times(given: Given, streams: bool) -> _Times:
@@ -93,9 +103,11 @@ def _times(given: Given, streams: bool) -> _Times:
         own[first] = max(own[first], work.runtime[node] if streams else work.least[node])
     head = [start if graph.is_step(node) else 0.0 for node in range(len(own))]
     tail = [0.0] * len(own)
-    gaps = Gaps(given).behind()
+    gaps, apart = Gaps(given).behind(), kept_apart(given)
     order = [node for node in graph.order if graph.loop[node] == node]
     for node in order:
+        if apart[node]:
+            head[node] = max(head[node], max([head[before] + own[before] for before in apart[node]]) + start)
         here, end = head[node], head[node] + own[node]
         for after, gap in zip(graph.condensed[node], gaps[node], strict=False):
             ready = end + gap if gap is not None else here if streams else end
@@ -106,7 +118,9 @@ def _times(given: Given, streams: bool) -> _Times:
             behind = (gap or 0.0) + (0.0 if streams and gap is None else own[after]) + tail[after]
             if behind > tail[node]:  # noqa: PLR1730
                 tail[node] = behind
-    return _Times(own, head, tail)
+        for before in apart[node]:
+            tail[before] = max(tail[before], start + own[node] + tail[node])
+    return _Times(own, apart, head, tail)
 
 
 class Gaps:

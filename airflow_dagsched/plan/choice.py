@@ -14,6 +14,10 @@ from airflow_dagsched.plan.stages import Stages
 
 FINALISTS = 3
 """Runners-up, besides those that have to be compared, of which the order of launches is searched."""
+MANY = 200
+"""Steps; of more, orders of launches are searched only for what could save at least"""
+WORTH = 0.02
+"""of the time."""
 CLOSE = 0.002
 """A plan this close to the bound, as a share of it, is as good as any."""
 
@@ -79,8 +83,10 @@ class Choice:
         """Which of the finalists ends first once each launches its groups in the best order."""
         if self.best is None:
             return
+        many = len(self.given.graph.steps) > MANY
         for what, priced in self.finalists:
-            if priced is self.best or soonest_end(priced, self.given) < self.best.cost.makespan_s:
+            soonest, worth = soonest_end(priced, self.given), self.best.cost.makespan_s * (1 - WORTH * many)
+            if soonest < worth or (priced is self.best and not many):
                 self.take(what, in_best_order(priced, self.given))
         self.finalists = []
 

@@ -28,8 +28,8 @@ BUDGET = 8_000
 """Steps and edges that may be simulated besides the first groupings."""
 RESIDENT_BUDGET = 150_000
 """The same where steps stay resident: there grouping decides what fits at all."""
-SOME = 5
-"""Groupings of however many resident steps that are simulated: the coarsest one, and the runs of two orders."""
+SOME = 3
+"""Groupings of however many resident steps that are simulated: the coarsest one, the cheapest runs and their parts."""
 UNITS = 3
 """A unit by which a run of an order grows costs so much less than a step that is simulated."""
 FEW = 6

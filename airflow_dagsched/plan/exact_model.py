@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.plan.between import kept_apart
 from airflow_dagsched.plan.bound import Gaps
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.given import Given
@@ -250,6 +251,9 @@ class _Cuts:
             cp.add(behind.start >= before.end).only_enforce_if(cut)
             cp.add(behind.start == before.start).only_enforce_if(~cut)
             cp.add(behind.end == before.end).only_enforce_if(~cut)
+        for unit, befores in enumerate(kept_apart(given)):
+            for one in befores:
+                cp.add(spans[loop[unit]].start >= spans[loop[one]].end)
 
     def hint(self) -> None:
         """Start from the best plan so far."""

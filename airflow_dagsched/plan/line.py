@@ -14,7 +14,7 @@ Optimal segmentation of a topological order (Kernighan 1971), with datasets coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,6 +33,15 @@ class Room(NamedTuple):
     """Without padding."""
 
 
+class Cut(NamedTuple):
+    """A line cut into runs."""
+
+    cost: float
+    runs: list[Sequence[int]]
+    looked: int
+    """Blocks that have been looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """What every line needs to know of units, by their first steps."""
@@ -43,8 +52,10 @@ class Units:
     memory_mb: Sequence[int]
     reads: Sequence[Sequence[int]]
     """Datasets, by number, that others write."""
-    writes: Sequence[Sequence[int]]
+    written: Sequence[Sequence[int]]
     """Datasets that others read."""
+    datasets: Sequence[tuple[int, int, tuple[int, ...]]]
+    """Of each the bytes, the writer, and the others that read it."""
 
     @classmethod
     def of(cls, given: Given) -> Units:
@@ -57,15 +68,24 @@ class Units:
             cores[first] += need.cores * step.parallelism
             memory[first] += need.memory_mb * step.parallelism
         reads: list[list[int]] = [[] for _ in range(size)]
-        writes: list[list[int]] = [[] for _ in range(size)]
-        for at, dataset in enumerate(graph.datasets):
-            src = loop[dataset.src]
-            readers = {loop[reader] for reader in dataset.readers} - {src}
+        written: list[list[int]] = [[] for _ in range(size)]
+        datasets = [one for one in _between_units(given) if one[0] and one[2]]
+        for at, (_, src, readers) in enumerate(datasets):
+            written[src].append(at)
             for reader in readers:
                 reads[reader].append(at)
-            if readers:
-                writes[src].append(at)
-        return cls(longest, cores, memory, reads, writes)
+        return cls(longest, cores, memory, reads, written, datasets)
+
+
+def _between_units(given: Given) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    graph = given.graph
+    loop = graph.loop
+    for dataset in graph.datasets:
+        src = loop[dataset.src]
+        if graph.loops:
+            yield dataset.bytes, src, tuple({loop[reader] for reader in dataset.readers} - {src})
+        else:
+            yield dataset.bytes, src, tuple([reader for reader in dataset.readers if reader != src])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +106,7 @@ class Line:
     """By block: the blocks before it, and by how many bytes those move less once it is in their run."""
 
     @classmethod
-    def of(cls, nodes: Sequence[int], units: Units, given: Given, most: Room) -> Line:
+    def of(cls, nodes: Sequence[int], units: Units, most: Room) -> Line:
         """``most``: what a block of several units may hold."""
         begins = _blocks(nodes, units, most)
         longest, cores, memory = [], [0], [0]
@@ -95,11 +115,11 @@ class Line:
             longest.append(max([units.longest[node] for node in part]))
             cores.append(cores[-1] + sum([units.cores[node] for node in part]))
             memory.append(memory[-1] + sum([units.memory_mb[node] for node in part]))
-        moved, handed = _traffic(nodes, begins, units, given)
+        moved, handed = _traffic(nodes, begins, units)
         return cls(nodes, begins, longest, cores, memory, moved, handed)
 
-    def cut(self, given: Given, weight: float, room: Room) -> tuple[list[Sequence[int]], int]:
-        """The cheapest runs, and how many blocks have been looked at; one block is a run even if it does not fit."""
+    def cut(self, given: Given, weight: float, room: Room) -> Cut:
+        """The cheapest runs; one block is a run even if it does not fit."""
         best, first, looked = [0.0], list[int](), 0
         moved, low = list(self.moved), 0
         for end in range(len(moved)):
@@ -111,7 +131,7 @@ class Line:
             best.append(cost)
             first.append(where)
             looked += end - low + 1
-        return _runs(self.nodes, self.begins, first), looked
+        return Cut(best[-1], _runs(self.nodes, self.begins, first), looked)
 
     def _fits(self, low: int, end: int, room: Room) -> bool:
         cores, memory = self.cores, self.memory_mb
@@ -149,45 +169,43 @@ def _blocks(nodes: Sequence[int], units: Units, most: Room) -> list[int]:
 
 
 def _traffic(
-    nodes: Sequence[int], begins: Sequence[int], units: Units, given: Given
+    nodes: Sequence[int], begins: Sequence[int], units: Units
 ) -> tuple[list[int], list[list[tuple[int, int]]]]:
     """See ``moved`` and ``handed`` of ``Line``."""
-    count, datasets, loop = len(begins) - 1, given.graph.datasets, given.graph.loop
-    place: dict[int, int] = {}
-    for block, first in enumerate(begins[:-1]):
-        for node in nodes[first : begins[block + 1]]:
-            place[node] = block
+    count = len(begins) - 1
+    place = {node: block for block in range(count) for node in nodes[begins[block] : begins[block + 1]]}
     moved = [0] * count
     handed: list[list[tuple[int, int]]] = [[] for _ in moved]
-    for at in _datasets(nodes, place, units, given):
-        dataset = datasets[at]
-        size, src = dataset.bytes, place.get(loop[dataset.src], OUTSIDE)
-        if not size:
-            continue
-        readers = sorted({place.get(loop[reader], count) for reader in dataset.readers})
-        last = readers[-1]
-        if src != OUTSIDE and last > src:
+    for at in _datasets(nodes, place, units):
+        size, writer, readers = units.datasets[at]
+        src = place.get(writer, OUTSIDE)
+        if len(readers) == 1 and src != OUTSIDE:
+            blocks = [place.get(readers[0], count)]
+        else:
+            blocks = sorted({place.get(reader, count) for reader in readers})
+        if src != OUTSIDE and blocks[-1] > src:
             moved[src] += size
-            if last < count:
-                handed[last].append((src, size))
+            if blocks[-1] < count:
+                handed[blocks[-1]].append((src, size))
         before = src
-        for reader in readers:
-            if reader not in (src, count):
-                moved[reader] += size
+        for block in blocks:
+            if block not in (src, count):
+                moved[block] += size
                 if before != OUTSIDE:
-                    handed[reader].append((before, size))
-                before = reader
+                    handed[block].append((before, size))
+                before = block
     return moved, handed
 
 
-def _datasets(nodes: Sequence[int], place: dict[int, int], units: Units, given: Given) -> dict[int, None]:
-    """The numbers of those that ``nodes`` write, and read from others."""
-    datasets, loop = given.graph.datasets, given.graph.loop
-    found: dict[int, None] = {}
+def _datasets(nodes: Sequence[int], place: dict[int, int], units: Units) -> Iterator[int]:
+    """The numbers of those that ``nodes`` write, and read from others; each once."""
+    outside = set[int]()
     for node in nodes:
-        found.update(dict.fromkeys(units.writes[node]))
-        found.update(dict.fromkeys([at for at in units.reads[node] if loop[datasets[at].src] not in place]))
-    return found
+        yield from units.written[node]
+        for at in units.reads[node]:
+            if at not in outside and units.datasets[at][1] not in place:
+                outside.add(at)
+                yield at
 
 
 def _runs(nodes: Sequence[int], begins: Sequence[int], first: Sequence[int]) -> list[Sequence[int]]:

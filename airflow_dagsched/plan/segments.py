@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from airflow_dagsched.model.order import levels
 from airflow_dagsched.plan.given import Given
@@ -37,36 +38,45 @@ FINE = 1_000
 
 def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
     """The groups of ``home``, each cut into runs, in several ways, and the blocks that each way has looked at."""
-    units = Units.of(given)
-    many = len(given.graph.steps) > MANY
-    block = _room(given, min(1.0, len(given.graph.steps) / FINE) / BLOCKS) if many else Room(0, 0)
-    for order, weight, share in _ways_of_many(given) if many else _ways_of_few(given):
-        number, looked, room = [0] * len(home), 0, _room(given, share)
-        for nodes in _by_home(given, home, order):
-            runs, blocks = Line.of(nodes, units, given, block).cut(given, weight, room)
-            looked += blocks
-            for at, run in enumerate(runs):
-                for node in run:
-                    number[node] = at
-        yield cut_by(given.graph, home, number), looked
-
-
-_Way = tuple[list[int], float, float]
-"""An order, a weight, and a share of the cluster."""
-
-
-def _ways_of_few(given: Given) -> Iterator[_Way]:
-    orders = _Orders(given)
+    if len(given.graph.steps) > MANY:
+        yield from _of_many(given, home)
+        return
+    units, orders = Units.of(given), _Orders(given)
     for weight in WEIGHTS:
         for order in (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path()):
             for share in FILLED[: len(given.work.workers)]:
-                yield order, weight, share
+                _, *found = _cut(given, _Lines(home, order, units, Room(0, 0)), weight, share)
+                yield found[0], found[1]
 
 
-def _ways_of_many(given: Given) -> Iterator[_Way]:
-    orders = _Orders(given)
-    for order in (orders.by_level, lambda: orders.by_tail(0), orders.by_path, orders.by_branch):
-        yield order(), WEIGHTS[0], FILLED[0]
+def _of_many(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+    """The cheapest first."""
+    units, orders = Units.of(given), _Orders(given)
+    block = _room(given, min(1.0, len(given.graph.steps) / FINE) / BLOCKS)
+    ways = (orders.by_level(), orders.by_tail(0))
+    found = [_cut(given, _Lines(home, order, units, block), WEIGHTS[0], FILLED[0]) for order in ways]
+    for _, runs, looked in sorted(found, key=lambda one: one[0]):
+        yield runs, looked
+
+
+class _Lines(NamedTuple):
+    home: Sequence[int]
+    order: Sequence[int]
+    units: Units
+    block: Room
+
+
+def _cut(given: Given, lines: _Lines, weight: float, share: float) -> tuple[float, list[int], int]:
+    """What the runs cost, for each node the first of its run, and the blocks looked at."""
+    number, room, cost, looked = [0] * len(lines.home), _room(given, share), 0.0, 0
+    for nodes in _by_home(given, lines.home, lines.order):
+        found = Line.of(nodes, lines.units, lines.block).cut(given, weight, room)
+        cost += found.cost
+        looked += found.looked
+        for at, run in enumerate(found.runs):
+            for node in run:
+                number[node] = at
+    return cost, cut_by(given.graph, lines.home, number), looked
 
 
 class _Orders:
