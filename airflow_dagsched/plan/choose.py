@@ -6,7 +6,8 @@ seconds, so the choice is the same on every machine. The search ends early at a 
 soon as any; up to 200 steps the three above are priced even then: none of them costs less, nor holds less as soon.
 
 Groupings are compared by what the launches in the order of the longest path take; then those that could end first
-in another order, the best few and the three above, are compared by what each takes in its best order.
+in another order, the best few and the three above, are compared by what each takes in its best order. Last, the
+best is tried with other lists inside its groups: ``Choice.given`` has the order that was chosen.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from airflow_dagsched.plan.groupings import groupings
 from airflow_dagsched.plan.groups import coarsest
 from airflow_dagsched.plan.moves import improve
 from airflow_dagsched.plan.refine import components, refinements
+from airflow_dagsched.plan.relist import relist
 from airflow_dagsched.plan.segments import MANY, segmentations
 from airflow_dagsched.plan.work import tails
 
@@ -64,6 +66,7 @@ def choose(given: Given) -> Choice:
     if choice.best is None:
         assert choice.refused is not None
         raise choice.refused
+    relist(choice)
     return choice
 
 

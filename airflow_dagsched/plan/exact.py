@@ -24,8 +24,9 @@ from airflow_dagsched.plan.exact_all import Solved, solve
 from airflow_dagsched.plan.exact_model import solved
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.moves import improve
-from airflow_dagsched.plan.planner import as_placed, described, given_of, placing
+from airflow_dagsched.plan.planner import as_placed, given_of, grouped, placing
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
+from airflow_dagsched.plan.relist import relist
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.plan.words import count
@@ -51,11 +52,9 @@ def exact_plan(
 
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
-    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
     choice = choose_exactly(given_of(dataflow, cluster, settings))
     given = dataclasses.replace(choice.given, asked=asked)
-    if choice.best is not None and choice.best.members:
-        made = described(made, given, choice, choice.best)
+    made = grouped(Plan(dataflow=dataflow.name, digest=digest(dataflow)), choice)
     for step in placing(moved):
         made = step(made, given)
     return made
@@ -69,7 +68,7 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
     choice = choose(given)
     if choice.best is None or choice.proved:
         return choice
-    tiny = solve(given, choice.best)
+    tiny = solve(choice.given, choice.best)
     if tiny is not None:
         choice.given = tiny.given
         if tiny.priced is not choice.best:
@@ -90,6 +89,7 @@ def _polish(choice: Choice) -> None:
     if choice.open:
         improve(choice)
         choice.decide()
+        relist(choice, POLISH)
 
 
 def _proved(tiny: Solved) -> Given:

@@ -61,7 +61,7 @@ def _climb(choice: Choice, ground: _Ground) -> None:
         improved = False
         best = choice.best
         assert best is not None
-        for home in _changes(ground, best, _chain(best)):
+        for home in _changes(ground, best, deciding(best)):
             if not choice.open:
                 return
             choice.offer(KIND, home)
@@ -90,7 +90,7 @@ def _wander(choice: Choice, ground: _Ground) -> None:
             here = found
 
 
-def _chain(best: Priced) -> list[int]:
+def deciding(best: Priced) -> list[int]:
     """Groups back from the last end: each started when the next ended, because it waited for it, or for its room."""
     above: dict[int, list[int]] = {node: [] for node in best.edges}
     for node, nexts in best.edges.items():
@@ -126,7 +126,7 @@ def _changes(ground: _Ground, best: Priced, groups: Sequence[int]) -> Iterator[l
 def _random_change(ground: _Ground, here: Priced, rng: random.Random) -> list[int] | None:
     """One change, every other time on the deciding chain; None if it would break a rule or close a cycle."""
     given = ground.given
-    group = rng.choice(_chain(here) if rng.random() < 0.5 else sorted(here.members))
+    group = rng.choice(deciding(here) if rng.random() < 0.5 else sorted(here.members))
     if rng.random() < 0.3:
         count = rng.randint(1, max(GATHERED))
         return next(_gathered(ground, here, group, count, backwards=rng.random() < 0.5), None)

@@ -1,4 +1,4 @@
-"""Dataflow + cluster -> plan: a tuple of passes of one signature, each adding what it knows to the plan.
+"""Dataflow + cluster -> plan: groups are chosen, then passes of one signature each add what they know to the plan.
 
 A plan grows from left to right::
 
@@ -69,9 +69,10 @@ def plan(
     """
     given = given_of(dataflow, cluster, settings)
     given = dataclasses.replace(given, asked=asked, selections=selections, stored=_stored(stored, given.graph))
-    made = Plan(dataflow=dataflow.name, digest=digest(dataflow))
-    for step in (grouped, *placing(moved)):
-        made = step(made, given)
+    choice = choose(given)
+    made = grouped(Plan(dataflow=dataflow.name, digest=digest(dataflow)), choice)
+    for step in placing(moved):
+        made = step(made, choice.given)
     return made
 
 
@@ -85,8 +86,7 @@ def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEF
 
     Raises as ``plan`` does.
     """
-    given = given_of(dataflow, cluster, settings)
-    made = grouped(Plan(dataflow=dataflow.name, digest=""), given)
+    made = grouped(Plan(dataflow=dataflow.name, digest=""), choose(given_of(dataflow, cluster, settings)))
     return Grouping(
         tuple(Grouped(id=one.id, steps=one.steps, after=one.after, reason=one.reason) for one in made.groups),
         made.spills,
@@ -112,12 +112,11 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     return dataclasses.replace(given, bound=bound.seconds, bound_reason=bound.why)
 
 
-def grouped(made: Plan, given: Given) -> Plan:
+def grouped(made: Plan, choice: Choice) -> Plan:
     """The plan with its groups and spills, the best of those compared."""
-    choice = choose(given)
     if choice.best is None or not choice.best.members:
         return made
-    return described(made, given, choice, choice.best)
+    return described(made, choice.given, choice, choice.best)
 
 
 def described(made: Plan, given: Given, choice: Choice, best: Priced) -> Plan:

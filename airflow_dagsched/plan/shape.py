@@ -116,7 +116,7 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
     peak = inside.cores
     cores, chosen = _containers(demand, members, peak, given)
     if not _holds(demand, cores, len(chosen), inside):
-        inside = in_slots(members, given, demand.slots, _pool(demand, cores, chosen))
+        inside = in_slots(members, given, demand.slots, pool_of(demand, cores, chosen))
     memory = demand.memory_at_once(cores)
     short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.wanted_cores() else ""
     return Shape(
@@ -148,7 +148,7 @@ def _containers(demand: Demand, members: Sequence[int], wanted: int, given: Give
         return found[0]
 
     def cost(sized: Sized) -> tuple[float, int]:
-        inside = in_slots(members, given, demand.slots, _pool(demand, *sized))
+        inside = in_slots(members, given, demand.slots, pool_of(demand, *sized))
         return round(inside.compute_s, DIGITS), len(sized[1])
 
     return min(found, key=cost)
@@ -200,7 +200,8 @@ def _holds(demand: Demand, cores: int, count: int, inside: Inside) -> bool:
     return simple and cores * count >= inside.cores
 
 
-def _pool(demand: Demand, cores: int, chosen: Sequence[Worker]) -> Pool:
+def pool_of(demand: Demand, cores: int, chosen: Sequence[Worker]) -> Pool:
+    """Containers of so many cores on these workers, one entry each."""
     lanes = []
     for step, need in zip(demand.steps, demand.needs, strict=True):
         allowed = sum(1 for worker in chosen if not step.pinned or worker.id in step.pinned)
