@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from operator import attrgetter, eq
 
@@ -113,17 +114,25 @@ def _cycle_rule(path: list[str]) -> str:
 
 
 def _broken_loops(graph: Graph) -> Iterator[Finding]:
-    """Steps of a loop run in one application, so their settings must agree."""
+    """Steps of a loop run in one application, launched from one pool, so their settings must agree."""
     for node, step in enumerate(graph.steps if graph.loops else ()):
         first = graph.steps[graph.loop[node]]
-        differing = _differing(first, step)
+        differing = ", ".join(_differing(first, step))
         if differing:
-            names = ", ".join(differing)
-            yield "", f"steps {first.id!r} and {step.id!r} repeat together but differ in application settings {names}"
+            yield (
+                "",
+                f"steps {first.id!r} and {step.id!r} repeat together but differ in application settings {differing}",
+            )
+        if first.pool != step.pool:
+            rule = f"repeat together but are of the pools {first.pool!r} and {step.pool!r}"
+            yield "", f"steps {first.id!r} and {step.id!r} {rule}"
 
 
 def _differing(one: Step, other: Step) -> list[str]:
-    if one.application == other.application:
-        return []
+    """Settings are told apart as JSON writes them: 1 is not true, and null is not nothing."""
     keys = one.application.keys() | other.application.keys()
-    return natural_sort(key for key in keys if one.application.get(key) != other.application.get(key))
+    return natural_sort(key for key in keys if _written(one, key) != _written(other, key))
+
+
+def _written(step: Step, key: str) -> str:
+    return json.dumps(step.application[key]) if key in step.application else ""

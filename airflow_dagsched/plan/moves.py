@@ -100,11 +100,15 @@ def deciding(best: Priced) -> list[int]:
     for node, span in best.spans.items():
         by_end.setdefault(span.end_s, []).append(node)
     node = max(best.spans, key=lambda node: (best.spans[node].end_s, -node))
-    chain = [node]
+    chain = {node: None}
     while best.spans[node].start_s > 0:
-        ended = by_end[best.spans[node].start_s]
+        ended = [
+            one for one in by_end[best.spans[node].start_s] if one not in chain
+        ]  # what takes no time ends there, too
+        if not ended:
+            break
         node = min([one for one in above[node] if one in ended] or ended)
-        chain.append(node)
+        chain[node] = None
     return [node for node in chain if node in best.members]
 
 

@@ -67,6 +67,19 @@ def test_steps_that_repeat_together_share_their_settings() -> None:
         validate(flow)
 
 
+@pytest.mark.parametrize("other", [True, 1.0, None])
+def test_settings_are_told_apart_as_they_are_written(other: object) -> None:
+    flow = drawn("a == b; b == a", a={**REPEAT, "application": {"m": 1}}, b={**REPEAT, "application": {"m": other}})
+    with pytest.raises(InvalidInput, match="differ in application settings m"):
+        validate(flow)
+
+
+def test_steps_that_repeat_together_are_of_one_pool() -> None:
+    flow = drawn("a == b; b == a", a={**REPEAT, "pool": "p"}, b=REPEAT)
+    with pytest.raises(InvalidInput, match="steps 'a' and 'b' repeat together but are of the pools 'p' and ''"):
+        validate(flow)
+
+
 def test_workers_have_unique_ids_and_a_local_cluster_has_one() -> None:
     worker = Worker(id="w", host="h", cores=1, memory_mb=1)
     with pytest.raises(InvalidInput, match=r"c.json: workers\[1\].id: id 'w' is taken"):

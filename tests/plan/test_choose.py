@@ -240,3 +240,15 @@ def test_streaming_plans_are_accepted(flow: Dataflow, cluster: Cluster) -> None:
     except DoesNotFit:
         return
     assert check(made, streaming(flow), cluster) == ()
+
+
+def test_what_takes_no_time_beside_what_fails_for_ever_is_passed_over() -> None:
+    """A failure an hour: 140 hours take e^140 hours, beside which a second more is none, so ends are starts.
+
+    The chain that decides passes each group once.
+    """
+    long = {"runtime_s": 500_000.0, "cores": 4}
+    flow = drawn("a == b; b == c; d == e; e == f; g == h", a=long, d=long)
+    told = Settings(failures_per_hour=1.0, max_steps_per_group=2)
+    made = plan(flow, standalone(4), told)
+    assert check(made, flow, standalone(4), told) == ()
