@@ -21,6 +21,7 @@ from itertools import pairwise
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.choice import CLOSE, Choice
 from airflow_dagsched.plan.cost import Home, Priced, price
+from airflow_dagsched.plan.demand import demand_of
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import Pool, in_slots, longest_path
 from airflow_dagsched.plan.moves import deciding
@@ -62,17 +63,17 @@ def _take(choice: Choice, best: Priced, order: Sequence[int]) -> None:
 
 def _changed(steps: list[int], shape: Shape, given: Given, tries: int) -> list[int]:
     """The best list found for a group that is sized as ``shape``."""
-    if shape.demand.residency == "all" or any(given.graph.loop[node] != node for node in steps):
+    if shape.residency == "all" or any(given.graph.loop[node] != node for node in steps):
         return steps
     known = {worker.id: worker for worker in given.work.workers}
-    pool = pool_of(shape.demand, shape.cores, [known[place] for place in shape.places])
+    pool = pool_of(demand_of("", steps, given), shape.cores, [known[place] for place in shape.places])
     least, floor = shape.inside.compute_s, _floor(steps, pool, given)
     found, rng = steps, random.Random(SEED)
     for _ in range(tries):
         if least <= floor:
             break
         other = _moved(found, given, rng)
-        seconds = in_slots(other, given, shape.demand.slots, pool).compute_s
+        seconds = in_slots(other, given, shape.slots, pool).compute_s
         if seconds <= least:
             found, least = other, seconds
     return found if least < shape.inside.compute_s else steps

@@ -45,8 +45,8 @@ def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int]
     for weight in WEIGHTS:
         for order in (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path()):
             for share in FILLED[: len(given.work.workers)]:
-                _, *found = _cut(given, _Lines(home, order, units, Room(0, 0)), weight, share)
-                yield found[0], found[1]
+                _, runs, looked = _cut(given, _Lines(home, order, units, Room(0, 0)), weight, share)
+                yield runs, looked
 
 
 def _of_many(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
