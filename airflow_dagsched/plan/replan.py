@@ -36,7 +36,7 @@ from airflow_dagsched.plan.rest import Leftover, beside, leftover
 from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Group, Plan
-from airflow_dagsched.plan.whole import Rest, whole
+from airflow_dagsched.plan.whole import DIGITS, Rest, whole
 
 GROUP = "dagsched.group"
 """Key in ``application`` that keeps the steps of different groups apart while the groups so far are priced."""
@@ -117,7 +117,7 @@ def _chosen(facts: _Facts, progress: Progress) -> Replanned:
         if isinstance(best, Refused):
             raise best
         return _told(facts, progress, best, 0.0, str(kept))
-    kept = _on(facts.old, kept)
+    kept = _on(facts.old, kept, anew)
     if isinstance(best, Refused):
         return _told(facts, progress, kept, 0.0, KEPT)
     left, saved = kept.makespan_s - progress.now_s, kept.makespan_s - best.makespan_s
@@ -142,11 +142,18 @@ def _told(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: st
     return Replanned(made, changes, made.makespan_s - progress.now_s, saved_s)
 
 
-def _on(old: Plan, kept: Plan) -> Plan:
-    """The groups so far; once some have begun, with what the old plan says of how they were chosen."""
-    begun = any(group.progress != "planned" for group in kept.groups)
-    compared = old.compared if begun else kept.compared
-    return replace(kept, compared=compared, movements=old.movements, follow_up=old.follow_up)
+def _on(old: Plan, kept: Plan, anew: Plan | Refused) -> Plan:
+    """The groups so far; once some have begun, with what the old plan says of how they were chosen.
+
+    Else with the bound of ``anew``, for ``kept`` was planned as if its groups could not be others.
+    """
+    if any(group.progress != "planned" for group in kept.groups):
+        return replace(kept, compared=old.compared, movements=old.movements, follow_up=old.follow_up)
+    if not isinstance(anew, Refused):
+        bound = min(anew.lower_bound_s, kept.makespan_s)
+        gap = round(kept.makespan_s / bound - 1, DIGITS) if bound else 0.0
+        kept = replace(kept, lower_bound_s=bound, lower_bound_reason=anew.lower_bound_reason, gap=gap)
+    return replace(kept, movements=old.movements, follow_up=old.follow_up)
 
 
 def _best(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:

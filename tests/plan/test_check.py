@@ -85,6 +85,8 @@ BROKEN: dict[str, tuple[Plan, str]] = {
     ),
     "a group does not wait for a task": (regrouped("launch_b", after=("launch_a",)), "completable"),
     "a group waits for nobody known": (regrouped("launch_b", after=("launch_a", "t", "x")), "completable"),
+    "a group waits for one it takes nothing from": (regrouped("launch_b", after=(*B.after, "launch_e")), "after"),
+    "a group waits for one twice": (regrouped("launch_b", after=(*B.after, *B.after)), "after"),
     "groups wait for each other": (regrouped("launch_a", after=("launch_b",)), "acyclic"),
     "steps out of order": (regrouped("launch_b", steps=("c", "b")), "order"),
     "an instance is lost": (box("launch_a", instances=(("a", 0), ("a", 1))), "instances"),

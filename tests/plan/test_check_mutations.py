@@ -67,6 +67,7 @@ GROUPS: dict[str, Callable[[Group], Group]] = {
     "slots nobody uses": lambda group: replace(group, slots=64),
     "a limit of streams": lambda group: replace(group, limit="longest step"),
     "a driver of nothing": lambda group: replace(group, driver=Driver(cores=0, memory_mb=0)),
+    "waits for itself": lambda group: replace(group, after=(*group.after, group.id)),
     "a driver nowhere": lambda group: replace(group, driver=Driver(worker="w99")),
     "another id": lambda group: replace(group, id="launch_of_nobody"),
     "runs, says nobody": lambda group: replace(group, progress="running"),
@@ -101,6 +102,16 @@ def spilling(change: Callable[[int], int]) -> Callable[[Plan], Plan]:
     return lambda made: replace(made, spills=tuple(replace(one, bytes=change(one.bytes)) for one in made.spills))
 
 
+def waiting_for_all(made: Plan) -> Plan:
+    """Each group also waits for all that end before it starts, whether it takes from them or not."""
+    ends = [(group.end_s, group.id) for group in made.groups]
+    before = {
+        group.id: {name for end, name in ends if end <= group.start_s and name != group.id} for group in made.groups
+    }
+    extra = {group.id: sorted(before[group.id] - set(group.after)) for group in made.groups}
+    return replace(made, groups=tuple(replace(one, after=(*one.after, *extra[one.id])) for one in made.groups))
+
+
 PLANS: dict[str, Callable[[Plan], Plan]] = {
     "all later": all_late,
     "the last later": last_late,
@@ -115,6 +126,7 @@ PLANS: dict[str, Callable[[Plan], Plan]] = {
     "worse than another": lambda made: replace(
         made, compared=(*made.compared, replace(made.compared[0], what="better", groups=0, core_seconds=0))
     ),
+    "waits for more than it takes from": waiting_for_all,
     "asked for by nobody": lambda made: replace(made, asked=("nonsense",)),
 }
 

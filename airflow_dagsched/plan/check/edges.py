@@ -67,9 +67,10 @@ class Edges:
                 above[unit_at[there]].add(unit_at[here])
                 beyond[here].append(there)
                 if channel is not None:
-                    crossing[src, channel.output].append(there)
+                    dataset = src, channel.output
+                    crossing[dataset].append(there)
                     if channel.kind == "pipelined":
-                        pipelined[src, channel.output].append(dst)
+                        pipelined[dataset].append(dst)
             elif here < there:
                 later[here].append(there)
             else:

@@ -18,7 +18,8 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
     """Nothing lost, nothing twice, nothing where it must not be; what is pruned is nowhere."""
     for group, steps in facts.members:
         found = [one for box in group.containers for one in box.instances]
-        if group.pruned or not _is_whole(steps, found):
+        fewer = group.pruned and any(one.what in ("step", "instance") for one in group.pruned)
+        if fewer or not _is_whole(steps, found):
             yield from _differing(group, Counter(found), set(_active(group, steps)))
         if any(map(_pinned, steps)):
             yield from _pins(group, {step.id: step.pinned for step in steps if step.pinned})
@@ -34,22 +35,22 @@ def _is_whole(steps: Sequence[Step], found: Sequence[Instance]) -> bool:
 
 def _active(group: Group, steps: Sequence[Step]) -> Iterator[Instance]:
     """All that are not pruned."""
-    gone = {(one.what, one.id) for one in group.pruned}
-    fewer = {one.id.rpartition("/")[0] for one in group.pruned if one.what == "instance"}
-    for step in steps:
-        if ("step", step.id) not in gone:
-            for index in range(step.parallelism):
-                if step.id not in fewer or ("instance", f"{step.id}/{index}") not in gone:
-                    yield step.id, index
+    idle = {one.id for one in group.pruned if one.what == "step"}
+    gone = {one.id for one in group.pruned if one.what == "instance"}
+    fewer = {name.rpartition("/")[0] for name in gone}
+    for name, width in [(step.id, step.parallelism) for step in steps if step.id not in idle]:
+        for index in range(width):
+            if name not in fewer or f"{name}/{index}" not in gone:
+                yield name, index
 
 
 def _differing(group: Group, found: Counter[Instance], wanted: AbstractSet[Instance]) -> Iterator[Violation]:
     for step, index in sorted(wanted - found.keys()):
         yield Violation("instances", f"{step}/{index}", f"is in no container of {group.id!r}")
-    for (step, index), count in sorted(found.items()):
+    for (step, index), count in sorted([one for one in found.items() if one[1] > 1 or one[0] not in wanted]):
         if (step, index) not in wanted:
             yield Violation("instances", f"{step}/{index}", f"is in {group.id!r}, which has no such active instance")
-        elif count > 1:
+        else:
             yield Violation("instances", f"{step}/{index}", f"is in {count} containers")
 
 

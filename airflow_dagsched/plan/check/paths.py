@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise, permutations
+from itertools import accumulate, chain, pairwise, permutations, repeat
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.edges import in_order
@@ -23,6 +23,7 @@ from airflow_dagsched.plan.check.loops import loops_of
 from airflow_dagsched.plan.check.running import instances_left, lasting_s
 
 BYTES_PER_MIB = 2**20
+ALIKE = repeat(None)
 NOTHING: Mapping[int, int] = {}
 TASK = -1
 """The color of an ordinary task: none."""
@@ -76,7 +77,7 @@ class Paths:
     order: Sequence[int]
     """The nodes, each behind all it takes from."""
     gaps: Sequence[Sequence[float | None]]
-    """For each of ``nexts`` what must lie in between; None where the two may share a group."""
+    """For each of ``nexts`` what must lie in between; None where the two may share a group. Empty where all may."""
     streams: bool
 
     @classmethod
@@ -92,7 +93,7 @@ class Paths:
         for at in order:
             end = head[at] + own[at]
             together = head[at] if work.streams else end
-            for after, gap in zip(nexts[at], gaps[at], strict=True):
+            for after, gap in zip(nexts[at], gaps[at] if gaps else ALIKE, strict=False):
                 ready = together if gap is None else end + gap
                 if ready > head[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
                     head[after] = ready
@@ -107,7 +108,7 @@ class Paths:
         """By node."""
         tail = [0.0] * len(self.own)
         for at in reversed(self.order):
-            for after, gap in zip(self.nexts[at], self.gaps[at], strict=True):
+            for after, gap in zip(self.nexts[at], self.gaps[at] if self.gaps else ALIKE, strict=False):
                 own = 0.0 if gap is None and self.streams else self.own[after]
                 behind = (gap or 0.0) + own + tail[after]
                 if behind > tail[at]:  # noqa: PLR1730  likewise
@@ -163,18 +164,20 @@ def _gaps(facts: Facts, work: Work, node: Sequence[int], nexts: Sequence[Sequenc
     for names in facts.settings.apart:
         apart |= set(permutations({node[place[name]] for name in names if name in place}, 2))
     if len(set(color)) <= 1 and not apart:
-        return [[None] * len(afters) for afters in nexts]
+        return []
     size = _bytes_between(facts, node)
     steps, found = len(work.steps), []
     start_s, spilling_s = work.start_s, work.spilling_s
     for here, afters in enumerate(nexts):
-        row: list[float | None] = []
         own, bytes_to = color[here], size.get(here, NOTHING)
-        for there in afters:
-            if own == color[there] and own != TASK and not (apart and (here, there) in apart):
-                row.append(None)
-            else:
-                row.append(0.0 if there >= steps else start_s + spilling_s * bytes_to.get(there, 0))
+        row: list[float | None] = [
+            None
+            if own == color[there] != TASK and not (apart and (here, there) in apart)
+            else 0.0
+            if there >= steps
+            else start_s + spilling_s * bytes_to.get(there, 0)
+            for there in afters
+        ]
         found.append(row)
     return found
 
