@@ -24,6 +24,7 @@ from airflow_dagsched.plan.exact_all import Solved, solve
 from airflow_dagsched.plan.exact_model import solved
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.moves import improve
+from airflow_dagsched.plan.phases import phased
 from airflow_dagsched.plan.planner import as_placed, described, given_of, placing
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
@@ -66,6 +67,9 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
 
     Raises ``InvalidInput`` where a solver is needed without the extra ``[exact]``, ``DoesNotFit`` as ``choose`` does.
     """
+    phases = phased(given)
+    if phases.seconds > given.bound:
+        given = dataclasses.replace(given, bound=phases.seconds, bound_reason=phases.why)
     choice = choose(given)
     if choice.best is None or choice.proved:
         return choice
