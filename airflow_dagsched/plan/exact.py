@@ -2,6 +2,7 @@
 
     up to 8 steps     all groupings, lists inside groups and orders of launches (see ``exact_all``)
     more              the heuristic's plan ── changes ──> solver: bound, grouping or order ── changes ──> plan
+                      (resident steps: with a bound by phases first, see ``phases``)
 
 The solver's model is a relaxation of the planner's (see ``exact_model``), so its bound holds for every plan; what it
 finds is priced by the one cost model, kept where it is better, and changed a little at a time as long as that helps.
@@ -67,12 +68,12 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
 
     Raises ``InvalidInput`` where a solver is needed without the extra ``[exact]``, ``DoesNotFit`` as ``choose`` does.
     """
-    phases = phased(given)
-    if phases.seconds > given.bound:
-        given = dataclasses.replace(given, bound=phases.seconds, bound_reason=phases.why)
     choice = choose(given)
     if choice.best is None or choice.proved:
         return choice
+    phases = phased(given)
+    if phases.seconds > given.bound:
+        given = choice.given = dataclasses.replace(given, bound=phases.seconds, bound_reason=phases.why)
     tiny = solve(given, choice.best)
     if tiny is not None:
         choice.given = tiny.given

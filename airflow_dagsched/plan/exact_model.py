@@ -18,7 +18,6 @@ Needs the extra ``[exact]``; only imported when called.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.between import kept_apart
 from airflow_dagsched.plan.bound import Gaps
 from airflow_dagsched.plan.choice import Choice
-from airflow_dagsched.plan.exact_energy import Energy, Unit
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.parts import find, join
 from airflow_dagsched.plan.work import MIB
@@ -202,7 +200,6 @@ def _resident(model: _Model, budget: float) -> Found | None:
     cuts = _Cuts(model, spans)
     moved = _moved(model, cuts)
     intervals, cores, memory = [], [], []
-    units: dict[int, Unit] = {}
     for unit, members in _units(given).items():
         needs = [(given.work.needs[node], given.graph.steps[node].parallelism) for node in members]
         own = given.cluster.application_start_s + max(given.work.runtime[node] for node in members)
@@ -214,10 +211,7 @@ def _resident(model: _Model, budget: float) -> Found | None:
         intervals.append(cp.new_interval_var(spans[unit].start, size, spans[unit].end, ""))
         cores.append(sum(need.cores * count for need, count in needs))
         memory.append(model.padded(sum(need.memory_mb * count for need, count in needs)))
-        units[unit] = Unit(spans[unit].start, spans[unit].end, cores[-1], model.time(own))
     model.hold(intervals, cores, memory)
-    free = sum(worker.free_cores for worker in given.work.workers)
-    Energy(cp, model.makespan, free, units, dict(cuts.cut)).add(given, cuts.far)
     cuts.hint()
     solver = model.solve(budget, interleave=True)
     if solver is None:
@@ -232,14 +226,6 @@ def _units(given: Given) -> dict[int, list[int]]:
     for node in range(len(given.graph.steps)):
         units.setdefault(given.graph.loop[node], []).append(node)
     return units
-
-
-def _by_unit(befores: Sequence[Sequence[int]], loop: Sequence[int]) -> list[list[int]]:
-    """The same with what the author keeps together drawn together."""
-    found: list[list[int]] = [[] for _ in befores]
-    for unit, others in enumerate(befores):
-        found[loop[unit]] += [loop[one] for one in others if loop[one] != loop[unit]]
-    return found
 
 
 class _Cuts:
@@ -265,10 +251,10 @@ class _Cuts:
             cp.add(behind.start >= before.end).only_enforce_if(cut)
             cp.add(behind.start == before.start).only_enforce_if(~cut)
             cp.add(behind.end == before.end).only_enforce_if(~cut)
-        self.far = _by_unit(kept_apart(given), loop)
-        for unit, befores in enumerate(self.far):
+        for unit, befores in enumerate(kept_apart(given)):
             for one in befores:
-                cp.add(spans[unit].start >= spans[one].end)
+                if loop[unit] != loop[one]:
+                    cp.add(spans[loop[unit]].start >= spans[loop[one]].end)
 
     def hint(self) -> None:
         """Start from the best plan so far."""
