@@ -31,8 +31,8 @@ def kept_apart(given: Given) -> list[list[int]]:
     if not limits:
         return found
     order = [node for node in graph.order if graph.loop[node] == node]
-    above = _reached(predecessors(graph.condensed), order)
-    below = _reached(graph.condensed, order[::-1])
+    above = reached(predecessors(graph.condensed), order)
+    below = reached(graph.condensed, order[::-1])
     steps = [node for node in order if graph.is_step(node)]
     for node in steps:
         found[node] = [
@@ -70,7 +70,7 @@ def _places(amounts: Sequence[int], loop: Sequence[int]) -> list[int]:
     return [sum([1 << unit for unit, amount in held.items() if amount >> place & 1]) for place in places]
 
 
-def _reached(edges: Sequence[Sequence[int]], order: Sequence[int]) -> list[int]:
+def reached(edges: Sequence[Sequence[int]], order: Sequence[int]) -> list[int]:
     """For each unit itself and all that ``edges`` lead to from it; those come first in ``order``."""
     found = [0] * len(edges)
     for node in order:

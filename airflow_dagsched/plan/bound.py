@@ -44,8 +44,8 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class _Times:
-    """Seconds by node; those of a loop are its first node's."""
+class Moments:
+    """When each can begin, and what must follow: seconds by node; those of a loop are its first node's."""
 
     own: list[float]
     """From its start to its end, for a step without the start of its application."""
@@ -68,13 +68,13 @@ class Bound:
 def lower_bound(given: Given) -> Bound:
     """Zero for a dataflow without steps and tasks."""
     streams = any(given.work.streaming)
-    times = _times(given, streams)
+    times = moments_of(given, streams=streams)
     path = max([head + own for head, own in zip(times.head, times.own, strict=True)], default=0.0)
     area = max(_areas(given, times, streams), default=Bound(), key=lambda bound: bound.seconds)
     return area if area.seconds > path else Bound(path, _path(given, times, path))
 
 
-def _path(given: Given, times: _Times, length: float) -> str:
+def _path(given: Given, times: Moments, length: float) -> str:
     """The nodes of a path of this length, ordinary tasks in brackets."""
     graph, head = given.declared, times.head
     left = [before + own + after for before, own, after in zip(head, times.own, times.tail, strict=True)]
@@ -95,7 +95,8 @@ def _path(given: Given, times: _Times, length: float) -> str:
     return f"the longest path is {' > '.join(names)}{PARTED if parted else ''}" if names else ""
 
 
-def _times(given: Given, streams: bool) -> _Times:
+def moments_of(given: Given, *, streams: bool) -> Moments:
+    """``streams``: whether steps run side by side with those they read from."""
     graph, work = given.declared, given.work
     start = given.cluster.application_start_s
     own = [0.0] * len(graph.ids)
@@ -120,7 +121,7 @@ def _times(given: Given, streams: bool) -> _Times:
                 tail[node] = behind
         for before in apart[node]:
             tail[before] = max(tail[before], start + own[node] + tail[node])
-    return _Times(own, apart, head, tail)
+    return Moments(own, apart, head, tail)
 
 
 class Gaps:
@@ -167,7 +168,7 @@ class Gaps:
         ]
 
 
-def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
+def _areas(given: Given, times: Moments, streams: bool) -> Iterator[Bound]:
     graph, work = given.declared, given.work
     cores = sum(worker.free_cores for worker in work.workers)
     memory = sum(worker.free_memory_mb for worker in work.workers)
@@ -184,7 +185,7 @@ def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
         yield Bound(seconds, f"the steps need their memory of the {memory} MiB there are")
 
 
-def _row(given: Given, times: _Times, node: int) -> tuple[float, float, float, float]:
+def _row(given: Given, times: Moments, node: int) -> tuple[float, float, float, float]:
     """Head and tail of a step, its core-seconds and its MiB-seconds."""
     first, need = given.declared.loop[node], given.work.needs[node]
     count = given.declared.steps[node].parallelism
@@ -214,7 +215,7 @@ def _area(rows: Sequence[tuple[float, float, float]], room: int, looks: Sequence
         yield behind + max(row[0] + area / room for row, area in zip(late, areas, strict=True))
 
 
-def _instances(given: Given, times: _Times) -> Iterator[tuple[float, float, float, int]]:
+def _instances(given: Given, times: Moments) -> Iterator[tuple[float, float, float, int]]:
     """For each step head, tail, what one instance takes, and the cores of all instances."""
     graph, work = given.declared, given.work
     for node, step in enumerate(graph.steps):
@@ -223,7 +224,7 @@ def _instances(given: Given, times: _Times) -> Iterator[tuple[float, float, floa
         yield times.head[first] - start, times.tail[first], work.runtime[node] + start, cores
 
 
-def _crowd(given: Given, times: _Times, cores: int) -> float:
+def _crowd(given: Given, times: Moments, cores: int) -> float:
     """The most of head + what some core takes at least + tail."""
     steps, needs = given.declared.steps, given.work.needs
     pieces = sum([need.cores * step.parallelism for need, step in zip(needs, steps, strict=True)])

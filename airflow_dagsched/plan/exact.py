@@ -2,6 +2,7 @@
 
     up to 8 steps     all groupings, lists inside groups and orders of launches (see ``exact_all``)
     more              the heuristic's plan ── changes ──> solver: bound, grouping or order ── changes ──> plan
+                      (resident steps: with a bound by phases first, see ``phases``)
 
 The solver's model is a relaxation of the planner's (see ``exact_model``), so its bound holds for every plan; what it
 finds is priced by the one cost model, kept where it is better, and changed a little at a time as long as that helps.
@@ -24,6 +25,7 @@ from airflow_dagsched.plan.exact_all import Solved, solve
 from airflow_dagsched.plan.exact_model import solved
 from airflow_dagsched.plan.given import Given, Pass
 from airflow_dagsched.plan.moves import improve
+from airflow_dagsched.plan.phases import phased
 from airflow_dagsched.plan.planner import as_placed, given_of, grouped, placing
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
 from airflow_dagsched.plan.relist import relist
@@ -68,6 +70,9 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
     choice = choose(given)
     if choice.best is None or choice.proved:
         return choice
+    phases = phased(choice.given)
+    if phases.seconds > choice.given.bound:
+        choice.given = dataclasses.replace(choice.given, bound=phases.seconds, bound_reason=phases.why)
     tiny = solve(choice.given, choice.best)
     if tiny is not None:
         choice.given = tiny.given

@@ -253,7 +253,8 @@ class _Cuts:
             cp.add(behind.end == before.end).only_enforce_if(~cut)
         for unit, befores in enumerate(kept_apart(given)):
             for one in befores:
-                cp.add(spans[loop[unit]].start >= spans[loop[one]].end)
+                if loop[unit] != loop[one]:
+                    cp.add(spans[loop[unit]].start >= spans[loop[one]].end)
 
     def hint(self) -> None:
         """Start from the best plan so far."""

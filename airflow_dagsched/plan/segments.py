@@ -34,6 +34,8 @@ BLOCKS = 16
 """Blocks that fill the cluster, of so many steps or more:"""
 FINE = 1_000
 """of fewer, the blocks are smaller, too."""
+PARTED = 0.95
+"""What runs by levels count for: their parts can run side by side."""
 
 
 def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
@@ -45,17 +47,16 @@ def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int]
     for weight in WEIGHTS:
         for order in (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path()):
             for share in FILLED[: len(given.work.workers)]:
-                _, runs, looked = _cut(given, _Lines(home, order, units, Room(0, 0)), weight, share)
-                yield runs, looked
+                yield _cut(given, _Lines(home, order, units, Room(0, 0)), weight, share)[1:]
 
 
 def _of_many(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
-    """The cheapest first."""
+    """The cheapest first; of levels even if they cost a little more, since their runs fall apart into more parts."""
     units, orders = Units.of(given), _Orders(given)
     block = _room(given, min(1.0, len(given.graph.steps) / FINE) / BLOCKS)
-    ways = (orders.by_level(), orders.by_tail(0))
-    found = [_cut(given, _Lines(home, order, units, block), WEIGHTS[0], FILLED[0]) for order in ways]
-    for _, runs, looked in sorted(found, key=lambda one: one[0]):
+    ways = ((orders.by_level(), PARTED), (orders.by_tail(0), 1.0))
+    found = [(by, _cut(given, _Lines(home, order, units, block), WEIGHTS[0], FILLED[0])) for order, by in ways]
+    for _, (_, runs, looked) in sorted(found, key=lambda one: one[0] * one[1][0]):
         yield runs, looked
 
 

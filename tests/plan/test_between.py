@@ -1,0 +1,71 @@
+"""Steps that cannot share a resident group, and what that is worth as a bound."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.plan.between import kept_apart
+from airflow_dagsched.plan.cost import price
+from airflow_dagsched.plan.groupings import groupings
+from airflow_dagsched.plan.phases import phased
+from airflow_dagsched.plan.planner import given_of
+from airflow_dagsched.plan.settings import DEFAULTS
+from tests.plan.drawn import drawn, standalone
+from tests.plan.test_choose import streaming
+from tests.plan.test_searched import optimum, resident
+
+FAN = "a == b; a == c; a == d; b == z; c == z; d == z"
+
+
+def test_what_does_not_fit_between_two_keeps_them_apart() -> None:
+    """Five steps, four cores: z waits for the end of the group of a, whatever that has besides.
+
+    a ══> b c d ══> z
+    """
+    facts = given_of(streaming(drawn(FAN, a={"runtime_s": 20}, z={"runtime_s": 30})), standalone(4), DEFAULTS)
+    a, z = (facts.graph.index[name] for name in "az")
+    assert [befores for befores in kept_apart(facts) if befores] == [[a]]
+    assert kept_apart(facts)[z] == [a]
+    assert facts.bound == 8 + 20 + 8 + 30
+    assert facts.bound_reason == "the longest path is a > z, of which not all fits at once"
+
+
+def test_what_fits_between_two_keeps_nothing_apart() -> None:
+    assert not any(kept_apart(given_of(streaming(drawn(FAN)), standalone(5), DEFAULTS)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_grouping_that_fits_has_both(seed: int) -> None:
+    facts = given_of(resident(random.Random(seed)), standalone(3), DEFAULTS)
+    pairs = [(node, before) for node, befores in enumerate(kept_apart(facts)) for before in befores]
+    for home in groupings(facts):
+        try:
+            price(home, facts)
+        except DoesNotFit:
+            continue
+        assert all(home[node] != home[before] for node, before in pairs)
+
+
+@pytest.mark.parametrize("cores", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_phases_bound_the_optimum(seed: int, cores: int) -> None:
+    facts = given_of(resident(random.Random(seed)), standalone(cores), DEFAULTS)
+    assert max(facts.bound, phased(facts).seconds) <= optimum(facts) + 1e-6
+
+
+def test_phases_of_a_fan() -> None:
+    """Six of 60 s on four cores: three beside a, three beside z; or some of them alone, in between.
+
+    a ══> b c d e f g ══> z
+    """
+    names = "bcdefg"
+    edges = "; ".join(f"a == {name}; {name} == z" for name in names)
+    steps: dict[str, Any] = {name: {"runtime_s": 60} for name in names}
+    flow = streaming(drawn(edges, **steps, a={"runtime_s": 1}))
+    facts = given_of(flow, standalone(4), DEFAULTS)
+    assert phased(facts).seconds == 8 + 60 + 8 + 60
+    assert phased(facts).why == "much must run before or behind z"
