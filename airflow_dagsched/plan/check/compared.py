@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Compared, Group
 
@@ -35,7 +36,7 @@ def check_compared(facts: Facts) -> Iterator[Violation]:
         if one.makespan_s < plan.lower_bound_s - TOLERANCE_S:
             text = f"ends after {one.makespan_s:g} s, but no plan ends before {plan.lower_bound_s:g} s"
             yield Violation("compared", one.what, text)
-    for other in others:
+    for other in others if chosen.makespan_s < MOST_SECONDS else ():  # beyond that all are told alike
         if _order(other) < _order(chosen):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
 
@@ -54,7 +55,7 @@ def _core_seconds(facts: Facts) -> tuple[float, float]:
     rate = facts.settings.failures_per_hour / HOUR_S
     held = [(_cores(group), _expected_s(group.time.total_s, rate)) for group in facts.plan.groups]
     total = sum(cores * seconds for cores, seconds in held)
-    return total, ROUNDING * (total + 4 * sum(cores for cores, _ in held))
+    return min(total, MOST), ROUNDING * (total + 4 * sum(cores for cores, _ in held))
 
 
 def _cores(group: Group) -> int:
@@ -63,4 +64,4 @@ def _cores(group: Group) -> int:
 
 def _expected_s(seconds: float, rate: float) -> float:
     """On average, if failures come at random, ``rate`` a second, and each repeats all of the group (Young 1974)."""
-    return math.expm1(min(rate * seconds, 700.0)) / rate if rate else seconds
+    return math.expm1(min(rate * seconds, 600.0)) / rate if rate else seconds

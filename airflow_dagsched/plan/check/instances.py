@@ -14,7 +14,8 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
     """Nothing lost, nothing twice, nothing where it must not be; what is pruned is nowhere."""
     for group, steps in facts.members:
         yield from _once(facts, group)
-        yield from _pins(group, steps)
+        if group.progress != "finished":  # of which any worker is told where its own is gone
+            yield from _pins(group, steps)
 
 
 def _once(facts: Facts, group: Group) -> Iterator[Violation]:
