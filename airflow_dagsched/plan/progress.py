@@ -100,6 +100,8 @@ def _refuse_unknown(plan: Plan, dataflow: Dataflow, state: State) -> None:
         for at, name in enumerate(names):
             if name not in known[field]:
                 raise InvalidInput("state", f"{field}[{at}]", f"the plan has no {name!r}")
+    for name in natural_sort(state.elapsed_s.keys() - groups):
+        raise InvalidInput("state", f"elapsed_s[{name!r}]", "the plan has no such group")
 
 
 def _above(plan: Plan, dataflow: Dataflow) -> dict[str, set[str]]:

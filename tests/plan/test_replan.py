@@ -204,6 +204,12 @@ def test_a_state_of_another_plan_is_refused() -> None:
         replan(made, drawn("a"), standalone(1), State(finished=("launch_x",)))
 
 
+def test_elapsed_seconds_are_of_groups_of_the_plan() -> None:
+    made = plan(drawn("a"), standalone(1))
+    with pytest.raises(InvalidInput, match=r"elapsed_s\['launch_x'\]: the plan has no such group"):
+        replan(made, drawn("a"), standalone(1), State(running=("launch",), elapsed_s={"launch_x": 1.0}))
+
+
 def test_lists_may_name_what_has_begun() -> None:
     """b and c apart, a and b together: {a b} has finished, or runs, and {c d} is planned as before."""
     flow = drawn("a == b; b == c; c == d")
