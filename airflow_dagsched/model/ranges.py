@@ -15,8 +15,9 @@ Position = Annotated[int, Meta(ge=0, le=LARGEST)]
 Cores = Annotated[int, Meta(ge=0, le=1_000_000)]
 MiB = Annotated[int, Meta(ge=0, le=LARGEST)]
 Bytes = Annotated[int, Meta(ge=0, le=LARGEST)]
-Seconds = Annotated[float, Meta(ge=0, le=1e12)]
-Quantity = Annotated[float, Meta(ge=0, le=1e15)]
+MOST_SECONDS, MOST = 1e12, 1e15
+Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
+Quantity = Annotated[float, Meta(ge=0, le=MOST)]
 Positive = Annotated[float, Meta(gt=0, le=1e15)]
 
 

@@ -26,6 +26,7 @@ from airflow_dagsched.plan.work import MIB
 DIGITS = 6
 """Predicted seconds are told to the microsecond: enough, and the same on every machine."""
 HOUR_S = 3600.0
+HOPELESS = 600.0
 
 Home = Sequence[int]
 """For each node the first node of its group; an ordinary task is its own."""
@@ -132,9 +133,10 @@ def _jobs(
 def expected_s(seconds: float, rate: float) -> float:
     """Mean time to get through ``seconds`` of work that starts anew at each failure, ``rate`` failures a second.
 
-    Failures as a Poisson process (Young 1974; Daly 2006), the restart itself included in the work.
+    Failures as a Poisson process (Young 1974; Daly 2006), the restart itself included in the work. More than
+    ``HOPELESS`` failures to expect are told as so many: sums and products of what is larger would be infinite.
     """
-    return math.expm1(min(rate * seconds, 700.0)) / rate if rate else seconds
+    return math.expm1(min(rate * seconds, HOPELESS)) / rate if rate else seconds
 
 
 def members_of(home: Home, given: Given) -> dict[int, list[int]]:

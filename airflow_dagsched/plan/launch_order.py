@@ -24,6 +24,7 @@ from airflow_dagsched.plan.launch_tree import Tree, all_orders
 from airflow_dagsched.plan.queue import tails
 from airflow_dagsched.plan.rcpsp.project import Project
 from airflow_dagsched.plan.rcpsp.schedule import schedule
+from airflow_dagsched.plan.rcpsp.serial import FOREVER
 from airflow_dagsched.plan.room import Room
 
 EFFORT = 10_000
@@ -35,6 +36,8 @@ FEW = 10
 MOMENTS = 1_000
 """Looked at, on the time line, of all orders together: some hundredths of a second."""
 MICROSECONDS = 1_000_000
+LONGEST = FOREVER // (2 * MOST)
+"""Microseconds a launch takes, at most, while orders are searched: a century, where failures make it take longer."""
 
 
 def in_best_order(priced: Priced, given: Given, *, failures: bool = True) -> Priced:
@@ -110,7 +113,7 @@ def _project(priced: Priced, given: Given, nodes: list[int]) -> Project:
     lengths = [priced.jobs[node].seconds for node in nodes]
     workers = given.work.workers
     return Project(
-        durations=tuple(round(seconds * MICROSECONDS) for seconds in lengths),
+        durations=tuple(min(round(seconds * MICROSECONDS), LONGEST) for seconds in lengths),
         demands=tuple((one.held_cores, one.memory_mb * len(one.places)) if one else (0, 0) for one in shapes),
         successors=tuple(tuple(place[after] for after in priced.edges[node]) for node in nodes),
         capacities=(sum(worker.free_cores for worker in workers), sum(worker.free_memory_mb for worker in workers)),

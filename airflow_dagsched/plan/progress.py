@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,10 +33,16 @@ class Progress:
     running: tuple[Group, ...]
     ended: frozenset[str]
     """Ordinary tasks."""
+    ended_anyway: frozenset[str]
+    """Those of them that have ended by what the state says and what has finished, whatever runs."""
     again: Mapping[str, str]
     """Group that has to begin again -> why."""
     since: Mapping[str, float]
-    """Ordinary task that runs -> when all above it had ended."""
+    """Ordinary task that runs, unless it has ended -> when all above it had ended."""
+
+    def stopped(self) -> Progress:
+        """All that runs begins again: no plan shows any more that the tasks above it have ended."""
+        return dataclasses.replace(self, running=(), ended=self.ended_anyway)
 
 
 def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) -> Progress:
@@ -50,8 +57,9 @@ def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) 
     again = dict(_cannot_stay((group for group in plan.groups if group.id in begun - over), cluster))
     undone = (over | set(state.running)) - begun - {task.id for task in dataflow.tasks}
     again |= dict.fromkeys(natural_sort(undone), "what it reads is made anew")
-    ended = _ended(above, dataflow, begun, state)
-    spans = _spans(plan, above, begun - set(again), ended, over)
+    stays = begun - set(again)
+    ended, anyway = (_ended(above, dataflow, those, state) for those in (stays, stays & over))
+    spans = _spans(plan, above, stays, ended, over)
     now_s = _now_s(spans, over | ended, state)
     kept = [group for group in plan.groups if group.id in spans]
     finished = tuple(_over(group, spans[group.id][1], cluster) for group in kept if group.id in over)
@@ -59,9 +67,9 @@ def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) 
     since = {
         task.id: max((spans[name][1] for name in above[task.id]), default=0.0)
         for task in dataflow.tasks
-        if task.id not in ended and above[task.id] <= over & spans.keys() | ended
+        if task.id not in anyway and above[task.id] <= over & spans.keys() | ended
     }
-    return Progress(now_s, finished, running, ended, again, since)
+    return Progress(now_s, finished, running, ended, anyway, again, since)
 
 
 def held_by(groups: Iterable[Group]) -> dict[str, tuple[int, int, int]]:
@@ -92,6 +100,8 @@ def _refuse_unknown(plan: Plan, dataflow: Dataflow, state: State) -> None:
         for at, name in enumerate(names):
             if name not in known[field]:
                 raise InvalidInput("state", f"{field}[{at}]", f"the plan has no {name!r}")
+    for name in natural_sort(state.elapsed_s.keys() - groups):
+        raise InvalidInput("state", f"elapsed_s[{name!r}]", "the plan has no such group")
 
 
 def _above(plan: Plan, dataflow: Dataflow) -> dict[str, set[str]]:
@@ -179,7 +189,7 @@ def _now_s(spans: Mapping[str, tuple[float, float]], over: Collection[str], stat
     ends = [end for name, (_, end) in spans.items() if name in over]
     still = {name: span for name, span in spans.items() if name not in over}
     reached = (min(end, start + state.elapsed_s.get(name, 0.0)) for name, (start, end) in still.items())
-    return max([0.0, *ends, *reached])
+    return round(max([0.0, *ends, *reached]), DIGITS)
 
 
 def _going_on(group: Group, start_s: float, now_s: float, state: State) -> Group:

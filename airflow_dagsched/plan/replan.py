@@ -160,7 +160,7 @@ def _best(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Ref
     """All that is left grouped anew; or that and what is running, which then begins again."""
     if not progress.running:
         return anew
-    stopped = _tried(facts, dataclasses.replace(progress, running=()), _as_it_is)
+    stopped = _tried(facts, progress.stopped(), _as_it_is)
     plans = [made for made in (anew, stopped) if not isinstance(made, Refused)]
     return min(plans, key=lambda made: made.makespan_s) if plans else stopped
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
 from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.choose import COARSEST, FEWEST, PER_STEP
 from airflow_dagsched.plan.cost import Cost, Home, Priced, price
@@ -146,10 +147,11 @@ def compared(choice: Choice, best: Priced) -> tuple[Compared, ...]:
 
 
 def _compared(what: str, cost: Cost) -> Compared:
+    """With no more than a plan can say: where failures never let a group end, it would take longer."""
     return Compared(
         what=what,
-        makespan_s=cost.makespan_s,
-        core_seconds=cost.core_seconds,
+        makespan_s=min(cost.makespan_s, MOST_SECONDS),
+        core_seconds=min(cost.core_seconds, MOST),
         spilled_bytes=cost.spilled,
         groups=cost.groups,
     )

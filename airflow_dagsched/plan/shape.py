@@ -182,7 +182,15 @@ def _places(demand: Demand, cores: int, wanted: int, given: Given) -> tuple[Work
         count = min(most, 2 * count)
         largest = max(share.disk_mb for share in deal(demand.unpinned(), [""] * count))
         chosen = places(demand, given.work.workers, (*shape[:2], largest), count) or chosen
-    return chosen
+    return _used(demand, chosen)
+
+
+def _used(demand: Demand, chosen: tuple[Worker, ...]) -> tuple[Worker, ...]:
+    """Those that are dealt an instance: some are not where the steps are pinned elsewhere. The others' shares stay."""
+    if not chosen or not any(step.pinned for step in demand.steps):
+        return chosen
+    shares = deal(demand, _ids(chosen))
+    return tuple(worker for worker, share in zip(chosen, shares, strict=True) if share.instances)
 
 
 def _cores(demand: Demand, wanted: int, given: Given) -> Iterator[int]:

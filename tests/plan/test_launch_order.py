@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.codec import decode, encode
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.cost import price
 from airflow_dagsched.plan.launch_order import in_best_order
 from airflow_dagsched.plan.planner import given_of, plan
-from airflow_dagsched.plan.settings import DEFAULTS
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.values import Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
 
@@ -80,3 +82,12 @@ def test_no_order_of_six_launches_ends_sooner(seed: int, cores: tuple[int, ...])
     orders = (dict(zip(order, range(6), strict=True)) for order in permutations(range(6)))
     best = min(price(facts.graph.loop, facts, turns=turns).cost.makespan_s for turns in orders)
     assert in_best_order(first, facts).cost.makespan_s == best
+
+
+def test_launches_longer_than_any_clock_are_ordered() -> None:
+    """A failure an hour, two launches of 2,000 hours, e^2000 hours each: no more than a float can say."""
+    long = {"runtime_s": 7_200_000.0, "cores": 4, "isolate": True}
+    flow, cluster = drawn("a; b", a=long, b=long), standalone(4, spill_mb=100)
+    told = Settings(failures_per_hour=1.0)
+    made = plan(flow, cluster, told)
+    assert check(decode(Plan, encode(made), "plan"), flow, cluster, told) == ()

@@ -204,6 +204,12 @@ def test_a_state_of_another_plan_is_refused() -> None:
         replan(made, drawn("a"), standalone(1), State(finished=("launch_x",)))
 
 
+def test_elapsed_seconds_are_of_groups_of_the_plan() -> None:
+    made = plan(drawn("a"), standalone(1))
+    with pytest.raises(InvalidInput, match=r"elapsed_s\['launch_x'\]: the plan has no such group"):
+        replan(made, drawn("a"), standalone(1), State(running=("launch",), elapsed_s={"launch_x": 1.0}))
+
+
 def test_lists_may_name_what_has_begun() -> None:
     """b and c apart, a and b together: {a b} has finished, or runs, and {c d} is planned as before."""
     flow = drawn("a == b; b == c; c == d")
@@ -382,3 +388,36 @@ def test_at_any_moment_of_any_run(flow: Dataflow, cluster: Cluster, seed: int) -
     stays = [group.id for group in found.plan.groups if group.progress == "running"]
     again = replan(found.plan, flow, now, replace(state, running=tuple(stays)), settings)
     assert again.changes == ()
+
+
+def test_what_has_finished_was_pinned_to_a_worker_that_is_gone() -> None:
+    """a ══> b, a pinned to w1, which is gone: a is over, and b is on w2."""
+    flow = drawn("a == b", a={**SLOW, "pinned": ("w1",)})
+    made = plan(flow, standalone(4, 4))
+    fewer = replace(standalone(4, 4), workers=standalone(4, 4).workers[1:])
+    state = State(finished=("launch_a",))
+    found = replan(made, flow, fewer, state)
+    assert [group.progress for group in found.plan.groups] == ["finished", "planned"]
+    assert check(found.plan, flow, fewer, state=state) == ()
+
+
+def test_what_is_stopped_says_no_more_that_a_task_has_ended() -> None:
+    """t ─> a: a runs, so t of 60 s has ended; a begins again, and the state does not say that t has."""
+    flow = drawn("t -- a", tasks="t", a={"runtime_s": 50.0})
+    flow = replace(flow, tasks=(replace(flow.tasks[0], runtime_s=60.0),))
+    made = plan(flow, standalone(4, 4))
+    fewer = replace(standalone(4, 4), workers=standalone(4, 4).workers[1:])
+    for finished, start_s in (((), 60.0), (("t",), 0.0)):
+        state = State(finished=finished, running=("launch",))
+        found = replan(made, flow, fewer, state)
+        assert found.plan.groups[0].start_s == start_s
+        assert check(found.plan, flow, fewer, state=state) == ()
+
+
+def test_a_moment_between_two_microseconds() -> None:
+    """What is told to the microsecond is so from the start: planned again from the result, it is the same plan."""
+    flow = drawn("a; b == c", a=SLOW, b={"runtime_s": 10 / 3}, c={"application": {"jars": "y"}})
+    cluster = standalone(2)
+    state = State(running=("launch_a",), elapsed_s={"launch_a": 12.40224072082943})
+    found = replan(plan(flow, cluster), flow, cluster, state)
+    assert encode(replan(found.plan, flow, cluster, state).plan) == encode(found.plan)

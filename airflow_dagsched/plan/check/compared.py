@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from operator import mul
 
+from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
 from airflow_dagsched.plan.check.alone import Alone
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Compared
@@ -45,7 +46,7 @@ def check_compared(facts: Facts) -> Iterator[Violation]:
             yield Violation("compared", one.what, f"spills {one.spilled_bytes} bytes, but has one group")
         if one.what == PER_STEP and _can_be_limited(facts):
             yield from _outside(one, Alone.of(facts), failures=bool(facts.settings.failures_per_hour))
-    for other in others:
+    for other in others if chosen.makespan_s < MOST_SECONDS else ():  # beyond that all are told alike
         if _order(other) < _order(chosen):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
 
@@ -91,9 +92,9 @@ def _core_seconds(facts: Facts) -> tuple[float, float]:
     times = [group.time for group in facts.plan.groups]
     lasting = [_expected_s(time.start + time.read + time.compute + time.write, rate) for time in times]
     total = sum(map(mul, cores, lasting))
-    return total, ROUNDING * (total + 4 * sum(cores))
+    return min(total, MOST), ROUNDING * (total + 4 * sum(cores))
 
 
 def _expected_s(seconds: float, rate: float) -> float:
     """On average, if failures come at random, ``rate`` a second, and each repeats all of the group (Young 1974)."""
-    return math.expm1(min(rate * seconds, 700.0)) / rate if rate else seconds
+    return math.expm1(min(rate * seconds, 600.0)) / rate if rate else seconds

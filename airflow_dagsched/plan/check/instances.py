@@ -21,7 +21,7 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
         fewer = group.pruned and any(one.what in ("step", "instance") for one in group.pruned)
         if fewer or not _is_whole(steps, found):
             yield from _differing(group, Counter(found), set(_active(group, steps)))
-        if any(map(_pinned, steps)):
+        if any(map(_pinned, steps)) and group.progress != "finished":  # a finished group's own worker may be gone
             yield from _pins(group, {step.id: step.pinned for step in steps if step.pinned})
 
 

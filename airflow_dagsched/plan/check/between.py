@@ -1,0 +1,42 @@
+"""Streaming steps of which no group can have both: it would hold all that lies between them, and that does not fit.
+
+    a ══> b ══> d      Three cores: {a b c d} holds four, and without b or c it would wait for a group that waits
+    a ══> c ══> d      for it. So the application of d starts once that of a has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_dagsched.plan.check.facts import Facts
+
+Held = tuple[int, ...]
+"""Cores, MiB, and steps."""
+
+
+def kept_apart(facts: Facts, held: Sequence[Held], nexts: Sequence[Sequence[int]], order: Sequence[int]) -> list[list[int]]:
+    """For each node those before it that are in another group; ``held`` by node, nothing for what is no step.
+
+    ``order``: the nodes, each behind all it takes from.
+    """
+    workers = facts.cluster.workers
+    most = (
+        sum(worker.free_cores for worker in workers),
+        sum(worker.free_memory_mb for worker in workers),
+        facts.settings.max_steps_per_group,
+    )
+    behind = _behind(nexts, order)
+    found: list[list[int]] = [[] for _ in nexts]
+    for node in order:
+        if held[node]:
+            apart = _too_far(node, order, nexts, behind, held, most)
+            found[node] = [before for before in apart if held[before]]
+    return found
+
+
+def _behind(nexts: Sequence[Sequence[int]], order: Sequence[int]) -> list[set[int]]:
+    """Each node with all that takes from it, also through others."""
+    found: list[set[int]] = [set() for _ in nexts]
+    for node in reversed(order):
+        found[node] = {node}.union(*[found[after] for after in nexts[node]])
+    return found
