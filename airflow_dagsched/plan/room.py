@@ -63,8 +63,7 @@ class Room:
     def give(self, shape: Shape, found: Sequence[int]) -> None:
         """They have ended."""
         self._change(shape, found, 1)
-        if found[0] < self._first:
-            self._first = found[0]
+        self._first = min(self._first, found[0])
 
     def _one(self, shape: Shape) -> tuple[int, ...]:
         cores, memory = shape.cores, shape.memory_mb
