@@ -154,7 +154,7 @@ class Gaps:
 
 
 def _areas(given: Given, times: _Times, streams: bool) -> Iterator[Bound]:
-    graph, work = given.declared, given.work
+    work = given.work
     cores = sum(worker.free_cores for worker in work.workers)
     memory = sum(worker.free_memory_mb for worker in work.workers)
     rows = _rows(given, times)
