@@ -1,9 +1,9 @@
 """``python -m benchmarks.plan_size [--most STEPS] [--json OUT]``: what planning costs as dataflows grow.
 
 Random dataflows of 60, 1,000, 10,000 and 100,000 steps with three channels a step, on 8 workers of 16 cores; of 1,000
-and 10,000 also others, which are cut into many groups or pruned. Each runs in a process of its own: seconds of the
-processor (the least of some runs) to plan and to check in memory, to find the groups as a parse does, to read the
-dataflow and to write the plan; the most memory of the process.
+and 10,000, and some of 100,000, also others, which are cut into many groups or pruned. Each runs in a process of its
+own: seconds of the processor (the least of some runs) to plan and to check in memory, to find the groups as a parse
+does, to read the dataflow and to write the plan; the most memory of the process.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ KINDS = {
     "tasks": "an ordinary task stands between two steps for every twenty steps",
     "wide": "a step reads from any before it",
 }
-"""Others of ``KIND_SIZES`` steps."""
-PLAIN, KIND_SIZES = "pipelined", (1_000, 10_000)
+"""Others of ``_sizes`` steps."""
+PLAIN, KIND_SIZES, LARGEST = "pipelined", (1_000, 10_000), 100_000
+LARGE = ("buffered", "isolated", "tasks")
+"""Those that are also measured at the largest size."""
 CHANNELS, REACH = 3, 50
 """A step reads from so many of so many steps before it."""
 STEPS_PER_TASK = 20
@@ -57,7 +59,7 @@ def main(argv: list[str]) -> int:
         print(json.dumps(measure(asked.one, SIZES[asked.one], asked.kind)))
         return 0
     found = [_apart(steps, PLAIN) for steps in SIZES if steps <= asked.most]
-    others = {kind: [_apart(steps, kind) for steps in KIND_SIZES if steps <= asked.most] for kind in KINDS}
+    others = {kind: [_apart(steps, kind) for steps in _sizes(kind) if steps <= asked.most] for kind in KINDS}
     exponent = _exponent([one for one in found if one["steps"] >= min(1_000, asked.most)])
     told = {"sizes": found, "exponent": exponent, "kinds": others}
     print(json.dumps(told, indent=1))
@@ -65,6 +67,10 @@ def main(argv: list[str]) -> int:
         asked.json.parent.mkdir(parents=True, exist_ok=True)
         asked.json.write_text(json.dumps(told, indent=1))
     return int(any(one["violations"] for ones in (found, *others.values()) for one in ones))
+
+
+def _sizes(kind: str) -> tuple[int, ...]:
+    return (*KIND_SIZES, LARGEST) if kind in LARGE else KIND_SIZES
 
 
 def _apart(steps: int, kind: str) -> dict[str, float]:

@@ -92,19 +92,19 @@ def _channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]
     Channels of one dataset carry one size: the largest counts.
     """
     nexts: list[list[int]] = [[] for _ in index]
-    found: dict[tuple[int, str], Dataset] = {}
+    outputs: list[dict[str, Dataset]] = [{} for _ in index]
     for name, reader, output, size, kind in map(_channel, dataflow.channels):
         src, dst = index[name], index[reader]
         nexts[src].append(dst)
-        known = found.get((src, output))
+        known = outputs[src].get(output)
         if known is None:
-            known = found[src, output] = Dataset(src, output, size, [], [])
+            known = outputs[src][output] = Dataset(src, output, size, [], [])
         elif size > known.bytes:
             known.bytes = size
         known.readers.append(dst)
         if kind == "pipelined":
             known.pipelined.append(dst)
-    return nexts, [_without_repeats(found[key]) for key in sorted(found)]
+    return nexts, [_without_repeats(found[output]) for found in outputs for output in sorted(found)]
 
 
 def _without_repeats(dataset: Dataset) -> Dataset:

@@ -169,10 +169,10 @@ class Gaps:
 
 
 def _areas(given: Given, times: Moments, streams: bool) -> Iterator[Bound]:
-    graph, work = given.declared, given.work
+    work = given.work
     cores = sum(worker.free_cores for worker in work.workers)
     memory = sum(worker.free_memory_mb for worker in work.workers)
-    rows = [_row(given, times, node) for node in range(len(graph.steps))]
+    rows = _rows(given, times)
     rows.sort(reverse=True)
     looks = _looks([tail for _, tail, _, _ in rows])
     if cores:
@@ -185,14 +185,17 @@ def _areas(given: Given, times: Moments, streams: bool) -> Iterator[Bound]:
         yield Bound(seconds, f"the steps need their memory of the {memory} MiB there are")
 
 
-def _row(given: Given, times: Moments, node: int) -> tuple[float, float, float, float]:
-    """Head and tail of a step, its core-seconds and its MiB-seconds."""
-    first, need = given.declared.loop[node], given.work.needs[node]
-    count = given.declared.steps[node].parallelism
-    start = given.cluster.application_start_s if given.work.streaming[node] else 0.0
-    seconds = count * (given.work.runtime[node] + start)
-    memory = need.memory_mb * (1 + given.settings.padding_fraction)
-    return times.head[first] - start, times.tail[first], need.cores * seconds, memory * seconds
+def _rows(given: Given, times: Moments) -> list[tuple[float, float, float, float]]:
+    """Of each step head and tail, its core-seconds and its MiB-seconds."""
+    work, head, tail = given.work, times.head, times.tail
+    start, padded = given.cluster.application_start_s, 1 + given.settings.padding_fraction
+    rows = []
+    for node, step in enumerate(given.declared.steps):
+        first, need = given.declared.loop[node], work.needs[node]
+        before = start if work.streaming[node] else 0.0
+        seconds = step.parallelism * (work.runtime[node] + before)
+        rows.append((head[first] - before, tail[first], need.cores * seconds, need.memory_mb * padded * seconds))
+    return rows
 
 
 def _looks(tails: list[float]) -> list[float]:

@@ -163,4 +163,5 @@ def _stages(choice: Choice, best: Priced) -> Stages:
 
 def _in_order(best: Priced) -> list[int]:
     """The groups as they start: those above come first, since they end before."""
-    return sorted(best.members, key=lambda first: (best.spans[first].start_s, best.spans[first].end_s, first))
+    starts = [(best.spans[first].start_s, best.spans[first].end_s, first) for first in best.members]
+    return [first for _, _, first in sorted(starts)]

@@ -52,22 +52,21 @@ class Span(NamedTuple):
     places: tuple[int, ...]
 
 
-_Entry = tuple[float, int]
-"""Its turn, and its number."""
-
-
 @dataclass(slots=True)
 class _Line:
     """The state of the walk along the time line."""
 
     jobs: Mapping[int, Job]
-    order: Mapping[int, _Entry]
+    order: Sequence[int]
+    """All jobs: of what is ready, the first comes first."""
+    turns: Mapping[int, int]
+    """The place of each in it."""
     room: Room
     spills: SpillRoom | None
     """None: there is room for all."""
-    front: list[_Entry] = field(default_factory=list)
-    """The first of the ready groups, sorted: those that are tried at every moment."""
-    ready: list[_Entry] = field(default_factory=list)
+    front: list[int] = field(default_factory=list)
+    """Turns of the first of the ready groups, sorted: those that are tried at every moment."""
+    ready: list[int] = field(default_factory=list)
     """The others, a heap."""
     ending: list[tuple[float, int]] = field(default_factory=list)
     spans: dict[int, Span] = field(default_factory=dict)
@@ -77,24 +76,24 @@ class _Line:
         if self.jobs[node].shape is None:
             self._start(node, now, ())
             return
-        entry = self.order[node]
-        if self.front and entry < self.front[-1]:
-            insort(self.front, entry)
+        turn = self.turns[node]
+        if self.front and turn < self.front[-1]:
+            insort(self.front, turn)
         else:
-            heapq.heappush(self.ready, entry)
+            heapq.heappush(self.ready, turn)
 
     def start_groups(self, now: float) -> None:
-        passed: list[_Entry] = []
+        passed: list[int] = []
         at = 0
         while not self.room.full and len(passed) < PASSED:
             if at == len(self.front):
                 if not self.ready:
                     break
                 self.front.append(heapq.heappop(self.ready))
-            entry = self.front[at]
+            turn = self.front[at]
             at += 1
-            if not self._started(entry[1], now):
-                passed.append(entry)
+            if not self._started(self.order[turn], now):
+                passed.append(turn)
         self.front[:at] = passed
 
     def end(self) -> tuple[float, int]:
@@ -141,8 +140,8 @@ def run(
     whoever has ``turns`` has ruled out.
     """
     above = waited_for(jobs, edges)
-    order = _order(jobs, edges, above) if turns is None else {node: (turns[node], node) for node in jobs}
-    line = _Line(jobs, order, room, spills)
+    order = _longest_first(jobs, edges, above) if turns is None else sorted(sorted(jobs), key=turns.__getitem__)
+    line = _Line(jobs, order, {node: turn for turn, node in enumerate(order)}, room, spills)
     for node in jobs:
         if not above[node]:
             line.arrive(node, 0.0)
@@ -201,12 +200,13 @@ def _cycle(edges: Mapping[int, Sequence[int]]) -> list[int]:
     return find_cycle(successors, next(of for node, of in enumerate(owner) if of != node), owner)
 
 
-def _order(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]) -> dict[int, _Entry]:
+def _longest_first(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], waited: Mapping[int, int]) -> list[int]:
     """The longest remaining path first; ties by number."""
-    return {node: (-seconds, node) for node, seconds in _tails(jobs, edges, waited).items()}
+    tail = _tails(jobs, edges, waited)
+    return sorted(sorted(jobs), key=tail.__getitem__, reverse=True)
 
 
 def _stuck(line: _Line, spills: SpillRoom) -> DoesNotFit:
-    lacks = min(spills.lacks(node) for _, node in (*line.front, *line.ready))
+    lacks = min(spills.lacks(line.order[turn]) for turn in (*line.front, *line.ready))
     limit = spills.limit
     return DoesNotFit("spills in flight", "spill_mb", -(-(limit + lacks) // MIB), limit // MIB, "MiB")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import random
+from collections.abc import Sequence
 
 import networkx as nx
 import pytest
@@ -58,9 +60,19 @@ def test_natural_order_is_total(texts: list[str]) -> None:
     assert len({natural_key(text) for text in texts}) == len(set(texts))
 
 
-@given(graphs(cyclic=False))
-def test_topological_takes_the_least_free_node_first(graph: list[list[int]]) -> None:
-    assert topological(graph) == list(nx.lexicographical_topological_sort(to_networkx(graph)))
+def renumbered(graph: list[list[int]], number: Sequence[int]) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in graph]
+    for node, nexts in enumerate(graph):
+        found[number[node]] = sorted(number[after] for after in nexts)
+    return found
+
+
+@given(graphs(cyclic=False), st.randoms(use_true_random=False))
+def test_topological_takes_the_least_free_node_first(graph: list[list[int]], rng: random.Random) -> None:
+    """Whether all edges lead to higher numbers or not."""
+    number = rng.sample(range(len(graph)), len(graph))
+    for one in (graph, renumbered(graph, number)):
+        assert topological(one) == list(nx.lexicographical_topological_sort(to_networkx(one)))
 
 
 @given(graphs(cyclic=True))

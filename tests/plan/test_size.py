@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.plan.demand import deal, demand_of
+from airflow_dagsched.plan.planner import given_of, plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings, settings_table
+from airflow_dagsched.plan.shape import shape_of
 from airflow_dagsched.plan.values import Group
 from tests.plan.drawn import drawn, standalone
 
@@ -123,3 +129,48 @@ def test_the_settings_table_has_a_row_for_each() -> None:
     rows = settings_table().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [name for name in Settings.__struct_fields__ if name != "version"]
     assert "| `slots` | 64 | steps | 1 to 64 | Steps side by side in a batch group, at most. |" in rows
+
+
+STEPS = st.builds(
+    Step,
+    id=st.just("a"),
+    parallelism=st.integers(1, 9),
+    cores=st.integers(1, 3),
+    memory_mb=st.sampled_from([0, 500, 9_000]),
+    runtime_s=st.sampled_from([0, 1.5, 20]),
+    mode=st.sampled_from(["batch", "streaming"]),
+    pinned=st.sampled_from([(), ("w1", "w3")]),
+)
+
+
+@given(STEPS)
+def test_containers_of_one_step_hold_what_dealing_gives_them(step: Step) -> None:
+    """The general way of dealing instances out is the oracle of the short one."""
+    flow, cluster = Dataflow(name="one", steps=(step,)), standalone(4, 3, 8)
+    try:
+        group = plan(flow, cluster).groups[0]
+    except DoesNotFit:
+        return
+    facts = given_of(flow, cluster, DEFAULTS)
+    demand = demand_of("launch", (0,), facts)
+    shares = shape_of("launch", (0,), facts).dealt or deal(demand, [box.worker for box in group.containers])
+    for box, share in zip(group.containers, shares, strict=True):
+        assert box.instances == tuple(share.instances)
+        assert box.required == share.required(demand, box.cores)
+
+
+@given(st.lists(STEPS, min_size=2, max_size=6))
+def test_steps_that_are_alike_are_sized_as_each_on_its_own(steps: list[Step]) -> None:
+    """What is known of one step alone holds for others of its kind, but for what a wave of them takes."""
+    cluster = standalone(4, 3, 8)
+    apart = [replace(step, id=f"s{at}", isolate=True) for at, step in enumerate(steps)]
+    try:
+        together = plan(Dataflow(name="all", steps=tuple(apart)), cluster).groups
+    except DoesNotFit:
+        return
+    alone = {step.id: plan(Dataflow(name="one", steps=(step,)), cluster).groups[0] for step in apart}
+    for group in together:
+        own = alone[group.steps[0]]
+        sizes = [[(box.required, box.cores, box.memory_mb) for box in one.containers] for one in (group, own)]
+        assert sizes[0] == sizes[1]
+        assert group.time == own.time

@@ -14,8 +14,14 @@ Held = tuple[int, ...]
 """Cores, MiB, and steps."""
 
 
-def kept_apart(facts: Facts, held: Sequence[Held], nexts: Sequence[Sequence[int]], order: Sequence[int]) -> list[list[int]]:
-    """For each node those before it that are in another group; ``held`` by node, nothing for what is no step.
+NOTHING: Held = (0, 0, 0)
+"""What an ordinary task holds."""
+
+
+def kept_apart(
+    facts: Facts, held: Sequence[Held], nexts: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[list[int]]:
+    """For each step those before it that are in another group; all by node.
 
     ``order``: the nodes, each behind all it takes from.
     """
@@ -28,9 +34,9 @@ def kept_apart(facts: Facts, held: Sequence[Held], nexts: Sequence[Sequence[int]
     behind = _behind(nexts, order)
     found: list[list[int]] = [[] for _ in nexts]
     for node in order:
-        if held[node]:
+        if held[node] != NOTHING:
             apart = _too_far(node, order, nexts, behind, held, most)
-            found[node] = [before for before in apart if held[before]]
+            found[node] = [before for before in apart if held[before] != NOTHING]
     return found
 
 
@@ -40,3 +46,26 @@ def _behind(nexts: Sequence[Sequence[int]], order: Sequence[int]) -> list[set[in
     for node in reversed(order):
         found[node] = {node}.union(*[found[after] for after in nexts[node]])
     return found
+
+
+def _too_far(
+    node: int,
+    order: Sequence[int],
+    nexts: Sequence[Sequence[int]],
+    behind: Sequence[set[int]],
+    held: Sequence[Held],
+    most: Held,
+) -> list[int]:
+    """From the nearest on: a group with something still before it would hold as much, and more."""
+    far: set[int] = set()
+    ahead = [at for at in order if at != node and node in behind[at]]
+    before_it = {node, *ahead}
+    for at in reversed(ahead):
+        if not far.isdisjoint(nexts[at]) or _is_too_much(behind[at] & before_it, held, most):
+            far.add(at)
+    return sorted(far)
+
+
+def _is_too_much(nodes: set[int], held: Sequence[Held], most: Held) -> bool:
+    sums = map(sum, zip(*[held[node] for node in nodes], strict=True))
+    return any(needed > room for needed, room in zip(sums, most, strict=True))

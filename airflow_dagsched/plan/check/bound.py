@@ -66,6 +66,8 @@ def _overstated(facts: Facts, work: Work, paths: Paths) -> Iterator[Violation]:
     most = next((most for begins, most in GIVEN if reason.startswith(begins)), None)
     if most is not None:
         found = most(facts, work, paths)
+        if told > found + _tolerance(found) and all(step.mode == "streaming" for step in work.steps):
+            found = most(facts, work, Paths.of(facts, work, parted=True))
         if told > found + _tolerance(found):
             yield Violation("times", "lower_bound_s", f"is {told:g} s, but by its reason {found:g} s: {reason}")
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise, permutations, repeat
 
 from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.plan.check.between import NOTHING as NO_STEP
+from airflow_dagsched.plan.check.between import Held, kept_apart
 from airflow_dagsched.plan.check.edges import in_order
 from airflow_dagsched.plan.check.facts import Facts
 from airflow_dagsched.plan.check.loops import loops_of
@@ -79,10 +81,13 @@ class Paths:
     gaps: Sequence[Sequence[float | None]]
     """For each of ``nexts`` what must lie in between; None where the two may share a group. Empty where all may."""
     streams: bool
+    apart: Sequence[Sequence[int]]
+    """For each node those before it, next to it or not, whose groups end before its own starts; see ``between``."""
+    start_s: float
 
     @classmethod
-    def of(cls, facts: Facts, work: Work) -> Paths:
-        """From the first to the last."""
+    def of(cls, facts: Facts, work: Work, *, parted: bool = False) -> Paths:
+        """From the first to the last; ``parted``: with what streams kept apart where it does not fit at once."""
         node, nexts, order = _condensed(facts)
         waves = chain(_waves(facts, work), (lasting_s(facts, task.id) for task in facts.dataflow.tasks))
         own = [0.0] * len(node)
@@ -90,14 +95,17 @@ class Paths:
             own[at] = max(own[at], seconds)
         head = [work.start_s] * len(work.steps) + [0.0] * len(facts.tasks)
         gaps = _gaps(facts, work, node, nexts)
+        apart = kept_apart(facts, _held(facts, work, node), nexts, order) if parted else [()] * len(node)
         for at in order:
+            if apart[at]:
+                head[at] = max(head[at], work.start_s + max([head[before] + own[before] for before in apart[at]]))
             end = head[at] + own[at]
             together = head[at] if work.streams else end
             for after, gap in zip(nexts[at], gaps[at] if gaps else ALIKE, strict=False):
                 ready = together if gap is None else end + gap
                 if ready > head[after]:  # noqa: PLR1730  a call of max here costs a third of this walk
                     head[after] = ready
-        return cls(node, own, head, nexts, order, gaps, work.streams)
+        return cls(node, own, head, nexts, order, gaps, work.streams, apart, work.start_s)
 
     @property
     def longest_s(self) -> float:
@@ -113,7 +121,18 @@ class Paths:
                 behind = (gap or 0.0) + own + tail[after]
                 if behind > tail[at]:  # noqa: PLR1730  likewise
                     tail[at] = behind
+            for before in self.apart[at]:
+                tail[before] = max(tail[before], self.start_s + self.own[at] + tail[at])
         return tail
+
+
+def _held(facts: Facts, work: Work, node: Sequence[int]) -> list[Held]:
+    """By node, what it holds while it streams."""
+    found, default = [NO_STEP] * len(node), facts.settings.step_memory_mb
+    for at, step, count in zip(node, work.steps, work.counts, strict=False):
+        own = step.cores * count, (step.memory_mb or default) * count, 1
+        found[at] = tuple(map(add, found[at], own))
+    return found
 
 
 def _waves(facts: Facts, work: Work) -> list[float]:
