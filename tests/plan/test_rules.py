@@ -115,7 +115,7 @@ def test_the_checker_reports_what_the_settings_forbid() -> None:
         assert {violation.rule for violation in check(made, flow, cluster, asked)} == {rule, "asked"}
     cut = plan(flow, cluster, Settings(apart=(("a", "b"),)))
     rules = {violation.rule for violation in check(cut, flow, cluster, Settings(together=(("a", "b"),)))}
-    assert rules == {"together", "asked"}
+    assert rules == {"together", "asked", "times"}, "the bound counts the cut"
 
 
 def test_the_checker_counts_spills_in_flight() -> None:

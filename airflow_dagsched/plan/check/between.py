@@ -1,7 +1,7 @@
 """Streaming steps of which no group can have both: it would hold all that lies between them, and that does not fit.
 
-    a ══> b ══> d      Three cores: {a b c d} holds four, and without b or c it would wait for a group that waits
-    a ══> c ══> d      for it. So the application of d starts once that of a has ended.
+a ══> b ══> d      Three cores: {a b c d} holds four, and without b or c it would wait for a group that waits
+a ══> c ══> d      for it. So the application of d starts once that of a has ended.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from airflow_dagsched.plan.check.facts import Facts
 
-Held = tuple[int, ...]
+Held = tuple[int, int, int]
 """Cores, MiB, and steps."""
 
 

@@ -130,8 +130,8 @@ def _held(facts: Facts, work: Work, node: Sequence[int]) -> list[Held]:
     """By node, what it holds while it streams."""
     found, default = [NO_STEP] * len(node), facts.settings.step_memory_mb
     for at, step, count in zip(node, work.steps, work.counts, strict=False):
-        own = step.cores * count, (step.memory_mb or default) * count, 1
-        found[at] = tuple(map(add, found[at], own))
+        cores, memory, steps = found[at]
+        found[at] = cores + step.cores * count, memory + (step.memory_mb or default) * count, steps + 1
     return found
 
 
