@@ -79,6 +79,23 @@ def fitting(flow: Dataflow, cluster: Cluster) -> Plan:
         raise
 
 
+@examples(max_examples=30, deadline=None)
+@given(dataflows(most=20), clusters(), st.integers(0, 2**32))
+def test_before_a_run_its_bound_is_that_of_the_dataflow(flow: Dataflow, cluster: Cluster, seed: int) -> None:
+    """Not of the groups so far, which the dataflow need not have: other runtimes alone may ask for others."""
+    rng = random.Random(seed)
+    measured = {
+        step.id: Measured(runtime_s=rng.choice([0.1, 30.0, 900.0])) for step in flow.steps if rng.random() < 0.4
+    }
+    state = State(measured=measured)
+    try:
+        found = replan(fitting(flow, cluster), flow, cluster, state)
+    except DoesNotFit:
+        assume(False)
+        raise
+    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
+
+
 @examples(max_examples=100, deadline=None)
 @given(dataflows(most=30), clusters(), st.integers(0, 2**32))
 def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -> None:

@@ -17,7 +17,7 @@ from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.values import Compared
 
 PER_STEP = "one application per step"
-LIMITED = 1_000
+LIMITED = 300
 """Steps of a plan, at most, of which the limits of one application per step are worked out."""
 TOLERANCE_S = 1e-3
 HOUR_S = 3600.0

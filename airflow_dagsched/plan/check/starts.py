@@ -91,19 +91,22 @@ class _Line:
     def of(cls, facts: Facts, late: Sequence[int], ready: Sequence[float]) -> _Line:
         groups, room = facts.plan.groups, facts.cluster.spill_mb
         starts, ends = [group.start_s for group in groups], [group.end_s for group in groups]
-        spills: dict[int, int] = {}
+        spills = list(_spilled(facts)) if room is not None else []
+        amounts: dict[int, int] = {}
+        for writer, _, amount in spills:
+            amounts[writer] = amounts.get(writer, 0) + amount
         return cls(
             room_of(facts.cluster),
             facts.held,
             UNLIMITED if room is None else room * MIB,
-            spills,
+            amounts,
             starts,
             ends,
             ready,
             sorted(range(len(groups)), key=starts.__getitem__, reverse=True),
             sorted(range(len(groups)), key=ends.__getitem__, reverse=True),
             sorted(late, key=ready.__getitem__, reverse=True),
-            sorted(_spilled(facts, spills), reverse=True) if room is not None else [],
+            sorted([(gone, amount) for _, gone, amount in spills], reverse=True),
         )
 
     def advance(self, now: float) -> None:
@@ -138,13 +141,11 @@ class _Line:
         return take({where: list(self.free[where]) for where, _ in held}, held)
 
 
-def _spilled(facts: Facts, spills: dict[int, int]) -> Iterator[tuple[float, int]]:
-    """When each spill is gone, and its bytes, which are added to what its writer ``spills``."""
-    number = {group.id: at for at, group in enumerate(facts.plan.groups)}
-    ends = {group.id: group.end_s for group in facts.plan.groups}
+def _spilled(facts: Facts) -> Iterator[tuple[int, float, int]]:
+    """Of each spill the group that writes it, when it is gone, and its bytes."""
+    groups = facts.plan.groups
+    number = {group.id: at for at, group in reversed(list(enumerate(groups)))}
     for spill in facts.plan.spills:
-        readers = [ends[facts.home[name]] for name in spill.dst if name in facts.home]
+        readers = [groups[number[facts.home[name]]].end_s for name in spill.dst if name in facts.home]
         if readers and spill.src in facts.home:
-            writer = number[facts.home[spill.src]]
-            spills[writer] = spills.get(writer, 0) + spill.bytes
-            yield max(readers), spill.bytes
+            yield number[facts.home[spill.src]], max(readers), spill.bytes
