@@ -43,21 +43,34 @@ def segmentations(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int]
     if len(given.graph.steps) > MANY:
         yield from _of_many(given, home)
         return
-    units, orders = Units.of(given), _Orders(given)
+    orders = _Orders(given)
+    found = (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path())
+    yield from _all_ways(given, home, found, (Units.of(given), Room(0, 0)))
+
+
+def _all_ways(
+    given: Given, home: Sequence[int], orders: Sequence[list[int]], by: tuple[Units, Room]
+) -> Iterator[tuple[list[int], int]]:
+    """Every weight, order and share."""
     for weight in WEIGHTS:
-        for order in (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path()):
+        for order in orders:
             for share in FILLED[: len(given.work.workers)]:
-                yield _cut(given, _Lines(home, order, units, Room(0, 0)), weight, share)[1:]
+                yield _cut(given, _Lines(home, order, *by), weight, share)[1:]
 
 
 def _of_many(given: Given, home: Sequence[int]) -> Iterator[tuple[list[int], int]]:
-    """The cheapest first; of levels even if they cost a little more, since their runs fall apart into more parts."""
+    """The cheapest first; of levels even if they cost a little more, since their runs fall apart into more parts.
+
+    Then, while the budget lasts, all ways.
+    """
     units, orders = Units.of(given), _Orders(given)
     block = _room(given, min(1.0, len(given.graph.steps) / FINE) / BLOCKS)
     ways = ((orders.by_level(), PARTED), (orders.by_tail(0), 1.0))
     found = [(by, _cut(given, _Lines(home, order, units, block), WEIGHTS[0], FILLED[0])) for order, by in ways]
     for _, (_, runs, looked) in sorted(found, key=lambda one: one[0] * one[1][0]):
         yield runs, looked
+    others = (orders.by_path(), orders.by_branch(), orders.by_level(), orders.by_tail(0))
+    yield from _all_ways(given, home, others, (units, block))
 
 
 class _Lines(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -252,3 +254,16 @@ def test_what_takes_no_time_beside_what_fails_for_ever_is_passed_over() -> None:
     told = Settings(failures_per_hour=1.0, max_steps_per_group=2)
     made = plan(flow, standalone(4), told)
     assert check(made, flow, standalone(4), told) == ()
+
+
+@pytest.mark.parametrize("reach", [10, 250])
+def test_many_resident_steps_are_no_worse_than_trivial_and_accepted(reach: int) -> None:
+    """More than are looked at in all ways, each fed by one or two of so many steps before it."""
+    rng = random.Random(reach)
+    steps: dict[str, Any] = {f"s{at}": {"runtime_s": rng.choice([1, 20, 60])} for at in range(250)}
+    pairs = {(rng.randrange(max(0, at - reach), at), at) for at in range(1, 250) for _ in range(2)}
+    flow = streaming(drawn("; ".join(f"s{src} == s{dst}" for src, dst in sorted(pairs)), **steps))
+    cluster = standalone(8, 8)
+    made = plan(flow, cluster)
+    assert check(made, flow, cluster) == ()
+    assert all(made.makespan_s <= makespan for makespan in trivial(given_of(flow, cluster, DEFAULTS)))
