@@ -139,7 +139,7 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
         tuple(worker.id for worker in chosen),
         inside,
         short,
-        any(step.pinned for step in demand.steps),
+        _is_pinned(demand),
     )
 
 
@@ -221,27 +221,38 @@ def pool_of(demand: Demand, cores: int, chosen: Sequence[Worker]) -> Pool:
 
 
 def _resident(demand: Demand, members: Sequence[int], given: Given) -> Shape:
-    """One container on each of the fewest workers, in order, that hold everything at once."""
+    """One container on each of the fewest workers, in order, that hold everything at once; else several on some."""
     workers = given.work.workers
     inside = resident(members, given)
-    pinned = any(step.pinned for step in demand.steps)
     if not _enough(demand, inside.cores, workers):
         raise refusal(demand, workers)
+    short = None
     for count in range(_fewest(inside.cores, workers), len(workers) + 1):
-        roomy = some_fit(demand, workers, count)
-        chosen = places(demand, roomy, None, count) if len(roomy) >= count else ()
-        if not chosen:
-            continue
-        shares = deal(demand, [worker.id for worker in chosen])
-        required = [share.required(demand, 0) for share in shares]
-        cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
-        if all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
-            used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
-            return Shape(demand, demand.slots, cores, memory, (), used, inside, "", pinned)
-    unlike = None if pinned else _several_a_worker(demand, inside, workers)
-    if unlike is None:
+        shape = _one_each(demand, inside, workers, count)
+        if shape is not None and not (_limits_disk(workers) and _short(shape, workers)):
+            return shape
+        short = short or shape
+    unlike = _several_a_worker(demand, inside, workers)
+    if unlike is not None:
+        return unlike
+    if short is None:
         raise refusal(demand, workers)
-    return unlike
+    return short
+
+
+def _one_each(demand: Demand, inside: Inside, workers: Sequence[Worker], count: int) -> Shape | None:
+    """Equal containers on so many workers, cores dealt evenly; None where they do not fit. Disk is not looked at."""
+    roomy = some_fit(demand, workers, count)
+    chosen = places(demand, roomy, None, count) if len(roomy) >= count else ()
+    if not chosen:
+        return None
+    shares = deal(demand, _ids(chosen))
+    required = [share.required(demand, 0) for share in shares]
+    cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
+    if not all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
+        return None
+    used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
+    return Shape(demand, demand.slots, cores, memory, (), used, inside, "", _is_pinned(demand))
 
 
 def _enough(demand: Demand, cores: int, workers: Sequence[Worker]) -> bool:
@@ -250,8 +261,21 @@ def _enough(demand: Demand, cores: int, workers: Sequence[Worker]) -> bool:
     return cores <= offered[0] and resident_memory(demand) <= offered[1]
 
 
+def _is_pinned(demand: Demand) -> bool:
+    return any(step.pinned for step in demand.steps)
+
+
+def _short(shape: Shape, workers: Sequence[Worker]) -> tuple[Worker, int] | None:
+    """See ``_short_of_disk``."""
+    known = {worker.id: worker for worker in workers}
+    return _short_of_disk([known[place] for place in shape.places], shape.shares(shape.places))
+
+
 def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker]) -> Shape | None:
-    """Equal containers, several on the larger of unlike workers; None where that does not fit, either."""
+    """Equal containers, several on the larger of unlike workers; None where that does not fit, either.
+
+    Where some step is pinned, or disk counts, what is in a container decides where it may be: then it stays there.
+    """
     steps = (
         msgspec.structs.replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
         for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
@@ -277,7 +301,7 @@ def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker])
         tuple(worker for worker, _ in used),
         inside,
         "",
-        pinned=False,
+        pinned=_is_pinned(demand) or _limits_disk(workers),
         dealt=tuple(share for _, share in used),
     )
 
@@ -290,13 +314,12 @@ def _fewest(cores: int, workers: Sequence[Worker]) -> int:
 
 def _with_disk(shape: Shape, workers: Sequence[Worker]) -> Shape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
-    shares, known = shape.shares(shape.places), {worker.id: worker for worker in workers}
-    short = _short_of_disk([known[place] for place in shape.places], shares)
+    short = _short(shape, workers)
     if short:
         worker, needed = short
         what = f"group {shape.demand.group!r}"
         raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
-    return replace(shape, disk_mb=tuple(share.disk_mb for share in shares))
+    return replace(shape, disk_mb=tuple(share.disk_mb for share in shape.shares(shape.places)))
 
 
 def _limits_disk(workers: Sequence[Worker]) -> bool:
