@@ -274,7 +274,7 @@ def _short(shape: Shape, workers: Sequence[Worker]) -> tuple[Worker, int] | None
 def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker]) -> Shape | None:
     """Equal containers, several on the larger of unlike workers; None where that does not fit, either.
 
-    Where some step is pinned, or disk counts, what is in a container decides where it may be: then it stays there.
+    Where some step is pinned, or disk is scarce, what is in a container decides where it may be: then it stays there.
     """
     steps = (
         msgspec.structs.replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
@@ -301,7 +301,7 @@ def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker])
         tuple(worker for worker, _ in used),
         inside,
         "",
-        pinned=_is_pinned(demand) or _limits_disk(workers),
+        pinned=_is_pinned(demand) or _scarce_disk(shares, workers),
         dealt=tuple(share for _, share in used),
     )
 
@@ -324,6 +324,12 @@ def _with_disk(shape: Shape, workers: Sequence[Worker]) -> Shape:
 
 def _limits_disk(workers: Sequence[Worker]) -> bool:
     return any(worker.free_disk_mb is not None for worker in workers)
+
+
+def _scarce_disk(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
+    """Whether some worker has less than all containers together need."""
+    needed = sum(share.disk_mb for share in shares)
+    return any(worker.free_disk_mb is not None and worker.free_disk_mb < needed for worker in workers)
 
 
 def _ids(workers: Sequence[Worker]) -> list[str]:
