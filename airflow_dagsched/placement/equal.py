@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.exact import BUDGET, Places, search
+from airflow_dagsched.placement.packing.into import pack_into
+from airflow_dagsched.placement.packing.pack import QUICK
 from airflow_dagsched.placement.padding import memory_room, padded
 from airflow_dagsched.placement.request import Request
 from airflow_dagsched.placement.room import rooms_of
@@ -76,10 +78,7 @@ def _sizes_alone_decide(request: Request) -> bool:
 
 
 def _packed(request: Request) -> Places | None:
-    """Containers as bins; loaded only when asked for: this is rare, and the planner is loaded at every parse."""
-    from airflow_dagsched.placement.packing.into import pack_into
-    from airflow_dagsched.placement.packing.pack import QUICK
-
+    """Containers as bins."""
     items = [work for work in request.works for _ in range(work.parallelism)]
     sizes = [(math.ceil(work.needs.cores), math.ceil(work.needs.memory_mb)) for work in items]
     rooms = [(int(cores), int(memory)) for memory, _, cores in rooms_of(request)]
