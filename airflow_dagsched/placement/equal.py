@@ -12,7 +12,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.exact import BUDGET, Places, search
+from airflow_dagsched.placement.packing.into import pack_into
+from airflow_dagsched.placement.packing.pack import QUICK
 from airflow_dagsched.placement.padding import memory_room, padded
 from airflow_dagsched.placement.request import Request
 from airflow_dagsched.placement.room import rooms_of
@@ -42,18 +45,51 @@ class _Whole:
 
 
 def equal_containers(request: Request, budget: int = BUDGET) -> Equal | None:
-    """A streaming request in containers of one shape; None if there is no way, or none was found in the time."""
+    """A streaming request in containers of one shape; None if there is no way, or none was found in the time.
+
+    Each shape is searched, then, where none was found so, packed: of many unlike instances the search sees too little.
+    """
     whole = _Whole(request.instances, _total(request, 2), _total(request, 0))
     shapes = sorted((_fewest(request, whole, *shape), shape) for shape in _shapes(request))[:SHAPES]
-    for fewest, (cores, memory) in shapes:
-        counts = [min(_copies(offer, cores, memory), whole.instances) for offer in request.offers]
-        if sum(counts) < fewest:
-            continue
-        inside = dataclasses.replace(request, offers=_copied(request, counts, cores, memory))
+    offered = list(_offered(request, whole, shapes))
+    for inside in offered:
         places = search(inside, rooms_of(inside), budget // len(shapes))
         if places is not None:
             return Equal(inside.offers, places)
+    for inside in offered if _sizes_alone_decide(request) else ():
+        places = _packed(inside)
+        if places is not None:
+            return Equal(inside.offers, places)
     return None
+
+
+def _offered(request: Request, whole: _Whole, shapes: Sequence[tuple[int, tuple[int, int]]]) -> Iterator[Request]:
+    """The request with as many containers of each shape as the workers hold, where those may be enough."""
+    for fewest, (cores, memory) in shapes:
+        counts = [min(_copies(offer, cores, memory), whole.instances) for offer in request.offers]
+        if sum(counts) >= fewest:
+            yield dataclasses.replace(request, offers=_copied(request, counts, cores, memory))
+
+
+def _sizes_alone_decide(request: Request) -> bool:
+    """Whether an instance may be wherever there are cores and memory for it."""
+    told = request.cap or request.beside or any(work.pinned for work in request.works)
+    return not told and all(offer.disk_mb is None for offer in request.offers)
+
+
+def _packed(request: Request) -> Places | None:
+    """Containers as bins."""
+    items = [work for work in request.works for _ in range(work.parallelism)]
+    sizes = [(math.ceil(work.needs.cores), math.ceil(work.needs.memory_mb)) for work in items]
+    rooms = [(int(cores), int(memory)) for memory, _, cores in rooms_of(request)]
+    try:
+        bins = pack_into(sizes, rooms, QUICK)
+    except DoesNotFit:
+        return None
+    places: Places = [[] for _ in request.works]
+    for box, item in sorted(((box, item) for box, held in enumerate(bins) for item in held), key=lambda one: one[1]):
+        places[items[item].number].append(box)
+    return places
 
 
 def _shapes(request: Request) -> Iterator[tuple[int, int]]:

@@ -128,7 +128,7 @@ def _slotted(demand: Demand, members: Sequence[int], given: Given) -> Shape:
         tuple(worker.id for worker in chosen),
         inside,
         short,
-        any(step.pinned for step in demand.steps),
+        _is_pinned(demand),
     )
 
 
@@ -218,27 +218,38 @@ def pool_of(demand: Demand, cores: int, chosen: Sequence[Worker]) -> Pool:
 
 
 def _resident(demand: Demand, members: Sequence[int], given: Given) -> Shape:
-    """One container on each of the fewest workers, in order, that hold everything at once."""
+    """One container on each of the fewest workers, in order, that hold everything at once; else several on some."""
     workers = given.work.workers
     inside = resident(members, given)
-    pinned = any(step.pinned for step in demand.steps)
     if not _enough(demand, inside.cores, workers):
         raise refusal(demand, workers)
+    short = None
     for count in range(_fewest(inside.cores, workers), len(workers) + 1):
-        roomy = some_fit(demand, workers, count)
-        chosen = places(demand, roomy, None, count) if len(roomy) >= count else ()
-        if not chosen:
-            continue
-        shares = deal(demand, [worker.id for worker in chosen])
-        required = [share.required(demand, 0) for share in shares]
-        cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
-        if all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
-            used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
-            return Shape(demand.residency, demand.slots, cores, memory, (), used, inside, "", pinned)
-    unlike = None if pinned else _several_a_worker(demand, inside, workers)
-    if unlike is None:
+        shape = _one_each(demand, inside, workers, count)
+        if shape is not None and not (_limits_disk(workers) and _short(shape, demand, workers)):
+            return shape
+        short = short or shape
+    unlike = _several_a_worker(demand, inside, workers)
+    if unlike is not None:
+        return unlike
+    if short is None:
         raise refusal(demand, workers)
-    return unlike
+    return short
+
+
+def _one_each(demand: Demand, inside: Inside, workers: Sequence[Worker], count: int) -> Shape | None:
+    """Equal containers on so many workers, cores dealt evenly; None where they do not fit. Disk is not looked at."""
+    roomy = some_fit(demand, workers, count)
+    chosen = places(demand, roomy, None, count) if len(roomy) >= count else ()
+    if not chosen:
+        return None
+    shares = deal(demand, _ids(chosen))
+    required = [share.required(demand, 0) for share in shares]
+    cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
+    if not all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
+        return None
+    used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
+    return Shape(demand.residency, demand.slots, cores, memory, (), used, inside, "", _is_pinned(demand))
 
 
 def _enough(demand: Demand, cores: int, workers: Sequence[Worker]) -> bool:
@@ -247,8 +258,26 @@ def _enough(demand: Demand, cores: int, workers: Sequence[Worker]) -> bool:
     return cores <= offered[0] and resident_memory(demand) <= offered[1]
 
 
+def _is_pinned(demand: Demand) -> bool:
+    return any(step.pinned for step in demand.steps)
+
+
+def _shares(shape: Shape, demand: Demand) -> Sequence[Share]:
+    """What each container holds."""
+    return shape.dealt or deal(demand, shape.places)
+
+
+def _short(shape: Shape, demand: Demand, workers: Sequence[Worker]) -> tuple[Worker, int] | None:
+    """See ``_short_of_disk``."""
+    known = {worker.id: worker for worker in workers}
+    return _short_of_disk([known[place] for place in shape.places], _shares(shape, demand))
+
+
 def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker]) -> Shape | None:
-    """Equal containers, several on the larger of unlike workers; None where that does not fit, either."""
+    """Equal containers, several on the larger of unlike workers; None where that does not fit, either.
+
+    Where some step is pinned, or disk is scarce, what is in a container decides where it may be: then it stays there.
+    """
     steps = (
         msgspec.structs.replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
         for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
@@ -274,7 +303,7 @@ def _several_a_worker(demand: Demand, inside: Inside, workers: Sequence[Worker])
         tuple(worker for worker, _ in used),
         inside,
         "",
-        pinned=False,
+        pinned=_is_pinned(demand) or _scarce_disk(shares, workers),
         dealt=tuple(share for _, share in used),
     )
 
@@ -287,17 +316,22 @@ def _fewest(cores: int, workers: Sequence[Worker]) -> int:
 
 def _with_disk(shape: Shape, demand: Demand, workers: Sequence[Worker]) -> Shape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
-    shares, known = shape.dealt or deal(demand, shape.places), {worker.id: worker for worker in workers}
-    short = _short_of_disk([known[place] for place in shape.places], shares)
+    short = _short(shape, demand, workers)
     if short:
         worker, needed = short
         what = f"group {demand.group!r}"
         raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
-    return shape._replace(disk_mb=tuple(share.disk_mb for share in shares))
+    return shape._replace(disk_mb=tuple(share.disk_mb for share in _shares(shape, demand)))
 
 
 def _limits_disk(workers: Sequence[Worker]) -> bool:
     return any(worker.free_disk_mb is not None for worker in workers)
+
+
+def _scarce_disk(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
+    """Whether some worker has less than all containers together need."""
+    needed = sum(share.disk_mb for share in shares)
+    return any(worker.free_disk_mb is not None and worker.free_disk_mb < needed for worker in workers)
 
 
 def _ids(workers: Sequence[Worker]) -> list[str]:
