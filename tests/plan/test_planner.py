@@ -150,6 +150,7 @@ def test_the_digest_is_of_what_the_author_declares() -> None:
 def test_no_container_is_empty_where_steps_are_pinned() -> None:
     """a, three instances of four cores each, may be on w1 only: a second container on w2 would hold nothing."""
     flow = drawn("a; b", a={"parallelism": 3, "cores": 4, "pinned": ("w1",)}, b={"cores": 4})
-    made = plan(flow, standalone(8, 8))
-    assert check(made, flow, standalone(8, 8)) == ()
+    told = Settings(together=(("a", "b"),))
+    made = plan(flow, standalone(8, 8), told)
+    assert check(made, flow, standalone(8, 8), told) == ()
     assert [box.worker for box in made.groups[0].containers] == ["w1", "w1", "w2"]

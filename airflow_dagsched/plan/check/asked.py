@@ -12,7 +12,7 @@ from airflow_dagsched.plan.settings import DEFAULTS
 def check_asked(facts: Facts) -> Iterator[Violation]:
     """A sentence begins with what was asked: ``apart: ...``. What it goes on to say is not read."""
     told = Counter(line.partition(":")[0] for line in facts.plan.asked)
-    wanted = _asked(facts)
+    wanted = _asked(facts) if facts.plan.groups else Counter[str]()
     for what in sorted(told.keys() | wanted.keys()):
         if told[what] != wanted[what]:
             yield Violation("asked", what, f"is told {told[what]} times, was asked for {wanted[what]} times")
