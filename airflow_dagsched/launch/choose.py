@@ -15,8 +15,8 @@ output that the application before it waits for, and keep it from ever leaving.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
@@ -28,8 +28,7 @@ from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """The plan, what it was made for, and what had to give way."""
 
     plan: Plan

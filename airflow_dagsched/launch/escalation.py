@@ -13,13 +13,12 @@ Out of memory is tried again at once, by the same try of the launch task; what i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from airflow_dagsched.launch.events import FailureKind
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """How one submit differs from the plan."""
 
     memory_factor: int = 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from airflow_dagsched.launch.escalation import Level
 from airflow_dagsched.model.cluster import Cluster
@@ -19,8 +20,7 @@ ROUNDING = 1e-9
 """4400 / 1.1 is not 4000 to a computer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Executors:
+class Executors(Struct, frozen=True):
     """What a group asks of its cluster manager."""
 
     on: Mapping[str, int]
@@ -34,8 +34,7 @@ class Executors:
         return sum(self.on.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """What spark-submit is told of a group."""
 
     conf: Mapping[str, str]

@@ -6,9 +6,9 @@ Medians of the last runs: one slow run, or the first one, which finds no page in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from statistics import median
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.events import StepDone
@@ -24,8 +24,7 @@ LARGE = 16 * 2**20
 MIB = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """One application that ended well."""
 
     seconds: float

@@ -11,8 +11,8 @@ nobody else were on it: what others hold now they may have left by then. The lau
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.feed import GREEN, Feed
@@ -41,8 +41,7 @@ class Outlook(Value, frozen=True, kw_only=True):
     """The whole run's, as its last launch foresaw it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Struct, frozen=True):
     """What a launch foresees as it begins."""
 
     left: tuple[str, ...]
@@ -63,8 +62,7 @@ class Ahead:
             yield f"expected otherwise than before: {'; '.join(f'{one.group} {one.what}' for one in self.changes)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """What a launch knows of its run."""
 
     dataflow: Dataflow

@@ -6,8 +6,9 @@ Only what the plan decides is set here; what the author sets on the dataflow win
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from airflow_dagsched.launch.escalation import Level
 from airflow_dagsched.launch.executors import Submission, executors

@@ -9,7 +9,8 @@ orders, a view    -> dataset ``orders/``              the join is empty if eithe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.launch.calls import Call, Output
 from airflow_dagsched.launch.tables import Table
@@ -19,8 +20,7 @@ from airflow_dagsched.plan.prune.query import read_query
 from airflow_dagsched.plan.prune.steps import dataset_of
 
 
-@dataclass(frozen=True, slots=True)
-class SqlFacts:
+class SqlFacts(Struct, frozen=True):
     """Of one step."""
 
     conditions: Mapping[str, Condition]

@@ -7,7 +7,8 @@ workers: one that joins later takes a free slot, and can be kept out by tokens t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.hosts import TOKEN_PREFIX
@@ -17,8 +18,7 @@ SLOTS = 32
 EXECUTORS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """Of one worker; raises ``InvalidInput`` for a slot that is none."""
 
     slot: int

@@ -11,13 +11,13 @@ seconds by steps that hold their cores for themselves takes as long as what was 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.launch.events import StepDone
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """Seconds from any moment on; the cores that the step's instances want together."""
 
     step: str

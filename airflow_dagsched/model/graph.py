@@ -6,8 +6,9 @@ Nodes ``0 .. steps-1`` are the steps by (order, natural id), the rest are the or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, strong_components, topological
@@ -15,8 +16,7 @@ from airflow_dagsched.model.order import natural_key, strong_components, topolog
 _channel = attrgetter("src", "dst", "output", "bytes", "kind")
 
 
-@dataclass(slots=True)
-class Dataset:
+class Dataset(Struct):
     """What one output of a step holds: written once, however many channels read it."""
 
     src: int
@@ -27,8 +27,7 @@ class Dataset:
     """Those of the readers that are handed the rows inside the application, if they are in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """Steps, tasks and all edges between them; self loops and repeated edges are left out."""
 
     dataflow: Dataflow

@@ -10,7 +10,7 @@ Where instances have to wait for room, those of a batch level in waves, first fi
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.branch import branch_and_bound

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from airflow_dagsched.placement.distance import Sites, split, transfer_seconds
 from airflow_dagsched.placement.exact import Places

@@ -11,7 +11,8 @@ BatchTaskScheduler and its connected dataflows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow
@@ -19,8 +20,7 @@ from airflow_dagsched.model.order import natural_key, topological
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan, instance_id
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One of several dependent dataflows."""
 
     dataflow: Dataflow

@@ -7,10 +7,11 @@ w3 8 cores  [cc][cd][dd][de]     and some worker no memory: so only such shapes 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.exact import BUDGET, Places, search
@@ -27,16 +28,14 @@ COPIES = 64
 """Containers on one worker, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Equal:
+class Equal(Struct, frozen=True):
     """Offers of one shape, several a worker, and the offer of each instance."""
 
     offers: tuple[Offer, ...]
     places: Places
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
+class _Whole(Struct, frozen=True):
     """All instances together."""
 
     instances: int
@@ -68,7 +67,7 @@ def _offered(request: Request, whole: _Whole, shapes: Sequence[tuple[int, tuple[
     for fewest, (cores, memory) in shapes:
         counts = [min(_copies(offer, cores, memory), whole.instances) for offer in request.offers]
         if sum(counts) >= fewest:
-            yield dataclasses.replace(request, offers=_copied(request, counts, cores, memory))
+            yield replace(request, offers=_copied(request, counts, cores, memory))
 
 
 def _sizes_alone_decide(request: Request) -> bool:
@@ -124,6 +123,6 @@ def _copies(offer: Offer, cores: int, memory: int) -> int:
 
 
 def _copied(request: Request, counts: Sequence[int], cores: int, memory: int) -> tuple[Offer, ...]:
-    shaped = (dataclasses.replace(offer, memory_mb=memory, cores=cores) for offer in request.offers)
+    shaped = (replace(offer, memory_mb=memory, cores=cores) for offer in request.offers)
     pairs = zip(shaped, counts, strict=True)
-    return tuple(dataclasses.replace(one, id=f"{one.id}:{at}") for one, count in pairs for at in range(count))
+    return tuple(replace(one, id=f"{one.id}:{at}") for one, count in pairs for at in range(count))

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from airflow_dagsched.placement.exact import Places
 from airflow_dagsched.placement.fewest import fewest

@@ -8,7 +8,8 @@ a ══> b ══> d      level 0: a     The batch form places level after leve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Block, Dataflow, Step
 from airflow_dagsched.model.graph import Graph
@@ -18,8 +19,7 @@ from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Amounts, Offer, Residency
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """A channel into a step; ``src`` is the number of the step it comes from."""
 
     src: int
@@ -27,8 +27,7 @@ class Input:
     routing: str
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """One step as a policy sees it."""
 
     step: str
@@ -44,8 +43,7 @@ class Work:
     """All it reads from outside, in order: instance ``i`` of ``p`` reads the ``i``-th of ``p`` even runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is to be placed, where, and how."""
 
     name: str

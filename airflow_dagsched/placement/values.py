@@ -9,8 +9,9 @@ size        what the container gets: as required, or all that was offered
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.order import natural_key
@@ -21,8 +22,7 @@ DIMENSIONS = ("memory", "disk", "cores")
 UNITS = ("MiB", "MiB", "cores")
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(Struct, frozen=True):
     """Memory and disk in MiB, and cores."""
 
     memory_mb: float = 0.0
@@ -42,8 +42,7 @@ def total(amounts: Iterable[Amounts]) -> Amounts:
     return sum(amounts, Amounts())
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """Room for one container on a worker; offers of one worker share its disk."""
 
     id: str
@@ -57,7 +56,7 @@ class Offer:
     """Per core-second."""
     bandwidth_mb_s: float | None = None
     latency_s: float | None = None
-    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     def values(self) -> tuple[float | None, float | None, float | None]:
         """In the order of ``DIMENSIONS``; None: no limit known."""
@@ -86,8 +85,7 @@ def offers_of(cluster: Cluster) -> tuple[Offer, ...]:
     return tuple(offer_of(worker) for worker in sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
 
 
-@dataclass(frozen=True, slots=True)
-class InstancePlan:
+class InstancePlan(Struct, frozen=True):
     """One step instance where it was placed, with what it needs."""
 
     step: str
@@ -97,8 +95,7 @@ class InstancePlan:
     needs: Amounts
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerPlan:
+class ContainerPlan(Struct, frozen=True):
     """A container with its instances, by (number, index)."""
 
     id: str
@@ -115,8 +112,7 @@ class ContainerPlan:
         return self.standbys + self.warmups
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Struct, frozen=True):
     """The fields ``assignment``, ``movements`` and ``follow_up`` of the plan."""
 
     assignment: Assignment
@@ -124,8 +120,7 @@ class Assigned:
     follow_up: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSchedulePlan:
+class TaskSchedulePlan(Struct, frozen=True):
     """A whole placement: by container, by instance, and as worker of each ``step/index``."""
 
     container_plan: tuple[ContainerPlan, ...]

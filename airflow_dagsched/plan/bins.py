@@ -6,10 +6,11 @@ w2   6 cores   [ 6 ]             as large as the smallest of them allows, where 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.placement.padding import held_at_once, memory_room, padded
 from airflow_dagsched.placement.request import Request
@@ -22,8 +23,7 @@ LEVELLING = "high_availability"
 """The policy that levels state over all workers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """Cores and memory of each container of a group; MiB of padding included."""
 
     cores: int
@@ -92,8 +92,8 @@ def bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offe
         copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
         copies = copies if most is None else min(copies, most)
         disk = None if offer.disk_mb is None else max(0, offer.disk_mb - copies * request.settings.disk_padding_mb)
-        one = dataclasses.replace(offer, memory_mb=inside, disk_mb=disk, cores=shape.cores)
-        made += [dataclasses.replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
+        one = replace(offer, memory_mb=inside, disk_mb=disk, cores=shape.cores)
+        made += [replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
     return made
 
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.between import kept_apart
 from airflow_dagsched.plan.colors import TASK
@@ -43,8 +44,7 @@ PARTED = ", of which not all fits at once"
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """When each can begin, and what must follow: seconds by node; those of a loop are its first node's."""
 
     own: list[float]
@@ -57,8 +57,7 @@ class Moments:
     """Behind it, at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """No plan can take less than so many seconds, and why."""
 
     seconds: float = 0.0

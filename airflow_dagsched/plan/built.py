@@ -6,9 +6,10 @@ plan      [ a a ] [ a b ]       of 3 GiB, 3 GiB       or as large as the workers
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from airflow_dagsched.placement.padding import held_at_once, padded
 from airflow_dagsched.placement.request import Request, Work
@@ -32,7 +33,7 @@ def built(
         used = {box.worker for box in boxes}
         size, said = _as_offered(group, request, held, used)
         disks = {offer.worker: int(offer.disk_mb or 0) for offer in request.offers if offer.worker in used}
-        schedule = dataclasses.replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
+        schedule = replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
     else:
         cores = min(shape.cores, max(1, *(math.ceil(busy(group, counts)) for counts, _ in held)))
         size, disks = Shape(cores, _memory(_required(group, request, held, cores))), {}

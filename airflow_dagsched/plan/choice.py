@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Cost, Priced, price
@@ -22,8 +23,7 @@ CLOSE = 0.002
 """A plan this close to the bound, as a share of it, is as good as any."""
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(Struct):
     """The best grouping so far, and what it has been compared with."""
 
     given: Given

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.graph import Dataset
@@ -53,8 +54,7 @@ class Traffic(NamedTuple):
     """Bytes of all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Priced:
+class Priced(Struct, frozen=True):
     """A grouping with all that follows from it; groups by their first node."""
 
     home: Home

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.given import Given
@@ -18,8 +18,7 @@ from airflow_dagsched.plan.values import Instance, Resources
 Residency = Literal["all", "slots"]
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """The steps of a group with their needs, in the group's order."""
 
     group: str
@@ -73,8 +72,7 @@ def at_once(cores: int, needs: Sequence[Need]) -> int:
     return max(1, cores // min([need.cores for need in needs]))
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """The instances dealt to one container, with their needs."""
 
     instances: list[Instance]

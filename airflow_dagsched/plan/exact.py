@@ -13,7 +13,7 @@ never at a parse.
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest
@@ -55,7 +55,7 @@ def exact_plan(
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
     choice = choose_exactly(given_of(dataflow, cluster, settings))
-    given = dataclasses.replace(choice.given, asked=asked)
+    given = replace(choice.given, asked=asked)
     made = grouped(Plan(dataflow=dataflow.name, digest=digest(dataflow)), choice)
     for step in placing(moved):
         made = step(made, given)
@@ -72,7 +72,7 @@ def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
         return choice
     phases = phased(choice.given)
     if phases.seconds > choice.given.bound:
-        choice.given = dataclasses.replace(choice.given, bound=phases.seconds, bound_reason=phases.why)
+        choice.given = replace(choice.given, bound=phases.seconds, bound_reason=phases.why)
     tiny = solve(choice.given, choice.best)
     if tiny is not None:
         choice.given = tiny.given
@@ -100,7 +100,7 @@ def _polish(choice: Choice) -> None:
 def _proved(tiny: Solved) -> Given:
     """The given, bounded by the optimum."""
     why = f"all {count(tiny.tried, 'grouping')} there are have been tried, in all orders"
-    return dataclasses.replace(tiny.given, bound=tiny.priced.cost.makespan_s, bound_reason=why)
+    return replace(tiny.given, bound=tiny.priced.cost.makespan_s, bound_reason=why)
 
 
 def _by_solver(choice: Choice, budget: float) -> Choice:
@@ -109,7 +109,7 @@ def _by_solver(choice: Choice, budget: float) -> Choice:
     if found is None:
         return choice
     if found.bound_s > choice.given.bound:
-        choice.given = dataclasses.replace(choice.given, bound=found.bound_s, bound_reason=PROOF)
+        choice.given = replace(choice.given, bound=found.bound_s, bound_reason=PROOF)
     if found.order is not None:
         return _reordered(choice, found.order)
     if found.home is not None:
@@ -121,7 +121,7 @@ def _by_solver(choice: Choice, budget: float) -> Choice:
 def _reordered(choice: Choice, order: tuple[int, ...]) -> Choice:
     """The choice anew with the solver's order inside groups, where that is better."""
     given = choice.given
-    other = choose(dataclasses.replace(given, work=dataclasses.replace(given.work, order=order, shapes={}, chosen={})))
+    other = choose(replace(given, work=replace(given.work, order=order, shapes={}, chosen={})))
     assert choice.best is not None
     assert other.best is not None
     if other.best.cost >= choice.best.cost:

@@ -14,10 +14,11 @@ one of these lists, and what finds room is launched. Counted, not timed: equal f
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, product
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Priced, members_of, price
@@ -38,8 +39,7 @@ MOMENTS = 100_000
 List = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(Struct, frozen=True):
     """The best plan there is, or at least that was found."""
 
     priced: Priced
@@ -56,8 +56,7 @@ def solve(given: Given, best: Priced) -> Solved | None:
     return _Search(given, best, given).run() if 0 < len(units_of(given)) <= UNITS else None
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     given: Given
     best: Priced
     best_given: Given
@@ -142,7 +141,7 @@ def _listed(given: Given, lists: Sequence[List]) -> Given:
     """The given with its steps in the order of these lists; what is known of shapes stays."""
     tasks = range(len(given.graph.steps), len(given.graph.ids))
     order = (*chain.from_iterable(lists), *tasks)
-    return dataclasses.replace(given, work=dataclasses.replace(given.work, order=order))
+    return replace(given, work=replace(given.work, order=order))
 
 
 def _extensions(steps: List, given: Given) -> Iterator[List]:

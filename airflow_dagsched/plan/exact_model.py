@@ -18,9 +18,10 @@ Needs the extra ``[exact]``; only imported when called.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.between import kept_apart
@@ -39,8 +40,7 @@ INSTANCES = 600
 """Instances of a batch dataflow that are scheduled one by one; beyond, the bound stays as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What the solver proves and finds."""
 
     bound_s: float
@@ -66,8 +66,7 @@ def solved(given: Given, choice: Choice, budget: float) -> Found | None:
     return _resident(model, budget)
 
 
-@dataclass(slots=True)
-class _Model:
+class _Model(Struct):
     """The solver's model under construction; time in ticks, rounded down, so that it stays a relaxation."""
 
     given: Given
@@ -132,8 +131,7 @@ class _Model:
             self.cp.add_cumulative(intervals, memory, sum(worker.free_memory_mb for worker in workers))
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     start: Any
     end: Any
 

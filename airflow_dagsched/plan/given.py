@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.graph import Graph
@@ -15,8 +16,7 @@ from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.plan.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """What pruning takes away."""
 
     idle: frozenset[int] = frozenset()
@@ -28,8 +28,7 @@ class Left:
 WHOLE = Left()
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A dataset that is there already: made by what has finished, or will have by then."""
 
     bytes: int
@@ -39,8 +38,7 @@ class Stored:
     """Steps and ordinary tasks: until the last of them has ended it takes room for spills."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """A valid dataflow as its graph, a valid cluster, the settings; and what follows from them."""
 
     declared: Graph

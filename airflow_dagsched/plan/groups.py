@@ -19,8 +19,9 @@ by stages. Groups of one color that wait for the same are one group: two applica
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import checked
@@ -38,8 +39,7 @@ from airflow_dagsched.plan.stages import NOBODY, Stages, stages_of
 from airflow_dagsched.plan.values import Spill
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
+class Grouped(Struct, frozen=True):
     """One group: its steps in topological order, the least (order, natural id) of the free ones first."""
 
     id: str
@@ -49,8 +49,7 @@ class Grouped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(Struct, frozen=True):
     """All groups, in an order in which they can run, and the channels cut between them."""
 
     groups: tuple[Grouped, ...]

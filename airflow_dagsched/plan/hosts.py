@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
@@ -34,8 +34,7 @@ def is_token(resource: str) -> bool:
     return resource.startswith(TOKEN_PREFIX)
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(Struct, frozen=True):
     """Which tokens to ask for, and what they leave open."""
 
     tokens: tuple[str, ...] = ()

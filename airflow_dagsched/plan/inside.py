@@ -14,8 +14,9 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from airflow_dagsched.plan.given import Given
 
@@ -29,8 +30,7 @@ class Inside(NamedTuple):
     cores: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """Equal containers: their cores together, and how many instances of each step they hold at once."""
 
     cores: int
@@ -38,8 +38,7 @@ class Pool:
     """By place in the group; an instance may not be split over containers, nor leave its step's workers."""
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """The state of one walk; steps are numbered by their place in the group."""
 
     pool: Pool

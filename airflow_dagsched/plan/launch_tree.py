@@ -13,7 +13,8 @@ the parallel schedule generation scheme, as Demeulemeester and Herroelen (1992) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from airflow_dagsched.plan.queue import Job, tails, waited_for
 from airflow_dagsched.plan.room import Room
@@ -21,8 +22,7 @@ from airflow_dagsched.plan.room import Room
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """What was found."""
 
     turns: dict[int, int] | None
@@ -36,8 +36,7 @@ class Tree:
         return self.left > 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(Struct, frozen=True):
     """What runs, as (end, job, workers), and what could; in order of the jobs."""
 
     now: float
@@ -48,8 +47,7 @@ class _Moment:
     started: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     jobs: Mapping[int, Job]
     edges: Mapping[int, Sequence[int]]
     tail: Mapping[int, float]

@@ -8,7 +8,6 @@ data may be too small: a group that does not fit there keeps them all. A wrong g
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -67,21 +66,21 @@ def _left_by(made: Plan, given: Given) -> Given:
     idle = frozenset(node for node, step in enumerate(given.graph.steps) if step.id not in counts)
     declared = _narrowed(given.declared, counts)
     work = work_of(declared, given.cluster, given.settings, idle)
-    after = dataclasses.replace(
+    after = replace(
         given,
         graph=declared if given.graph is given.declared else _narrowed(given.graph, counts),
         declared=declared,
-        work=dataclasses.replace(work, order=given.work.order),  # in which the groups' steps stand
+        work=replace(work, order=given.work.order),  # in which the groups' steps stand
         left=Left(idle, only),
     )
     bound = _bound(after)
-    return dataclasses.replace(after, bound=bound.seconds, bound_reason=bound.why)
+    return replace(after, bound=bound.seconds, bound_reason=bound.why)
 
 
 def _bound(given: Given) -> Bound:
     """Where steps are left out, starts and spills may be, too: then only what steps compute counts."""
     free = replace(given.cluster, application_start_s=0.0, spill_mb_s=UNCOUNTED)
-    return lower_bound(dataclasses.replace(given, cluster=free) if given.left.idle else given)
+    return lower_bound(replace(given, cluster=free) if given.left.idle else given)
 
 
 def shape_left(first: int, name: str, given: Given, running: Sequence[int]) -> Shape:
@@ -93,9 +92,7 @@ def shape_left(first: int, name: str, given: Given, running: Sequence[int]) -> S
     if only is None:
         return shape_of(name, running, given)
     workers = tuple(worker for worker in given.work.workers if worker.id in only)
-    there = dataclasses.replace(
-        given, work=dataclasses.replace(given.work, workers=workers, shapes={}, lone={}, alone={})
-    )
+    there = replace(given, work=replace(given.work, workers=workers, shapes={}, lone={}, alone={}))
     return shape_of(name, running, there)._replace(pinned=True)
 
 
@@ -111,7 +108,7 @@ def _first(group: Group, graph: Graph) -> int:
 
 def _narrowed(graph: Graph, counts: dict[str, int]) -> Graph:
     """With as many instances of each step as are left; of one that is left out they do not matter."""
-    return dataclasses.replace(graph, steps=tuple(_narrow(step, counts) for step in graph.steps))
+    return replace(graph, steps=tuple(_narrow(step, counts) for step in graph.steps))
 
 
 def _narrow(step: Step, counts: dict[str, int]) -> Step:

@@ -9,7 +9,7 @@ back, a group cut into such a row leaves everything acyclic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import predecessors
@@ -18,8 +18,7 @@ from airflow_dagsched.plan.parts import cut_by
 from airflow_dagsched.plan.rules import Rules
 
 
-@dataclass(slots=True)
-class _Row:
+class _Row(Struct):
     """The parts of one group so far."""
 
     units: list[set[int]] = field(default_factory=list)

@@ -15,9 +15,10 @@ Optimal segmentation of a topological order (Kernighan 1971), with datasets coun
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.work import MIB
@@ -42,8 +43,7 @@ class Cut(NamedTuple):
     """Blocks that have been looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(Struct, frozen=True):
     """What every line needs to know of units, by their first steps."""
 
     longest: Sequence[float]
@@ -88,8 +88,7 @@ def _between_units(given: Given) -> Iterator[tuple[int, int, tuple[int, ...]]]:
             yield dataset.bytes, src, tuple([reader for reader in dataset.readers if reader != src])
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Units in an order, and the blocks of them that are never parted."""
 
     nodes: Sequence[int]

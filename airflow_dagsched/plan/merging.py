@@ -7,7 +7,8 @@ acyclic with the ordinary tasks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.given import Given
@@ -19,8 +20,7 @@ VISITED = 300
 """Groups looked at for another path between two; where there are more they are not merged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """One group: its steps in the order in which they start, datasets by number, cores held for seconds."""
 
     members: tuple[int, ...]

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.order import predecessors
 from airflow_dagsched.plan.choice import Choice
@@ -35,8 +36,7 @@ KIND = "small changes to the best"
 SEED = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
+class _Ground(Struct, frozen=True):
     """What every change needs to know."""
 
     given: Given

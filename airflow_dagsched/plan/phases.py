@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.between import kept_apart, reached
 from airflow_dagsched.plan.bound import Bound, Moments, moments_of
@@ -24,8 +25,7 @@ PASSED = 8
 WHY = "much must run before or behind {}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     seconds: float
     """Of its group, at least."""
     cores: int
@@ -34,8 +34,7 @@ class _Unit:
 _NOBODY = _Unit(0.0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bag:
+class _Bag(Struct, frozen=True):
     """Units, the longest first."""
 
     seconds: Sequence[float]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
@@ -79,8 +79,7 @@ class _Told(dict[float, float]):
         return told
 
 
-@dataclass(frozen=True, slots=True)
-class _Boxes:
+class _Boxes(Struct, frozen=True):
     """Makes the containers of groups."""
 
     given: Given

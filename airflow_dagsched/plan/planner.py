@@ -9,7 +9,6 @@ A plan grows from left to right::
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -68,7 +67,7 @@ def plan(
     Raises ``InvalidInput`` where one of them breaks a rule, ``DoesNotFit`` where a step is larger than the cluster.
     """
     given = given_of(dataflow, cluster, settings)
-    given = dataclasses.replace(given, asked=asked, selections=selections, stored=_stored(stored, given.graph))
+    given = replace(given, asked=asked, selections=selections, stored=_stored(stored, given.graph))
     choice = choose(given)
     made = grouped(Plan(dataflow=dataflow.name, digest=digest(dataflow)), choice)
     for step in placing(moved):
@@ -109,7 +108,7 @@ def given_of(dataflow: Dataflow, cluster: Cluster, settings: Settings) -> Given:
     graph, rules = ruled(declared, told)
     given = Given(declared, graph, valid, told, rules, work_of(declared, valid, told))
     bound = lower_bound(given)
-    return dataclasses.replace(given, bound=bound.seconds, bound_reason=bound.why)
+    return replace(given, bound=bound.seconds, bound_reason=bound.why)
 
 
 def grouped(made: Plan, choice: Choice) -> Plan:

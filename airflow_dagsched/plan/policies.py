@@ -14,11 +14,10 @@ it says of copies and movements is the plan's assignment; a group that kept the 
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
@@ -54,8 +53,7 @@ NO_PADDING = {"ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0,
 """The shape of a container has it already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Which policy places, and with what it is told besides the dataflow and the workers."""
 
     name: str
@@ -91,7 +89,7 @@ def _moved(made: Plan, given: Given, policy: Policy) -> Plan:
     for group in sorted(made.groups, key=lambda group: (group.start_s, group.id)):
         name = named.get(group.steps[0], policy.name)
         if group.containers and name:
-            one = dataclasses.replace(policy, name=name)
+            one = replace(policy, name=name)
             groups[group.id], part = _placed(group, dataflow, cluster, one, list(groups.values()))
             assigned |= {group.id: part} if part else {}
     told = [assigned[group.id] for group in made.groups if group.id in assigned]
@@ -138,7 +136,7 @@ def _resolved(policy: Policy, request: Request) -> tuple[Policy, str]:
     if policy.name != "auto":
         return policy, ""
     name, why = suitable(request)
-    return dataclasses.replace(policy, name=name), f"{why}: "
+    return replace(policy, name=name), f"{why}: "
 
 
 def _may_refuse(policy: Policy) -> bool:
@@ -180,7 +178,7 @@ def _left(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]
 def _without(offer: Offer, taken: Amounts) -> Offer:
     pairs = zip(offer.values(), taken.values(), strict=True)
     memory, disk, cores = (None if has is None else max(0.0, has - gone) for has, gone in pairs)
-    return dataclasses.replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
+    return replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
 
 
 def _containers(

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
@@ -23,8 +22,7 @@ from airflow_dagsched.plan.values import Group, Plan, Times
 DIGITS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Groups as they are now. Finished ones hold nothing, and take no time any more, from the moment they ended."""
 
     now_s: float
@@ -42,7 +40,7 @@ class Progress:
 
     def stopped(self) -> Progress:
         """All that runs begins again: no plan shows any more that the tasks above it have ended."""
-        return dataclasses.replace(self, running=(), ended=self.ended_anyway)
+        return replace(self, running=(), ended=self.ended_anyway)
 
 
 def progress_of(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) -> Progress:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit
 from airflow_dagsched.model.order import find_cycle, strong_components
@@ -52,8 +54,7 @@ class Span(NamedTuple):
     places: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(Struct):
     """The state of the walk along the time line."""
 
     jobs: Mapping[int, Job]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
@@ -15,8 +16,7 @@ from airflow_dagsched.plan.stages import NOBODY, Stages
 from airflow_dagsched.plan.words import count
 
 
-@dataclass(frozen=True, slots=True)
-class Reasons:
+class Reasons(Struct, frozen=True):
     """What forces groups apart: colors, ordinary tasks in between, the settings."""
 
     graph: Graph

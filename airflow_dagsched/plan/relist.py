@@ -12,11 +12,12 @@ and stay there where the group computes no longer. The effort is counted: equal 
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.choice import CLOSE, Choice
@@ -51,7 +52,7 @@ def relist(choice: Choice, effort: int = EFFORT) -> None:
 
 def _take(choice: Choice, best: Priced, order: Sequence[int]) -> None:
     """The best grouping with its steps in this order, if that is better."""
-    given = dataclasses.replace(choice.given, work=dataclasses.replace(choice.given.work, order=order))
+    given = replace(choice.given, work=replace(choice.given.work, order=order))
     try:
         priced = price(best.home, given)
     except DoesNotFit:  # at other times there may be less room for spills

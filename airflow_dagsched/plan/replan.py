@@ -14,11 +14,10 @@ gone, a group no longer fits) needs no gain. Equal facts give the equal plan: re
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
@@ -46,8 +45,7 @@ Refused = DoesNotFit | InvalidInput
 What = Literal["new", "dissolved", "begins again", "moved", "resized"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What is different for one group, and why."""
 
     group: str
@@ -58,8 +56,7 @@ class Change:
         return f"{self.group}: {self.what}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Replanned:
+class Replanned(Struct, frozen=True):
     """The plan from now on."""
 
     plan: Plan
@@ -71,8 +68,7 @@ class Replanned:
     """Against the groups and places so far, where these are still possible; else zero."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(Struct, frozen=True):
     """What every candidate is made from."""
 
     old: Plan
@@ -132,7 +128,7 @@ def _as_grouped(facts: _Facts, progress: Progress) -> Plan | Refused:
     over = {step for group in (*progress.finished, *progress.running) for step in group.steps}
     left = tuple(group.steps for group in facts.old.groups if over.isdisjoint(group.steps))
     told = replace(facts.settings, together=(*facts.settings.together, *left))
-    made = _tried(dataclasses.replace(facts, settings=told), progress, _borders(facts.old))
+    made = _tried(replace(facts, settings=told), progress, _borders(facts.old))
     return _tried(facts, progress, _borders(facts.old)) if isinstance(made, Refused) else made
 
 

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
@@ -23,8 +23,7 @@ NEXT_TO_NOTHING_S = 1e-3
 """Of what should have ended by now (0: not declared)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """What a plan of what is left is made from, besides the cluster."""
 
     dataflow: Dataflow

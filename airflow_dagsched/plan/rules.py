@@ -7,7 +7,9 @@ together=[[a, c]]: a ══> b ══> c       b lies between them, so a, b and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.graph import Graph
@@ -19,8 +21,7 @@ from airflow_dagsched.plan.settings import Settings
 WHERE = "settings"
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What may share a group: nodes of one color that are not apart, and so many."""
 
     color: Sequence[int]

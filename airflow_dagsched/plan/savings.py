@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
@@ -20,8 +20,7 @@ TOLD = 8
 """Kinds of groupings that are told, the best first; and of the others those that anybody would think of."""
 
 
-@dataclass(slots=True)
-class Savings:
+class Savings(Struct):
     """Reasons of the chosen grouping."""
 
     choice: Choice

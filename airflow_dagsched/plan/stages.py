@@ -12,7 +12,8 @@ color changes: so groups (knot, stage, color) and tasks are acyclic, however the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import Successors, topological
@@ -21,8 +22,7 @@ from airflow_dagsched.plan.colors import TASK
 NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(Struct, frozen=True):
     """For each node: the knot it is in, the stage there, its color, and who it had to wait for."""
 
     knot: Sequence[int]
@@ -77,8 +77,7 @@ def _go_down(
                 blame[after] = node if least > here else blame[node]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ties:
+class _Ties(Struct, frozen=True):
     """Pipelined channels of one color above and below each node: (the other end, bytes)."""
 
     above: dict[int, list[tuple[int, int]]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.model.codec import digest
@@ -20,8 +20,7 @@ DIGITS = 6
 BEGUN = "what has begun has taken its time, and what is left has a bound of its own"
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """A plan of what is left, and where on the whole plan's time line it begins."""
 
     plan: Plan

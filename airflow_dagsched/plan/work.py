@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Step
@@ -26,8 +27,7 @@ MIB = 1024 * 1024
 _kind = attrgetter("cores", "memory_mb", "disk_mb", "parallelism", "pinned", "mode")
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """By node: steps, then ordinary tasks."""
 
     needs: Sequence[Need]

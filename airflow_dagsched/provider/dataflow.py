@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow.sdk import TaskGroup
 from airflow.sdk.definitions.mappedoperator import MappedOperator
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import checked, read
@@ -35,8 +35,7 @@ SPARK_OPERATORS = "airflow.providers.apache.spark."
 """Operators from here start Spark by themselves: they cannot stand among steps."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatBlock:
+class RepeatBlock(Struct, frozen=True):
     """Steps that run again and again, one composite step."""
 
     id: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from airflow_dagsched.launch.rules import RULES
 from airflow_dagsched.launch.tables import Table
@@ -24,8 +25,7 @@ def mebibytes(size: str | float) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Struct, frozen=True, kw_only=True):
     """Sizes are per instance. 0 means not declared."""
 
     cores: int = 1

@@ -15,10 +15,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import DuplicateTaskIdFound
+from msgspec import Struct
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.plan.groups import Grouped, Grouping
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.dataflow import SparkDataflow
 
 
-@dataclass(frozen=True)
-class Wiring:
+class Wiring(Struct, frozen=True):
     """What was added to the DAG for one dataflow; :meth:`undo` takes all of it away again."""
 
     flow: SparkDataflow

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pendulum
 from airflow.sdk.bases.skipmixin import XCOM_SKIPMIXIN_FOLLOWED, XCOM_SKIPMIXIN_KEY, XCOM_SKIPMIXIN_SKIPPED
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+from msgspec import Struct
 
 from airflow_dagsched.launch.feed import FEED_KEY, Feed
 from airflow_dagsched.launch.interval import Interval
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 PLAIN_CONTEXT = ("ds", "ds_nodash", "ts", "ts_nodash", "logical_date", "run_id", "partition_key", "partition_date")
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunFacts(Struct, frozen=True):
     """One run, one try."""
 
     dag_id: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.prune.layout import Entry, Lister
 from airflow_dagsched.provider.deadline import in_time
@@ -40,8 +41,7 @@ Open = Callable[[str], AbstractContextManager[Opened]]
 """Opens the lister of the file system that a location is on."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileLister:
+class FileLister(Struct, frozen=True):
     """Lists folders of one file system. Who holds their blocks it does not say."""
 
     system: Any
@@ -64,8 +64,7 @@ class FileLister:
                 yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class TimelyLister:
+class TimelyLister(Struct, frozen=True):
     """The same, of a file system that may not answer: a mount whose server is gone, a store behind a dead network."""
 
     lister: FileLister

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from airflow_dagsched.launch.calls import Output
 from airflow_dagsched.model.dataflow import PLACEMENT, Channel, Dataflow, Step, Task
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.steps import StepMirror
 
 
-@dataclass(frozen=True)
-class DataflowGraph:
+class DataflowGraph(Struct, frozen=True):
     """The author's graph around one dataflow. Ids of steps are the dataflow's, of tasks the DAG's."""
 
     dataflow: Dataflow

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from airflow.triggers.base import (
     TriggerEvent,
 )
 from asgiref.sync import sync_to_async
+from msgspec.structs import asdict
 
 from airflow_dagsched.launch.feed import FEED_KEY, End, Feed, Wait, verdict, xcoms
 from airflow_dagsched.launch.wire import decode

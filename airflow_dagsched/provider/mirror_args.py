@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 if TYPE_CHECKING:
     from airflow.triggers.base import StartTriggerArgs
@@ -11,8 +13,7 @@ if TYPE_CHECKING:
 TRIGGER = "airflow_dagsched.provider.mirror.MirrorTrigger"
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorArgs:
+class MirrorArgs(Struct, frozen=True):
     """What a mirror's trigger knows from the DAG: its launch task's id, and its step."""
 
     launch: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.groups import Grouping, find_groups
@@ -21,8 +22,7 @@ MOST = 1_000_000
 """Cores of a worker, and GiB, that are enough for anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """Which step is in whose group, and where that is from."""
 
     grouping: Grouping

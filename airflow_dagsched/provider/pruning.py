@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from dataclasses import replace as changed
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown, InvalidInput
@@ -39,8 +39,7 @@ log = logging.getLogger(__name__)
 OFF = Asked(mode=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Pruning:
+class Pruning(Struct, frozen=True):
     """What is known of the inputs of one submit."""
 
     dataflow: Dataflow
@@ -87,7 +86,7 @@ def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str], listing:
     for (name, key), seen in found.items():
         if seen.needed is not None:
             needed.setdefault(name, {})[key] = seen.needed
-    asked = changed(asked, idle=mine, stored=stored_for(submit, master, listing))
+    asked = replace(asked, idle=mine, stored=stored_for(submit, master, listing))
     return Pruning(dataflow, asked, selections, needed)
 
 
@@ -154,8 +153,7 @@ def _has_written(submit: Submit, spec: StepSpec) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """A table as one step needs it."""
 
     selection: Selection
@@ -163,8 +161,7 @@ class _Seen:
     """None: all of it, or Spark chooses."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """Lists each table once for each condition."""
 
     submit: Submit

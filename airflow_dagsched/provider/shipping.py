@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 import airflow_dagsched
 from airflow_dagsched.launch.manifest import ENV_NONCE, Manifest
@@ -19,8 +20,7 @@ from airflow_dagsched.provider.payload import pickled
 from airflow_dagsched.provider.specs import Parts, Submit
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """Where one submit keeps its files."""
 
     folder: str
@@ -36,8 +36,7 @@ def paths_in(folder: Path, private: str) -> Paths:
     )
 
 
-@dataclass(frozen=True)
-class Shipment:
+class Shipment(Struct, frozen=True):
     """What one submit needs."""
 
     manifest: Manifest

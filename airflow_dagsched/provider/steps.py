@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LAUNCH_ONLY = ("retries", "retry_delay", "retry_exponential_backoff", "max_retry_delay", "execution_timeout", "pool",
                "pool_slots", "queue", "executor", "executor_config", "max_active_tis_per_dag")  # fmt: skip
 """Settings of whatever runs Spark: they belong to the dataflow, whose launch tasks get them."""
-DECLARED = tuple(name for name in Declared.__dataclass_fields__ if name != "rule")
+DECLARED = tuple(name for name in Declared.__struct_fields__ if name != "rule")
 
 
 class StepMirror(BaseOperator):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.model.cluster import idle
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.hook import PlannerHook
 
 
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(Struct, frozen=True):
     """What a plan file is to hold, and what it changes."""
 
     file: Path

@@ -8,7 +8,6 @@ worker       .2          .3          .4          .5
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import random
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from airflow.sdk import DAG
+from msgspec.structs import replace
 
 from airflow_dagsched.launch.choose import choose
 from airflow_dagsched.launch.escalation import LEVELS
@@ -128,7 +128,7 @@ def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:
     source = Source(path=TABLE, where=f"day = '{day}'")
     condition = condition_of(f"day = '{day}'", {})
     with WebHdfsLister.of(table.location, table.reached) as lister:
-        found = dataclasses.replace(selected(source, condition, list_stored(lister, TABLE, condition)), left_out=())
+        found = replace(selected(source, condition, list_stored(lister, TABLE, condition)), left_out=())
     flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300, "sources": (source,)})
     return holding(flow, as_called({("scan", TABLE): found}, cluster))
 

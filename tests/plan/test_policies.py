@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ class Garbage(RoundRobin):
     """Returns what is no schedule inside."""
 
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
-        return dataclasses.replace(super().schedule(*given), container_plan=(None,))  # type: ignore[arg-type]
+        return replace(super().schedule(*given), container_plan=(None,))  # type: ignore[arg-type]
 
 
 class Loses(RoundRobin):
@@ -73,8 +72,8 @@ class Loses(RoundRobin):
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
         found = super().schedule(*given)
         first, *rest = found.container_plan
-        less = dataclasses.replace(first, instances=first.instances[1:])
-        return dataclasses.replace(found, container_plan=(less, *rest))
+        less = replace(first, instances=first.instances[1:])
+        return replace(found, container_plan=(less, *rest))
 
 
 class Repeats(RoundRobin):
@@ -83,8 +82,8 @@ class Repeats(RoundRobin):
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
         found = super().schedule(*given)
         first, second, *rest = found.container_plan
-        more = dataclasses.replace(second, instances=first.instances + second.instances)
-        return dataclasses.replace(found, container_plan=(first, more, *rest))
+        more = replace(second, instances=first.instances + second.instances)
+        return replace(found, container_plan=(first, more, *rest))
 
 
 class Invents(RoundRobin):
@@ -93,8 +92,8 @@ class Invents(RoundRobin):
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
         found = super().schedule(*given)
         first, *rest = found.container_plan
-        more = (*first.instances, dataclasses.replace(first.instances[0], index=99))
-        return dataclasses.replace(found, container_plan=(dataclasses.replace(first, instances=more), *rest))
+        more = (*first.instances, replace(first.instances[0], index=99))
+        return replace(found, container_plan=(replace(first, instances=more), *rest))
 
 
 class Overfills(RoundRobin):
@@ -102,8 +101,8 @@ class Overfills(RoundRobin):
 
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
         found = super().schedule(*given)
-        all_of_it = dataclasses.replace(found.container_plan[0], instances=found.instance_plan)
-        return dataclasses.replace(found, container_plan=(all_of_it,))
+        all_of_it = replace(found.container_plan[0], instances=found.instance_plan)
+        return replace(found, container_plan=(all_of_it,))
 
 
 class Keeping(HighAvailability):
@@ -114,7 +113,7 @@ class Untold(HighAvailability):
     """Says nothing of its copies."""
 
     def schedule(self, *given: Any) -> TaskSchedulePlan:
-        return dataclasses.replace(super().schedule(*given), assigned=None)
+        return replace(super().schedule(*given), assigned=None)
 
 
 class Elsewhere(RoundRobin):
@@ -122,8 +121,8 @@ class Elsewhere(RoundRobin):
 
     def schedule(self, *given: Any) -> TaskSchedulePlan:  # type: ignore[override]
         found = super().schedule(*given)
-        moved = [dataclasses.replace(box, worker="mine") for box in found.container_plan]
-        return dataclasses.replace(found, container_plan=tuple(moved))
+        moved = [replace(box, worker="mine") for box in found.container_plan]
+        return replace(found, container_plan=tuple(moved))
 
 
 def placed(name: str, dataflow: Dataflow, cluster: Cluster, **said: Any) -> Plan:

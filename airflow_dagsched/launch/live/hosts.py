@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from ipaddress import ip_address
@@ -49,7 +48,7 @@ def as_called(selections: Selections, cluster: Cluster) -> Selections:
     """What is read of each source, each host of its blocks by the name of the worker there, if one is meant."""
     called = cache(naming(worker.host for worker in cluster.workers))
     return {
-        key: dataclasses.replace(found, needed=tuple(_renamed(one, called) for one in found.needed))
+        key: replace(found, needed=tuple(_renamed(one, called) for one in found.needed))
         for key, found in selections.items()
     }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
@@ -29,8 +29,7 @@ from airflow_dagsched.placement.high_availability.values import (
 _NOTHING: Mapping[str, Lag] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Instances and workers are meant by their position; positions follow natural order of ids."""
 
     instances: tuple[Instance, ...]

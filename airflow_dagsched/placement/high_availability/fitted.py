@@ -8,7 +8,8 @@ that fits; else a fresh one by round robin, which searches before it gives up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies

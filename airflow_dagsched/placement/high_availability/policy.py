@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.facts import Facts
@@ -12,8 +13,7 @@ from airflow_dagsched.placement.high_availability.values import Instance
 NOBODY: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """Live workers by instance, in natural order; instances that no longer exist are left out."""
 
     active: dict[int, int]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, natural_sort

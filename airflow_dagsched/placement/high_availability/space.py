@@ -8,7 +8,8 @@ w2       2 [ y z ]           any other what its state takes: memory and disk, no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.placement.request import Request, Work
 from airflow_dagsched.placement.room import Room, Rooms
@@ -18,8 +19,7 @@ Seat = tuple[int, int]
 """Instance and worker, by position."""
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """Offers by worker, needs by instance; both by position in natural order."""
 
     request: Request

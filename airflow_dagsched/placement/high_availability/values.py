@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.space import Seat
@@ -21,8 +22,7 @@ How = Literal["hand over", "warm up", "wait", "no room"]
 """Now; when the copy at the target has caught up; when there is a warm-up to spare; when the target has room."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """One parallel copy of a step."""
 
     id: str
@@ -34,8 +34,7 @@ class Instance:
     """The only workers it may be on; empty: any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(Struct, frozen=True):
     """A live worker; ``capacity`` is what its load is divided by."""
 
     id: str
@@ -43,8 +42,7 @@ class Worker:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Movement:
+class Movement(Struct, frozen=True):
     """A copy that changes its worker, now or once its state is there."""
 
     instance: str
@@ -73,8 +71,7 @@ class Movement:
                 return f"waits{kind}: {self.target} has {behind}, and no room for it yet"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """Where each instance is, what moves, and whether to plan again after ``follow_up_s``."""
 
     assignment: Assignment

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import mul
+
+from msgspec import Struct
 
 from airflow_dagsched.placement.packing.kinds import Bin, Kinds, Load, asked, share_of
 
@@ -21,8 +22,7 @@ FULL = 0.9995
 """A bin whose items weigh so much of all they could weigh is full enough: the search ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(Struct, frozen=True):
     """How much work a packing may take. Counts, not seconds: equal inputs give equal bins on every machine."""
 
     candidates: int = 60
@@ -35,8 +35,7 @@ class Effort:
     """Ways to pack that are tried before that, this one first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """What is left to pack: ``load`` and ``demand``, in bins' worth of each dimension, shrink as bins are filled."""
 
     kinds: Kinds
@@ -104,8 +103,7 @@ def _best(work: _Work, candidates: Sequence[int], room: int) -> Bin:
     return [weighed[at][1] for at in _heaviest(choice, room, kinds.fields.guard, FULL * full, work.effort.sets)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """What may complete a bin, heaviest first: size, weight and how many there are."""
 
     packed: Sequence[int]

@@ -16,10 +16,11 @@ import heapq
 import random
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, repeat
 from operator import and_, sub
+
+from msgspec import Struct
 
 from airflow_dagsched.placement.packing.completion import Effort, complete
 from airflow_dagsched.placement.packing.first_fit import decreasing
@@ -40,8 +41,7 @@ Chosen = tuple[int, ...]
 """Items of a set, by position among those in rising order of weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Smaller:
+class _Smaller(Struct, frozen=True):
     """In one dimension: which items are no larger than a value, a bit for each item."""
 
     values: Sequence[int]
@@ -59,8 +59,7 @@ class _Smaller:
         return self.masks[bisect_right(self.values, most)]
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     """All items in rising order of weight."""
 
     sizes: Sequence[Size]

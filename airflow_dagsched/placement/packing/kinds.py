@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Size = tuple[int, ...]
 """An integer per dimension, none negative."""
@@ -13,8 +14,7 @@ Load = dict[int, int]
 """How many items of each kind are to be packed. Whoever packs some takes them off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """Sizes as integers with a field per dimension, so that all dimensions are compared at once.
 
     ::
@@ -42,8 +42,7 @@ class Fields:
         return tuple(packed >> (self.bits * at) & field for at in range(self.guard.bit_count()))
 
 
-@dataclass(frozen=True, slots=True)
-class Kinds:
+class Kinds(Struct, frozen=True):
     """The different sizes of some items, in rising order; a kind is a position in these."""
 
     sizes: tuple[Size, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice, repeat
+
+from msgspec import Struct
 
 from airflow_dagsched.placement.packing.bound import bins_bound
 from airflow_dagsched.placement.packing.completion import Effort
@@ -24,8 +25,7 @@ LOOSE = 2
 """So many bins of each part are packed anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
+class Packing(Struct, frozen=True):
     """The items of each bin, by position among the sizes given, rising; and what no packing can be below."""
 
     bins: tuple[tuple[int, ...], ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.request import Request, Work

@@ -9,14 +9,14 @@ What it takes within these limits follows from sizes and orders that a planner c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.check.facts import Facts
 from airflow_dagsched.plan.check.paths import Paths, Work
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(Struct, frozen=True):
     """Of a plan in which each step, or loop, is a group."""
 
     groups: int

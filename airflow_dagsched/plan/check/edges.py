@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import attrgetter
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.values import Group
@@ -20,8 +21,7 @@ Dataset = tuple[str, str]
 _src, _dst = attrgetter("src"), attrgetter("dst")
 
 
-@dataclass(frozen=True, slots=True)
-class Edges:
+class Edges(Struct, frozen=True):
     """Those of the dataflow, by the places of steps and the numbers of units."""
 
     place: dict[str, int]

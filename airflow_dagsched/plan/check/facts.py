@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Dataflow, Step, Task
@@ -16,8 +16,7 @@ NOTHING_BEGUN = State()
 """The state of a run that is not there yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A rule that the plan breaks, what breaks it, and how."""
 
     rule: str
@@ -28,8 +27,7 @@ class Violation:
         return f"{self.rule}: {self.subject}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Plan, dataflow, cluster, settings and state with their ids resolved."""
 
     plan: Plan

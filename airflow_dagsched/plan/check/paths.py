@@ -13,8 +13,9 @@ out, applications may be, too: neither starts nor rows count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise, permutations, repeat
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.between import NOTHING as NO_STEP
@@ -31,8 +32,7 @@ TASK = -1
 """The color of an ordinary task: none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """Of the steps, by their places in the plan."""
 
     steps: Sequence[Step]
@@ -68,8 +68,7 @@ class Work:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """Seconds by place: of the steps, then of the ordinary tasks. Of a loop, those of its one ``node``."""
 
     node: Sequence[int]

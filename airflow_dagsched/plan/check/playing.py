@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from airflow_dagsched.plan.values import Group
 
 
-@dataclass(slots=True)
-class Playing:
+class Playing(Struct):
     """A step of the group: instances to start, instances running, inputs to wait for, who waits for it."""
 
     seconds: float
@@ -68,8 +68,7 @@ def _together(steps: list[Playing]) -> list[float]:
     return ends
 
 
-@dataclass(slots=True)
-class _Play:
+class _Play(Struct):
     """Free cores and slots at a moment, who waits for them, what ends when."""
 
     steps: list[Playing]

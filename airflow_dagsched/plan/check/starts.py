@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from airflow_dagsched.plan.check.facts import Facts, Violation
 from airflow_dagsched.plan.check.room import UNLIMITED, Free, Held, give_back, room_of, take
@@ -66,8 +67,7 @@ def _with_room(facts: Facts, late: Sequence[int], ready: Sequence[float]) -> Ite
             yield Violation("times", group.id, text)
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(Struct):
     """What is free at a moment, and who waits then; groups by number."""
 
     free: Free

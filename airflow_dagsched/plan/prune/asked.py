@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from airflow_dagsched.model.dataflow import Source
 from airflow_dagsched.plan.prune.condition import ALWAYS, Condition
@@ -13,8 +14,7 @@ from airflow_dagsched.plan.prune.where import Names
 from airflow_dagsched.plan.settings import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Inputs of a step are named as the run manifest does: ``step/output`` for a dataset, the path for a source."""
 
     mode: Mode = "auto"

@@ -11,10 +11,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, assert_never
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.prune.truth import ANYTHING, Truth, every, negated, outcome, some
 
@@ -23,8 +24,7 @@ Value = str | int | Decimal | bool | date | datetime
 """Of a literal. A ``datetime`` without zone is the session's local time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """``column operator value``; the value is never null."""
 
     column: str
@@ -36,8 +36,7 @@ class Comparison:
         return f"{self.column} {self.operator} {_shown(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(Struct, frozen=True):
     """``column IS NULL``."""
 
     column: str
@@ -46,8 +45,7 @@ class IsNull:
         return f"{self.column} is null"
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """``true`` or ``false``."""
 
     value: bool
@@ -56,8 +54,7 @@ class Constant:
         return str(self.value).lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """What is not understood, or is no matter of partitions."""
 
     text: str
@@ -66,8 +63,7 @@ class Unknown:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class NullKey:
+class NullKey(Struct, frozen=True):
     """A comparison with null, or with a moment this run does not have: it turns pruning off."""
 
     text: str
@@ -76,8 +72,7 @@ class NullKey:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(Struct, frozen=True):
     """``NOT part``."""
 
     part: Condition
@@ -86,8 +81,7 @@ class Negation:
         return f"not ({self.part})"
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """``AND``; of no parts it is true."""
 
     parts: tuple[Condition, ...]
@@ -96,8 +90,7 @@ class Every:
         return " and ".join(_grouped(part) for part in self.parts) or "true"
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
+class Some(Struct, frozen=True):
     """``OR``; of no parts it is false."""
 
     parts: tuple[Condition, ...]

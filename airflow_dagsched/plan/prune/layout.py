@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Block, Buckets, Partition, Scalar
 from airflow_dagsched.plan.prune.buckets import bucket_of
@@ -25,8 +27,7 @@ Key = dict[str, Scalar]
 BUCKET = "bucket "
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A name in a folder. Bytes, and the blocks where it is known who holds them, of a file alone."""
 
     name: str
@@ -43,16 +44,14 @@ class Lister(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A partition and the folder it is in, relative to its table."""
 
     folder: str
     partition: Partition
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """What is stored of a table, as far as it may match."""
 
     stored: tuple[Stored, ...]
@@ -62,8 +61,7 @@ class Listing:
     """Why nothing was left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(Struct, frozen=True):
     path: str
     key: Key
 
@@ -121,8 +119,7 @@ def list_stored(lister: Lister, root: str, condition: Condition = ALWAYS, bucket
     return replace(whole, off=found.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
+class _Walk(Struct, frozen=True):
     lister: Lister
     root: str
     buckets: Buckets | None

@@ -7,7 +7,8 @@ off for the whole source, not for its own partition.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Scalar
 from airflow_dagsched.plan.prune.condition import (
@@ -30,8 +31,7 @@ Verdicts = dict[Leaf, dict[Scalar, Truth]]
 """What a leaf is for each value of its column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unprunable:
+class Unprunable(Struct, frozen=True):
     """Why nothing is left out."""
 
     reason: str

@@ -7,15 +7,15 @@ A partition has blocks, a block has hosts (replicas). Cover: greedily the worker
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.model.dataflow import Block
 from airflow_dagsched.model.order import natural_sort
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """Some bytes and the workers that hold them."""
 
     bytes: int

@@ -8,12 +8,12 @@ An edge carries rows to the same worker (``forward``), to all (``shuffle``, ``br
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+
+class Edge(Struct, frozen=True):
     """Rows go from ``src`` to ``dst``."""
 
     src: str

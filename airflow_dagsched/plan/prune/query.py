@@ -11,7 +11,8 @@ Emptiness after Spark's ``PropagateEmptyRelation``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.prune.condition import ALWAYS, Condition, Some
 from airflow_dagsched.plan.prune.emptiness import Causes, any_of, every_of
@@ -70,8 +71,7 @@ _GROUPS_OF_NOTHING = frozenset({"Tuple", "Rollup", "Cube", "GroupingSets"})
 _PLAIN_JOINS = frozenset({"", "INNER", "CROSS"})
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """Facts of one SQL text; names of tables in lower case, as written in it."""
 
     conditions: Mapping[str, Condition]

@@ -7,7 +7,8 @@ by a lister that was given the condition and never saw the rest (``layout.list_s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Partition, Source
 from airflow_dagsched.plan.prune.asked import Asked
@@ -19,8 +20,7 @@ from airflow_dagsched.plan.prune.where import condition_of
 from airflow_dagsched.plan.values import Pruned
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What is read of one source and what is not."""
 
     path: str

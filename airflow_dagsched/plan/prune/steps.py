@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
@@ -27,8 +28,7 @@ Selections = Mapping[tuple[str, str], Selection]
 """(step, path of a source) -> what the step reads of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Emptiness:
+class Emptiness(Struct, frozen=True):
     """What has no rows, and why."""
 
     steps: Mapping[str, str]

@@ -7,10 +7,11 @@ literal (functions, casts, columns of data, subqueries) becomes ``Unknown``: it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.prune.condition import (
     Comparison,
@@ -41,8 +42,7 @@ _WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 _TIMES = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ"})
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What the names in an expression mean."""
 
     names: Names

@@ -12,8 +12,9 @@ worker goes with all that is on it. A wrong choice costs time, never rows: Spark
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Partition, Step
@@ -25,16 +26,14 @@ from airflow_dagsched.plan.prune.steps import Selections, dataset_of
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(Struct, frozen=True):
     """The workers a group needs, or why it may need any."""
 
     workers: frozenset[str] = field(default_factory=frozenset)
     any_because: str = ""
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(Struct, frozen=True, dict=True):
     """All that the choice of workers depends on."""
 
     graph: Graph

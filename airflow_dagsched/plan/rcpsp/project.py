@@ -11,7 +11,9 @@ Times are whole numbers, so that sums are exact: seconds are scaled to microseco
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.order import predecessors, topological
@@ -19,8 +21,7 @@ from airflow_dagsched.model.order import predecessors, topological
 WHERE = "project"
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """``n`` activities on ``k`` renewable resources, all by position."""
 
     durations: tuple[int, ...]
@@ -33,8 +34,7 @@ class Project:
     """Units there are of each resource; length k."""
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """A valid project with its activities in topological order and its demands packed into one number each.
 
     Each resource has its own bits in a packed number and one guard bit above them: ``free - demand`` keeps

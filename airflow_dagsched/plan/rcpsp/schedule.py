@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from airflow_dagsched.plan.rcpsp.bounds import lower_bound
 from airflow_dagsched.plan.rcpsp.project import Project, in_project_order, network
@@ -14,8 +14,7 @@ THOROUGH = 800_000
 """Effort for the command line: about a second of a processor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """When each activity starts, and what is known of how good that is; time units of the project."""
 
     starts: tuple[int, ...]

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from math import ceil
+
+from msgspec import Struct, field
 
 from airflow_dagsched.plan.rcpsp.lists import by_rank, crossed, list_back, list_onward
 from airflow_dagsched.plan.rcpsp.parallel import parallel
@@ -45,8 +46,7 @@ WIDEST_SERIAL = 300
 """Activities up to which the serial scheme is cheap; beyond, the parallel one, which is near linear."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     """A schedule and what it hands down."""
 
     makespan: int
@@ -58,8 +58,7 @@ class _Member:
     """The list to read on a side, once it was asked for: most children are never asked."""
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """What every part of a search needs."""
 
     sides: tuple[Network, Network]

@@ -19,8 +19,9 @@ patience only first come first served is eligible, and what overtakes the first 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
+
+from msgspec import Struct
 
 MOST = 300
 """Jobs; among more, looking ahead at each event would take too long: the policy at first stays in force."""
@@ -31,8 +32,7 @@ WORST_COUNTS = 3.0
 and one launch out of turn costs the worst more than the mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What comes of a policy from now on."""
 
     unfinished: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
@@ -19,8 +20,7 @@ Place = tuple[int, Need]
 """A worker, by position in the cluster, and what a container takes of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A group or an ordinary task of a work."""
 
     work: int
@@ -37,8 +37,7 @@ class Job:
     """Of the steps in it: the longer, the more of its noise it has from that step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Jobs:
+class Jobs(Struct, frozen=True):
     """All jobs: by work, then as in its plan, ordinary tasks last."""
 
     all: tuple[Job, ...]

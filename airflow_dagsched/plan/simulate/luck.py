@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.plan.simulate.jobs import Job, Jobs
 from airflow_dagsched.plan.simulate.values import Conditions
@@ -13,8 +14,7 @@ HOUR_S = 3600.0
 NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Luck:
+class Luck(Struct, frozen=True):
     """One draw."""
 
     seconds: Sequence[float]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
@@ -16,8 +18,7 @@ from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Outcome,
 DIGITS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """A policy and what came out of each run, seed by seed."""
 
     policy: str
@@ -31,8 +32,7 @@ class Runs:
         return fmean(of(outcome) for outcome in self.outcomes)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All policies met the same runs."""
 
     work: Work

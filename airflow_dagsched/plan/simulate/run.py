@@ -5,8 +5,10 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
@@ -45,8 +47,7 @@ def simulate(
     return _outcome(run, cluster)
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """The state between two events."""
 
     works: Sequence[Work]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.values import Plan
@@ -11,8 +12,7 @@ from airflow_dagsched.plan.values import Plan
 Order = Literal["plan", "b-level", "shortest", "downstream", "fifo"]
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """A plan to run, the dataflow it is of, and the second it is submitted at."""
 
     plan: Plan
@@ -20,8 +20,7 @@ class Work:
     at_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """What goes otherwise than planned. All zero: nothing does."""
 
     noise: float = 0.0
@@ -35,8 +34,7 @@ class Conditions:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Which of the waiting groups starts first, and where."""
 
     order: Order
@@ -70,8 +68,7 @@ is reserved for it, and what is done by then goes ahead. ``foreseen``: first com
 foreseen to be better for all, so it is better than that on the mean and on the worst if all goes as planned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """A job that ended well. Seconds from the start of the simulation."""
 
     work: int
@@ -84,8 +81,7 @@ class Ran:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One run."""
 
     ran: tuple[Ran, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Sequence
 from itertools import pairwise
@@ -141,7 +140,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
     """With a worker less, then with it again: no stateful instance is handed over twice on the way."""
     said = told(num_standbys=standbys, max_warmups=warmups)
     dataflow, offers = problem
-    offers = [dataclasses.replace(one, memory_mb=64_000, disk_mb=None, cores=(one.cores or 1) + 24) for one in offers]
+    offers = [replace(one, memory_mb=64_000, disk_mb=None, cores=(one.cores or 1) + 24) for one in offers]
     problem = dataflow, offers
     gone = data.draw(st.sampled_from(offers))
     fewer = (dataflow, [offer for offer in offers if offer is not gone])
@@ -193,7 +192,7 @@ def with_room(problem: Problem, times: float) -> Problem:
         for need in (attrgetter("memory_mb"), attrgetter("disk_mb"), attrgetter("cores"))
     )
     sized = [
-        dataclasses.replace(
+        replace(
             one,
             memory_mb=100 + int(memory) * (1 + at % 3 // 2),
             disk_mb=one.disk_mb and 12 + int(2 * disk),

@@ -8,15 +8,15 @@ B: -        B: x           B: x active                   B: -
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.values import RUNNING, Copy, Lag, Movement
 
 
-@dataclass
-class Budget:
+class Budget(Struct):
     """Warm-ups that may still be planted: one count for actives and standbys."""
 
     left: int
@@ -37,8 +37,7 @@ def move_standbys(copies: Copies, budget: Budget) -> list[Movement]:
     return [movement for movement in made if movement]
 
 
-@dataclass(frozen=True, slots=True)
-class _Late:
+class _Late(Struct, frozen=True):
     """A copy the target has on a worker that is behind another."""
 
     instance: int

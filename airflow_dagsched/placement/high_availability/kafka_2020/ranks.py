@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.values import RUNNING
@@ -13,8 +13,7 @@ Ranks = dict[int, float]
 RUNS, CAUGHT_UP, UNKNOWN = -2.0, 0.0, 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """Of the stateful instances, by position."""
 
     ranks: dict[int, Ranks]

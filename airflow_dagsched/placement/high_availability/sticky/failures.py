@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.sticky.apportioned import Span, line, span
@@ -26,8 +27,7 @@ Cost = tuple[int, int]
 """Hand-overs beyond what is passable; where there are any, how uneven the rest would be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aftermath:
+class Aftermath(Struct, frozen=True):
     """A worker failed, and its instances are where their standbys were."""
 
     span: Span

@@ -7,7 +7,7 @@ the load level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
@@ -19,8 +19,7 @@ Rank = tuple[int, float]
 """Caught up (0), known to be behind by so much (1), unknown (2)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owners:
+class Owners(Struct, frozen=True):
     """Workers of the stateful instances, by position."""
 
     active: dict[int, int]

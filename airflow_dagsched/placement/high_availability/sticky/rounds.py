@@ -11,7 +11,8 @@ What is active has room before any standby, a standby before any warm-up; what h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
@@ -25,8 +26,7 @@ from airflow_dagsched.placement.high_availability.sticky.targets import Targets
 from airflow_dagsched.placement.high_availability.values import Copy, How, Movement, Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     """A copy the target has on a worker that has not caught up."""
 
     copy: Copy

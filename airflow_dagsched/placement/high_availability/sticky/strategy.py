@@ -9,7 +9,8 @@ rest if the next would change nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.high_availability.facts import Facts

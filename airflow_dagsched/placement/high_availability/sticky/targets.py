@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(Struct, frozen=True):
     """Of each stateful instance the worker, and the workers of its standbys; of each stateless one the worker."""
 
     active: dict[int, int]
