@@ -186,8 +186,8 @@ def _of_its_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInp
 
 
 def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> int:
-    from airflow_dagsched.plan.explain_again import explain_again
-    from airflow_dagsched.plan.replan import replan
+    from airflow_dagsched.plan.again.replan import replan
+    from airflow_dagsched.plan.pages.again import explain_again
 
     for name in ("placement", "exact"):
         if getattr(options, name):
@@ -213,7 +213,7 @@ def _refuse_begun(state: State, path: str, remedy: str) -> None:
 def _planner(options: argparse.Namespace) -> Callable[..., Plan]:
     if not options.exact:
         return plan
-    from airflow_dagsched.plan.exact import exact_plan
+    from airflow_dagsched.plan.exact.mode import exact_plan
 
     return exact_plan
 
@@ -222,10 +222,10 @@ def _written(made: Plan, form: str) -> str:
     if form == "json":
         return pretty(made)
     if form == "text":
-        from airflow_dagsched.plan.explain import explain
+        from airflow_dagsched.plan.pages.page import explain
 
         return explain(made)
-    from airflow_dagsched.plan.picture import as_dot, as_svg
+    from airflow_dagsched.plan.pages.picture import as_dot, as_svg
 
     return as_dot(made) if form == "dot" else as_svg(made)
 

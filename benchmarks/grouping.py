@@ -30,7 +30,7 @@ from airflow_dagsched.model.codec import read
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.cost import Home, price
-from airflow_dagsched.plan.exact import exact_plan
+from airflow_dagsched.plan.exact.mode import exact_plan
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import fewest
 from airflow_dagsched.plan.planner import given_of, plan

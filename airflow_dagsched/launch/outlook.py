@@ -21,8 +21,8 @@ from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.ranges import Quantity, Value
 from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.plan.again.replan import Change, replan
 from airflow_dagsched.plan.groups import Grouped
-from airflow_dagsched.plan.replan import Change, replan
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 

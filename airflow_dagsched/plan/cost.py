@@ -17,10 +17,10 @@ from msgspec import Struct
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.graph import Dataset
 from airflow_dagsched.plan.given import WHOLE, Given
+from airflow_dagsched.plan.launches.queue import Circular, Job, Span, run
+from airflow_dagsched.plan.launches.room import Cut, Room, SpillRoom
 from airflow_dagsched.plan.left import shape_left
 from airflow_dagsched.plan.parts import quotient
-from airflow_dagsched.plan.queue import Circular, Job, Span, run
-from airflow_dagsched.plan.room import Cut, Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.work import MIB
 

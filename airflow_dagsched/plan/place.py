@@ -12,7 +12,7 @@ from airflow_dagsched.plan.cost import DIGITS, Priced, price
 from airflow_dagsched.plan.demand import Demand, Share, deal, demand_of
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import longest_path
-from airflow_dagsched.plan.launch_order import in_best_order
+from airflow_dagsched.plan.launches.order import in_best_order
 from airflow_dagsched.plan.left import left_by
 from airflow_dagsched.plan.shape import Shape
 from airflow_dagsched.plan.values import Container, Driver, Group, Instance, Limit, Plan, Resources, Times

@@ -21,8 +21,6 @@ from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.validate import valid_graph, validate_cluster
 from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.bound import lower_bound
-from airflow_dagsched.plan.choice import Choice
-from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Priced, name_of
 from airflow_dagsched.plan.given import Given, Pass, Stored
 from airflow_dagsched.plan.groups import Grouped, Grouping, refuse_clash
@@ -34,6 +32,8 @@ from airflow_dagsched.plan.prune.steps import Selections
 from airflow_dagsched.plan.reasons import Reasons
 from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.savings import Savings, compared
+from airflow_dagsched.plan.search.choice import Choice
+from airflow_dagsched.plan.search.choose import choose
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.spills import find_spills
 from airflow_dagsched.plan.stages import Stages

@@ -6,10 +6,10 @@ from msgspec import Struct, field
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
-from airflow_dagsched.plan.choice import Choice
-from airflow_dagsched.plan.choose import COARSEST, FEWEST, PER_STEP
 from airflow_dagsched.plan.cost import Cost, Home, Priced, price
 from airflow_dagsched.plan.reasons import Reasons
+from airflow_dagsched.plan.search.choice import Choice
+from airflow_dagsched.plan.search.choose import COARSEST, FEWEST, PER_STEP
 from airflow_dagsched.plan.shape import shape_of
 from airflow_dagsched.plan.values import Compared
 from airflow_dagsched.plan.words import duration

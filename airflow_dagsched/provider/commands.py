@@ -13,8 +13,8 @@ from airflow.sdk.configuration import conf
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.retention import expired, remove
 from airflow_dagsched.model.codec import encode
-from airflow_dagsched.plan.explain import explain
-from airflow_dagsched.plan.picture import as_dot, as_svg
+from airflow_dagsched.plan.pages.page import explain
+from airflow_dagsched.plan.pages.picture import as_dot, as_svg
 from airflow_dagsched.provider.hook import PlannerHook, dataflows
 from airflow_dagsched.provider.work_dir import default_work_dir
 

@@ -26,8 +26,8 @@ from airflow_dagsched.launch.reserve import FOR_START_S, SETTLE_S, Reservation, 
 from airflow_dagsched.launch.settings import submission
 from airflow_dagsched.launch.standalone import check_offered
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.explain import pruning_lines
 from airflow_dagsched.plan.informed import informed
+from airflow_dagsched.plan.pages.page import pruning_lines
 from airflow_dagsched.plan.policies import Policy
 from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.provider.history import recall

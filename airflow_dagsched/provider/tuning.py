@@ -12,7 +12,7 @@ from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.model.cluster import idle
 from airflow_dagsched.model.codec import pretty
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.exact import exact_plan
+from airflow_dagsched.plan.exact.mode import exact_plan
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.tune import regrouped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.plan.explain import explain
+from airflow_dagsched.plan.pages.page import explain
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Plan

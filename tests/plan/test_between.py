@@ -10,8 +10,8 @@ import pytest
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.between import kept_apart
 from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.groupings import groupings
-from airflow_dagsched.plan.phases import phased
+from airflow_dagsched.plan.exact.groupings import groupings
+from airflow_dagsched.plan.exact.phases import phased
 from airflow_dagsched.plan.planner import given_of
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn, standalone

@@ -15,11 +15,11 @@ from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Task
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import Cost, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import fewest
 from airflow_dagsched.plan.planner import fitted_groups, given_of, plan
+from airflow_dagsched.plan.search.choose import choose
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone

@@ -11,7 +11,7 @@ pytest.importorskip("ortools", reason="needs the extra [exact]")
 
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.exact import exact_plan
+from airflow_dagsched.plan.exact.mode import exact_plan
 from airflow_dagsched.plan.planner import given_of, plan
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn, standalone

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.exact_all import Solved, solve
+from airflow_dagsched.plan.exact.groupings import groupings
+from airflow_dagsched.plan.exact.tried import Solved, solve
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groupings import groupings
 from airflow_dagsched.plan.planner import given_of
+from airflow_dagsched.plan.search.choose import choose
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from tests.plan.drawn import drawn, standalone
 from tests.plan.test_searched import batch, resident, with_tasks

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.model.codec import pretty
-from airflow_dagsched.plan.explain import explain
-from airflow_dagsched.plan.picture import as_dot, as_svg
+from airflow_dagsched.plan.pages.page import explain
+from airflow_dagsched.plan.pages.picture import as_dot, as_svg
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.values import Pruned
 from tests.plan.drawn import drawn, standalone

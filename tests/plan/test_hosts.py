@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.tokens import Offer
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.hosts import exclusion, is_token
+from airflow_dagsched.plan.pages.page import explain
 from airflow_dagsched.plan.planner import plan
 from tests.plan.drawn import drawn, standalone
 

@@ -16,7 +16,7 @@ from airflow_dagsched.model.codec import decode, encode
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.launch_order import in_best_order
+from airflow_dagsched.plan.launches.order import in_best_order
 from airflow_dagsched.plan.planner import given_of, plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan

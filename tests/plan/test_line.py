@@ -10,8 +10,8 @@ import pytest
 
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.line import Line, Room, Units
 from airflow_dagsched.plan.planner import given_of
+from airflow_dagsched.plan.search.line import Line, Room, Units
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.plan.work import MIB
 from tests.plan.drawn import drawn, standalone

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import price
 from airflow_dagsched.plan.planner import given_of, plan
+from airflow_dagsched.plan.search.choose import choose
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 

@@ -17,10 +17,10 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.plan.again.replan import replan
 from airflow_dagsched.plan.check import check
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.replan import replan
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone

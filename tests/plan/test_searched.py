@@ -17,12 +17,12 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.model.order import topological
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.choose import choose
 from airflow_dagsched.plan.cost import price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import find_groups
 from airflow_dagsched.plan.parts import least_named, quotient
 from airflow_dagsched.plan.planner import given_of, plan
+from airflow_dagsched.plan.search.choose import choose
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn, standalone
 

@@ -15,8 +15,8 @@ from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.explain import explain
 from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.pages.page import explain
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.policies import Policy, by_policy
 from airflow_dagsched.plan.prune import Asked

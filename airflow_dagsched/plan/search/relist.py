@@ -20,12 +20,12 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.plan.choice import CLOSE, Choice
 from airflow_dagsched.plan.cost import Home, Priced, price
 from airflow_dagsched.plan.demand import demand_of
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.inside import Pool, in_slots, longest_path
-from airflow_dagsched.plan.moves import deciding
+from airflow_dagsched.plan.search.choice import CLOSE, Choice
+from airflow_dagsched.plan.search.moves import deciding
 from airflow_dagsched.plan.shape import Shape, pool_of
 
 EFFORT = 1_500

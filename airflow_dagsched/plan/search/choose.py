@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_dagsched.plan.choice import Choice
-from airflow_dagsched.plan.contract import contractions
 from airflow_dagsched.plan.cost import Priced
+from airflow_dagsched.plan.exact.groupings import groupings
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groupings import groupings
 from airflow_dagsched.plan.groups import coarsest
-from airflow_dagsched.plan.moves import improve
-from airflow_dagsched.plan.refine import components, refinements
-from airflow_dagsched.plan.relist import relist
-from airflow_dagsched.plan.segments import MANY, segmentations
+from airflow_dagsched.plan.search.choice import Choice
+from airflow_dagsched.plan.search.contract import contractions
+from airflow_dagsched.plan.search.moves import improve
+from airflow_dagsched.plan.search.refine import components, refinements
+from airflow_dagsched.plan.search.relist import relist
+from airflow_dagsched.plan.search.segments import MANY, segmentations
 from airflow_dagsched.plan.work import tails
 
 BUDGET = 8_000

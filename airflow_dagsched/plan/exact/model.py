@@ -26,9 +26,9 @@ from msgspec import Struct
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.between import kept_apart
 from airflow_dagsched.plan.bound import Gaps
-from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.parts import find, join
+from airflow_dagsched.plan.search.choice import Choice
 from airflow_dagsched.plan.work import MIB
 
 if TYPE_CHECKING:

@@ -19,16 +19,16 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.choice import Choice
-from airflow_dagsched.plan.choose import choose
-from airflow_dagsched.plan.exact_all import Solved, solve
-from airflow_dagsched.plan.exact_model import solved
+from airflow_dagsched.plan.exact.model import solved
+from airflow_dagsched.plan.exact.phases import phased
+from airflow_dagsched.plan.exact.tried import Solved, solve
 from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.moves import improve
-from airflow_dagsched.plan.phases import phased
 from airflow_dagsched.plan.planner import as_placed, given_of, grouped, placing
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
-from airflow_dagsched.plan.relist import relist
+from airflow_dagsched.plan.search.choice import Choice
+from airflow_dagsched.plan.search.choose import choose
+from airflow_dagsched.plan.search.moves import improve
+from airflow_dagsched.plan.search.relist import relist
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Plan
 from airflow_dagsched.plan.words import count

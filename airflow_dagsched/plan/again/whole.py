@@ -11,7 +11,7 @@ from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import step_rank
 from airflow_dagsched.model.order import natural_sort
-from airflow_dagsched.plan.progress import Progress
+from airflow_dagsched.plan.again.progress import Progress
 from airflow_dagsched.plan.values import Container, Group, Plan, Spill
 
 ONLY = "launch"

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit
 from airflow_dagsched.model.order import find_cycle, strong_components
-from airflow_dagsched.plan.room import Room, SpillRoom
+from airflow_dagsched.plan.launches.room import Room, SpillRoom
 from airflow_dagsched.plan.shape import Shape
 
 PASSED = 32

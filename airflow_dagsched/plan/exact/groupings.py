@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.moves import may_share
 from airflow_dagsched.plan.parts import acyclic, least_named
+from airflow_dagsched.plan.search.moves import may_share
 
 
 def units_of(given: Given) -> list[int]:

@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import DIGITS, Priced, price
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.launch_tree import Tree, all_orders
-from airflow_dagsched.plan.queue import tails
+from airflow_dagsched.plan.launches.queue import tails
+from airflow_dagsched.plan.launches.room import Room
+from airflow_dagsched.plan.launches.tree import Tree, all_orders
 from airflow_dagsched.plan.rcpsp.project import Project
 from airflow_dagsched.plan.rcpsp.schedule import schedule
 from airflow_dagsched.plan.rcpsp.serial import FOREVER
-from airflow_dagsched.plan.room import Room
 
 EFFORT = 10_000
 """Launches placed while searching."""

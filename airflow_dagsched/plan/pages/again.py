@@ -9,8 +9,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.explain import WIDTH, explain
-from airflow_dagsched.plan.replan import Replanned
+from airflow_dagsched.plan.again.replan import Replanned
+from airflow_dagsched.plan.pages.page import WIDTH, explain
 from airflow_dagsched.plan.words import duration
 
 

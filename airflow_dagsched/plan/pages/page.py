@@ -11,7 +11,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.text_bars import bars
+from airflow_dagsched.plan.pages.bars import bars
 from airflow_dagsched.plan.values import Compared, Container, Group, Limit, Plan, Spill, Times
 from airflow_dagsched.plan.words import count, duration, size, some
 

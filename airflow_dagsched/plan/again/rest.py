@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Task
+from airflow_dagsched.plan.again.progress import Progress, held_by
 from airflow_dagsched.plan.given import Stored
-from airflow_dagsched.plan.progress import Progress, held_by
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group
 

@@ -10,7 +10,7 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Cost, Priced, price
 from airflow_dagsched.plan.given import Given
 from airflow_dagsched.plan.groups import fewest
-from airflow_dagsched.plan.launch_order import MOST, in_best_order, soonest_end
+from airflow_dagsched.plan.launches.order import MOST, in_best_order, soonest_end
 from airflow_dagsched.plan.stages import Stages
 
 FINALISTS = 3

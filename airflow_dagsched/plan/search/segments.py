@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from airflow_dagsched.model.order import levels
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.line import Line, Room, Units
 from airflow_dagsched.plan.needs import padding
 from airflow_dagsched.plan.orders import depth_first
 from airflow_dagsched.plan.parts import cut_by
+from airflow_dagsched.plan.search.line import Line, Room, Units
 from airflow_dagsched.plan.work import tails
 
 WEIGHTS = (2.0, 0.5, 0.1)

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from airflow_dagsched.plan.queue import Job, tails, waited_for
-from airflow_dagsched.plan.room import Room
+from airflow_dagsched.plan.launches.queue import Job, tails, waited_for
+from airflow_dagsched.plan.launches.room import Room
 
 ROUNDING = 1e-9
 

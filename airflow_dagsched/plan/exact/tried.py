@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.cost import Priced, members_of, price
+from airflow_dagsched.plan.exact.groupings import groupings, units_of
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groupings import groupings, units_of
-from airflow_dagsched.plan.launch_order import in_best_order, searched_whole, soonest_end
+from airflow_dagsched.plan.launches.order import in_best_order, searched_whole, soonest_end
 from airflow_dagsched.plan.shape import Shape, shape_of
 
 UNITS = 8

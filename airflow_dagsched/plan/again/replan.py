@@ -26,16 +26,16 @@ from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.plan.again.progress import Progress, progress_of
+from airflow_dagsched.plan.again.rest import Leftover, beside, leftover
+from airflow_dagsched.plan.again.whole import DIGITS, Rest, whole
 from airflow_dagsched.plan.asked import asked_for
 from airflow_dagsched.plan.informed import informed
 from airflow_dagsched.plan.planner import plan as plan_of
-from airflow_dagsched.plan.progress import Progress, progress_of
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
-from airflow_dagsched.plan.rest import Leftover, beside, leftover
 from airflow_dagsched.plan.rules import ruled
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.values import Group, Plan
-from airflow_dagsched.plan.whole import DIGITS, Rest, whole
 
 GROUP = "dagsched.group"
 """Key in ``application`` that keeps the steps of different groups apart while the groups so far are priced."""

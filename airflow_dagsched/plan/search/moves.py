@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from airflow_dagsched.model.order import predecessors
-from airflow_dagsched.plan.choice import Choice
 from airflow_dagsched.plan.cost import Priced
 from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.launch_order import ready_at
+from airflow_dagsched.plan.launches.order import ready_at
 from airflow_dagsched.plan.parts import acyclic, least_named
+from airflow_dagsched.plan.search.choice import Choice
 
 MOST_STEPS = 200
 """Larger dataflows are left as they are."""

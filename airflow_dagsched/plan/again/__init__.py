@@ -1,0 +1,1 @@
+"""Plans made part-way through a run."""

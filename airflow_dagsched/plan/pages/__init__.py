@@ -1,0 +1,1 @@
+"""Plans as people read them: a page of text, and pictures."""
