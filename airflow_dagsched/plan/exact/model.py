@@ -38,6 +38,8 @@ TICKS = 200_000
 """The time of the heuristic plan in units of the solver."""
 INSTANCES = 600
 """Instances of a batch dataflow that are scheduled one by one; beyond, the bound stays as it is."""
+CONFLICTS = 40_000
+"""Dead ends of the search: each takes longer the more it has learnt, which the deterministic budget hardly counts."""
 
 
 class Found(Struct, frozen=True):
@@ -116,6 +118,7 @@ class _Model(Struct):
         solver.parameters.interleave_search = interleave
         solver.parameters.random_seed = 0
         solver.parameters.max_deterministic_time = budget
+        solver.parameters.max_number_of_conflicts = CONFLICTS
         status = solver.solve(self.cp)
         return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN) else None
 
