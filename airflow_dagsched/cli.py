@@ -233,6 +233,8 @@ def _written(made: Plan, form: str) -> str:
 def _asked(options: argparse.Namespace) -> Asked:
     """Without any word on the interval no run is planned: then nothing is known of it."""
     interval = options.start, options.end, options.key
+    if options.start and options.end and options.start.timestamp() > options.end.timestamp():
+        raise InvalidInput("dagsched plan", "--end", f"{options.end} is before --start {options.start}")
     return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
 
 

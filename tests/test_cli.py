@@ -272,6 +272,15 @@ def test_a_time_that_is_none_is_bad_input(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("files")
+def test_an_interval_that_ends_before_it_starts_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, *PLANNING, "--start", "2013-01-02", "--end", "2013-01-01T00:00+00:00")
+    assert (code, error) == (
+        2,
+        "dagsched plan: --end: 2013-01-01 00:00:00+00:00 is before --start 2013-01-02 00:00:00\n",
+    )
+
+
+@pytest.mark.usefixtures("files")
 def test_svg_is_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
     root = ET.fromstring(run(capsys, *PLANNING, "--format", "svg")[1])
     assert root.tag == "{http://www.w3.org/2000/svg}svg"

@@ -210,4 +210,4 @@ def _longest_first(jobs: Mapping[int, Job], edges: Mapping[int, Sequence[int]], 
 def _stuck(line: _Line, spills: SpillRoom) -> DoesNotFit:
     lacks = min(spills.lacks(line.order[turn]) for turn in (*line.front, *line.ready))
     limit = spills.limit
-    return DoesNotFit("spills in flight", "spill_mb", -(-(limit + lacks) // MIB), limit // MIB, "MiB")
+    return DoesNotFit("the sum of spills in flight", "spill_mb", -(-(limit + lacks) // MIB), limit // MIB, "MiB")
