@@ -133,6 +133,7 @@ def _deal(demand: Demand, at: int, load: list[tuple[int, int]], shares: list[Sha
     step, need = demand.steps[at], demand.needs[at]
     for index in range(step.parallelism):
         cores, box = load[0]
-        shares[box].instances.append((step.id, index))
-        shares[box].needs.append(need)
+        share = shares[box]
+        share.instances.append((step.id, index))
+        share.needs.append(need)
         heapq.heapreplace(load, (cores + need.cores, box))

@@ -75,10 +75,10 @@ class _Run(Struct):
 
     def begin(self, ready: list[int], slots: int, now: float) -> None:
         """New steps while there is a slot, and cores for one instance."""
-        while ready and self.running < slots and self.fits(ready[0]):
+        while ready and self.running < slots and (count := self.fits(ready[0])):
             at = heapq.heappop(ready)
             self.running += 1
-            self.start(at, self.fits(at), now)
+            self.start(at, count, now)
             if self.left[at]:
                 insort(self.waiting, at)
 
