@@ -116,6 +116,18 @@ def test_what_ends_together_holds_as_little_as_it_can() -> None:
     assert [(kind.core_seconds, kind.groups) for kind in one.compared] == [(136, 1), (136, 2)]
 
 
+def test_what_ends_as_soon_in_parts_starts_no_more_applications_than_there_are_parts() -> None:
+    """
+    a ══> b ══> c      5 s each, side by side with d (200 s): two applications hold 8 + 15 + 208 core-seconds, four
+    d                  8 + 8 more, one 2 x 208.
+    """
+    flow = drawn("a == b; b == c; d", **dict.fromkeys("abc", {"runtime_s": 5.0}), d={"runtime_s": 200.0})
+    made = plan(flow, standalone(8))
+    assert check(made, flow, standalone(8)) == ()
+    assert [group.steps for group in made.groups] == [("a", "b", "c"), ("d",)]
+    assert [(kind.core_seconds, kind.groups) for kind in made.compared] == [(231, 2), (247, 4), (416, 1)]
+
+
 def test_groups_side_by_side_are_on_different_workers() -> None:
     """Two groups of other settings, four cores each, on two workers of four."""
     wide = {"parallelism": 4, "runtime_s": 60}

@@ -37,7 +37,7 @@ UNITS = 3
 FEW = 6
 """Steps of which all groupings are looked at: some 200."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
-ALL = "all groupings there are"
+PARTS, ALL = "parts that no edge joins apart", "all groupings there are"
 SHOWN = 200
 """Steps for which one application per step is priced even if it cannot end sooner: people ask what a plan saves, and
 of two that end together the one that holds fewer core-seconds is better. Of more that would take too long."""
@@ -59,6 +59,8 @@ def choose(given: Given) -> Choice:
     few = len(graph.steps) <= SHOWN
     if choice.best is None or (choice.lacks(graph.loop) and (few or not _beats_per_step(choice.best, given))):
         choice.offer(PER_STEP, graph.loop)
+    if choice.chosen == PER_STEP and choice.proved:  # as soon, but holds less: what starts less often may hold less yet
+        choice.offer(PARTS, components(graph, choice.fewest()[1]))
     _look(choice, _coarser(choice))
     if choice.open and not _nothing_to_gain(choice):
         _change(choice)
@@ -108,7 +110,7 @@ def _finer(choice: Choice, home: Sequence[int]) -> Iterator[tuple[str, Sequence[
     few = choice.fewest()[1]
     bases = (few, home) if few != home else (few,)
     for base in bases:
-        yield "parts that no edge joins apart", components(given.graph, base)
+        yield PARTS, components(given.graph, base)
     for base in bases:
         for what, finer in refinements(given, base):
             yield what, finer
