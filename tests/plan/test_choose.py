@@ -121,7 +121,8 @@ def test_what_ends_as_soon_in_parts_starts_no_more_applications_than_there_are_p
     a ══> b ══> c      5 s each, side by side with d (200 s): two applications hold 8 + 15 + 208 core-seconds, four
     d                  8 + 8 more, one 2 x 208.
     """
-    flow = drawn("a == b; b == c; d", **dict.fromkeys("abc", {"runtime_s": 5.0}), d={"runtime_s": 200.0})
+    short = {"runtime_s": 5.0}
+    flow = drawn("a == b; b == c; d", a=short, b=short, c=short, d={"runtime_s": 200.0})
     made = plan(flow, standalone(8))
     assert check(made, flow, standalone(8)) == ()
     assert [group.steps for group in made.groups] == [("a", "b", "c"), ("d",)]
