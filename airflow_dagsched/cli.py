@@ -164,7 +164,7 @@ def _plan(options: argparse.Namespace) -> int:
     dataflow = _dataflow(options.dataflow)
     cluster = _cluster(options.cluster) if options.cluster else _this_machine()
     settings, placement = _settings(options.settings)
-    state = read(State, options.state) if options.state else State()
+    state = _state(options.state)
     if options.replan:
         return _replan(options, dataflow, cluster, settings, state)
     _refuse_begun(state, options.state, "give the plan so far (--replan PLAN.json), or leave it out to plan a new run")
@@ -259,7 +259,7 @@ def _check(options: argparse.Namespace) -> int:
     from airflow_dagsched.plan.check import check
 
     settings, _ = _settings(options.settings)
-    state = read(State, options.state) if options.state else State()
+    state = _state(options.state)
     known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
     violations = check(read(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
@@ -287,7 +287,7 @@ def _simulate(options: argparse.Namespace) -> int:
 
     made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
     settings, _ = _settings(options.settings)
-    state = read(State, options.state) if options.state else State()
+    state = _state(options.state)
     _refuse_begun(state, options.state, "leave it out: a simulation runs all of a plan")
     dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
     violations = check(made, dataflow, cluster, settings, state=state)
@@ -303,6 +303,10 @@ def _simulate(options: argparse.Namespace) -> int:
 
 def _dataflow(path: str) -> Dataflow:
     return validate(read(Dataflow, path), path)
+
+
+def _state(path: str | None) -> State:
+    return read(State, path) if path else State()
 
 
 def _settings(path: str | None) -> tuple[Settings, PlacementSettings]:

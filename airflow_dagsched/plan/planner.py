@@ -68,16 +68,15 @@ def plan(
     """
     given = given_of(dataflow, cluster, settings)
     given = replace(given, asked=asked, selections=selections, stored=_stored(stored, given.graph))
-    choice = choose(given)
+    return completed(dataflow, choose(given), moved)
+
+
+def completed(dataflow: Dataflow, choice: Choice, moved: Pass = as_placed) -> Plan:
+    """The whole plan of ``dataflow`` with the groups that were chosen."""
     made = grouped(Plan(dataflow=dataflow.name, digest=digest(dataflow)), choice)
-    for step in placing(moved):
+    for step in (pruned, placed, moved, trimmed, hosted, answered):
         made = step(made, choice.given)
     return made
-
-
-def placing(moved: Pass = as_placed) -> tuple[Pass, ...]:
-    """The passes behind the choice of groups."""
-    return (pruned, placed, moved, trimmed, hosted, answered)
 
 
 def fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Grouping:

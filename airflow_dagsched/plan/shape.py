@@ -187,7 +187,7 @@ def _places(demand: Demand, cores: int, wanted: int, given: Given) -> tuple[Work
 
 def _used(demand: Demand, chosen: tuple[Worker, ...]) -> tuple[Worker, ...]:
     """Those that are dealt an instance: some are not where the steps are pinned elsewhere. The others' shares stay."""
-    if not chosen or not any(step.pinned for step in demand.steps):
+    if not chosen or not _is_pinned(demand):
         return chosen
     shares = deal(demand, _ids(chosen))
     return tuple(worker for worker, share in zip(chosen, shares, strict=True) if share.instances)
@@ -204,7 +204,7 @@ def _cores(demand: Demand, wanted: int, given: Given) -> Iterator[int]:
 
 def _holds(demand: Demand, cores: int, count: int, inside: Inside) -> bool:
     """Whether the schedule in a pool is that in the containers, too: nothing is split over two of them."""
-    simple = all(need.cores == 1 for need in demand.needs) and not any(step.pinned for step in demand.steps)
+    simple = all(need.cores == 1 for need in demand.needs) and not _is_pinned(demand)
     return simple and cores * count >= inside.cores
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from airflow_dagsched.plan.check.facts import Facts
+from airflow_dagsched.plan.check.edges import Dataset
+from airflow_dagsched.plan.check.facts import Facts, sizes_of
 from airflow_dagsched.plan.check.paths import Paths, Work
 
 
@@ -53,12 +54,11 @@ class Alone(Struct, frozen=True):
 def _moved(facts: Facts, node: Sequence[int]) -> tuple[list[int], int]:
     """Bytes that each node reads and writes, and those of datasets with a pipelined channel between nodes."""
     place = facts.edges.place
-    readers: dict[tuple[str, str], set[int]] = {}
-    size: dict[tuple[str, str], int] = {}
-    spilled: set[tuple[str, str]] = set()
+    readers: dict[Dataset, set[int]] = {}
+    size = facts.size or sizes_of(facts.dataflow)
+    spilled: set[Dataset] = set()
     for one in facts.dataflow.channels:
         dataset, reader = (one.src, one.output), node[place[one.dst]]
-        size[dataset] = max(size.get(dataset, 0), one.bytes)
         if reader != node[place[one.src]]:
             readers.setdefault(dataset, set()).add(reader)
             if one.kind == "pipelined":

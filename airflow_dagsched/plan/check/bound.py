@@ -19,10 +19,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.facts import TOLERANCE_S, Facts, Violation
 from airflow_dagsched.plan.check.paths import Paths, Work
 
-TOLERANCE_S = 1e-3
 LOOKS = 8
 """Different heads, and tails, between which a crowd is looked at exactly; of more, some."""
 LOOKED_AT = 20_000

@@ -13,13 +13,12 @@ from operator import mul
 
 from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
 from airflow_dagsched.plan.check.alone import Alone
-from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.facts import TOLERANCE_S, Facts, Violation
 from airflow_dagsched.plan.values import Compared
 
 PER_STEP = "one application per step"
 LIMITED = 300
 """Steps of a plan, at most, of which the limits of one application per step are worked out."""
-TOLERANCE_S = 1e-3
 HOUR_S = 3600.0
 ROUNDING = 1e-6
 """Of told seconds."""

@@ -12,6 +12,9 @@ from airflow_dagsched.plan.check.room import Held, held_by
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.values import Group, Plan
 
+TOLERANCE_S = 1e-3
+"""Seconds by which what is told may differ from what is worked out."""
+BYTES_PER_MIB = 2**20
 NOTHING_BEGUN = State()
 """The state of a run that is not there yet."""
 
@@ -72,7 +75,7 @@ class Facts(Struct, frozen=True):
             [held_by(group) for group in plan.groups],
             edges,
             [group.id for group in plan.groups] + [task.id for task in dataflow.tasks],
-            _sizes(dataflow) if edges.crossing or plan.spills else {},
+            sizes_of(dataflow) if edges.crossing or plan.spills else {},
         )
 
     @property
@@ -88,7 +91,8 @@ class Facts(Struct, frozen=True):
         return left_out <= {"partition"} and not any(group.placement for group in self.plan.groups)
 
 
-def _sizes(dataflow: Dataflow) -> dict[Dataset, int]:
+def sizes_of(dataflow: Dataflow) -> dict[Dataset, int]:
+    """See ``Facts.size``."""
     size: dict[Dataset, int] = {}
     for channel in dataflow.channels:
         dataset = channel.src, channel.output

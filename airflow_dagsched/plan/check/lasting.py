@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from operator import sub
 
 from airflow_dagsched.model.dataflow import Step
-from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.facts import BYTES_PER_MIB, TOLERANCE_S, Facts, Violation
 from airflow_dagsched.plan.check.limits import check_limits, longest_chain
 from airflow_dagsched.plan.check.playing import Played, Playing, played, played_alone
 from airflow_dagsched.plan.check.running import instances_left
 from airflow_dagsched.plan.values import Container, Group
 
-TOLERANCE_S = 1e-3
-BYTES_PER_MIB = 2**20
 PARTS = ("start", "read", "compute", "write", "finish_spread_s")
 
 

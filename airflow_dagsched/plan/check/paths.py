@@ -21,11 +21,10 @@ from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.check.between import NOTHING as NO_STEP
 from airflow_dagsched.plan.check.between import Held, kept_apart
 from airflow_dagsched.plan.check.edges import in_order
-from airflow_dagsched.plan.check.facts import Facts
+from airflow_dagsched.plan.check.facts import BYTES_PER_MIB, Facts
 from airflow_dagsched.plan.check.loops import loops_of
 from airflow_dagsched.plan.check.running import instances_left, lasting_s
 
-BYTES_PER_MIB = 2**20
 ALIKE = repeat(None)
 NOTHING: Mapping[int, int] = {}
 TASK = -1

@@ -15,13 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.facts import BYTES_PER_MIB, TOLERANCE_S, Facts, Violation
 from airflow_dagsched.plan.check.room import UNLIMITED, Free, Held, give_back, room_of, take
 
-TOLERANCE_S = 1e-3
 TRIED = 32
 """Groups waiting at one moment, at most, of which each is known to have been tried."""
-MIB = 2**20
 
 
 def check_starts(facts: Facts, ready: Sequence[float]) -> Iterator[Violation]:
@@ -98,7 +96,7 @@ class _Line(Struct):
         return cls(
             room_of(facts.cluster),
             facts.held,
-            UNLIMITED if room is None else room * MIB,
+            UNLIMITED if room is None else room * BYTES_PER_MIB,
             amounts,
             starts,
             ends,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.plan.check.bound import check_bound
-from airflow_dagsched.plan.check.facts import Facts, Violation
+from airflow_dagsched.plan.check.facts import TOLERANCE_S, Facts, Violation
 from airflow_dagsched.plan.check.running import lasting_s
 from airflow_dagsched.plan.check.starts import check_starts
-
-TOLERANCE_S = 1e-3
 
 
 def check_times(facts: Facts) -> Iterator[Violation]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.check.facts import Facts, Violation
-
-BYTES_PER_MIB = 2**20
-TOLERANCE_S = 1e-3
+from airflow_dagsched.plan.check.facts import BYTES_PER_MIB, TOLERANCE_S, Facts, Violation
 
 
 def check_told(facts: Facts) -> Iterator[Violation]:

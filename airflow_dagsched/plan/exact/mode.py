@@ -1,10 +1,10 @@
 """The exact mode, for small dataflows: all there is tried, or a solver's bound and what it finds.
 
-    up to 8 steps     all groupings, lists inside groups and orders of launches (see ``exact_all``)
+    up to 8 steps     all groupings, lists inside groups and orders of launches (see ``tried``)
     more              the heuristic's plan ── changes ──> solver: bound, grouping or order ── changes ──> plan
                       (resident steps: with a bound by phases first, see ``phases``)
 
-The solver's model is a relaxation of the planner's (see ``exact_model``), so its bound holds for every plan; what it
+The solver's model is a relaxation of the planner's (see ``model``), so its bound holds for every plan; what it
 finds is priced by the one cost model, kept where it is better, and changed a little at a time as long as that helps.
 The better the plan it starts from, the less is left for it to look at.
 All budgets are counted: equal facts, equal plans. The solver needs the extra ``[exact]``. The command line's alone:
@@ -16,14 +16,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import digest
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.exact.model import solved
 from airflow_dagsched.plan.exact.phases import phased
 from airflow_dagsched.plan.exact.tried import Solved, solve
 from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.planner import as_placed, given_of, grouped, placing
+from airflow_dagsched.plan.planner import as_placed, completed, given_of
 from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
 from airflow_dagsched.plan.search.choice import Choice
 from airflow_dagsched.plan.search.choose import choose
@@ -55,11 +54,8 @@ def exact_plan(
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
     choice = choose_exactly(given_of(dataflow, cluster, settings))
-    given = replace(choice.given, asked=asked)
-    made = grouped(Plan(dataflow=dataflow.name, digest=digest(dataflow)), choice)
-    for step in placing(moved):
-        made = step(made, given)
-    return made
+    choice.given = replace(choice.given, asked=asked)
+    return completed(dataflow, choice, moved)
 
 
 def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:

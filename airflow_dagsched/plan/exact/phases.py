@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from airflow_dagsched.plan.between import kept_apart, reached
+from airflow_dagsched.plan.between import reached
 from airflow_dagsched.plan.bound import Bound, Moments, moments_of
 from airflow_dagsched.plan.given import Given
 
@@ -64,16 +64,15 @@ class _Bag(Struct, frozen=True):
 
 def phased(given: Given) -> Bound:
     """Zero where steps may take turns, or are left out."""
-    far = kept_apart(given)
-    if not any(far):
-        return Bound()
     moments = moments_of(given, streams=True)
+    if not any(moments.apart):
+        return Bound()
     units, cores = _units(given), sum(worker.free_cores for worker in given.work.workers)
     above, below = _around(given, units)
     weight = {one: sum(units[other].cores for other in (*above[one], *below[one])) for one in units}
     chosen = sorted(sorted(units, key=lambda one: (-weight[one], one))[:PASSED], key=lambda one: len(above[one]))
     found = Bound()
-    for one, other in _pairs(chosen, far, moments, given):
+    for one, other in _pairs(chosen, moments):
         inside = _inside(one, other, above, below)
         bag = _Bag.of([units[unit] for unit in inside])
         ends = units.get(one, _NOBODY), units.get(other, _NOBODY)
@@ -109,13 +108,11 @@ def _around(given: Given, units: dict[int, _Unit]) -> tuple[dict[int, list[int]]
     return above, below
 
 
-def _pairs(
-    chosen: Sequence[int], far: Sequence[Sequence[int]], moments: Moments, given: Given
-) -> Iterator[tuple[int, int]]:
+def _pairs(chosen: Sequence[int], moments: Moments) -> Iterator[tuple[int, int]]:
     """Pairs of steps in different groups, the first before the second; -1: all that is before, or behind."""
     for other in chosen:
         yield -1, other
-        yield from ((one, other) for one in chosen if one in far[other])
+        yield from ((one, other) for one in chosen if one in moments.apart[other])
     yield from ((one, -1) for one in chosen)
 
 

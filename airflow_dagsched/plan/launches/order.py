@@ -10,7 +10,7 @@
 The groups are the activities of a project (see ``rcpsp``) whose resources are all cores and all memory together.
 What its schedule is worth on single workers, and with the room for spills, the time line says: only the
 order is taken over, and only where the plan then ends sooner. Of few groups all orders are tried on the time line
-itself (see ``launch_tree``). The effort is counted, so equal plans get equal orders.
+itself (see ``tree``). The effort is counted, so equal plans get equal orders.
 """
 
 from __future__ import annotations

@@ -102,10 +102,8 @@ def deciding(best: Priced) -> list[int]:
     node = max(best.spans, key=lambda node: (best.spans[node].end_s, -node))
     chain = {node: None}
     while best.spans[node].start_s > 0:
-        ended = [
-            one for one in by_end[best.spans[node].start_s] if one not in chain
-        ]  # what takes no time ends there, too
-        if not ended:
+        ended = [one for one in by_end[best.spans[node].start_s] if one not in chain]
+        if not ended:  # but what takes no time, which ends where it starts
             break
         node = min([one for one in above[node] if one in ended] or ended)
         chain[node] = None

@@ -12,7 +12,6 @@ and stay there where the group computes no longer. The effort is counted: equal 
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -20,6 +19,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.order import topological
 from airflow_dagsched.plan.cost import Home, Priced, price
 from airflow_dagsched.plan.demand import demand_of
 from airflow_dagsched.plan.given import Given
@@ -103,23 +103,10 @@ def _in_lists(lists: Mapping[int, Sequence[int]], home: Home, given: Given) -> l
     """An order of all nodes with each group's steps as in its list; else as it was, as far as that goes."""
     place = {node: at for at, node in enumerate(given.work.order)}
     edges = [
-        [after for after in given.graph.successors[node] if home[after] != home[node]] for node in range(len(home))
+        [place[after] for after in given.graph.successors[node] if home[after] != home[node]]
+        for node in given.work.order
     ]
     for steps in lists.values():
         for node, after in pairwise(steps):
-            edges[node].append(after)
-    waiting = [0] * len(home)
-    for nexts in edges:
-        for after in nexts:
-            waiting[after] += 1
-    free = [place[node] for node, count in enumerate(waiting) if not count]
-    heapq.heapify(free)
-    order = []
-    while free:
-        node = given.work.order[heapq.heappop(free)]
-        order.append(node)
-        for after in edges[node]:
-            waiting[after] -= 1
-            if not waiting[after]:
-                heapq.heappush(free, place[after])
-    return order
+            edges[place[node]].append(place[after])
+    return [given.work.order[at] for at in topological(edges)]
