@@ -2,8 +2,10 @@
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
+# make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
+# make figures how the code reads, counted
 # make bench   planned against one submit per step, BENCH="..." passes arguments; then bench-plan
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
@@ -16,7 +18,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: demo test test-system test-cluster test-cases lint bench bench-plan clean
+.PHONY: figures demo test test-system test-versions test-cluster test-cases lint bench bench-plan clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -29,6 +31,17 @@ test: .venv/installed
 test-system: .venv/installed
 	@tools/postgresql.sh
 	@$(WITH_JAVA) $(PY) -m pytest -m "slow and not cluster" $(TESTS)
+
+# Of tests/spark what meets Spark's own ways: stores, leases and commits are files to it, whatever its version.
+ON_EACH_SPARK := $(addprefix tests/spark/test_,driver.py engine.py python_functions.py keep.py path_tables.py other_tables.py \
+	catalog_tables.py partition_filters.py reads.py repeat.py rehearse.py)
+
+test-versions:
+	@$(WITH_JAVA) for version in $$(grep -v '^#' tools/spark_versions.txt); do \
+		PYTHON=$(PYTHON) tools/spark_venv.sh $$version && echo "Spark $$version" && \
+		.venv-spark-$$version/bin/python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider \
+			-W ignore::ResourceWarning -W ignore::UserWarning $(ON_EACH_SPARK) $(TESTS) || exit 1; \
+	done
 
 test-cases: .venv/installed
 	@$(PY) -m pytest tests/placement/high_availability/test_kip441.py tests/placement/high_availability/test_assign.py \
@@ -44,6 +57,9 @@ lint: .venv/installed
 	$(PY) -m mypy
 	$(PY) -m pytest -q tests/test_layers.py
 
+figures: .venv/installed
+	@$(PY) tools/code_figures.py $(FIGURES)
+
 bench: .venv/installed
 	@$(WITH_JAVA) $(PY) -m benchmarks $(BENCH)
 	@$(MAKE) --no-print-directory bench-plan
@@ -54,7 +70,7 @@ bench-plan: .venv/installed
 	$(PY) -m benchmarks.launches
 
 clean:
-	rm -rf .venv .home .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	rm -rf .venv .venv-spark-* .home .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/installed: pyproject.toml constraints.txt
@@ -62,4 +78,5 @@ clean:
 	@test -x $(PY) || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv (the first time takes some minutes)"
 	@$(PY) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(PY) tools/whole_pyspark.py
 	@touch $@

@@ -10,20 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_dagsched.launch.interval import Interval as Interval
-    from airflow_dagsched.launch.tables import Table as Table
-    from airflow_dagsched.provider.dataflow import SparkDataflow as SparkDataflow
-    from airflow_dagsched.provider.hook import PlannerHook as PlannerHook
-    from airflow_dagsched.provider.steps import SparkSqlStep as SparkSqlStep
+    from airflow_dagsched.launch.protocol.interval import Interval as Interval
+    from airflow_dagsched.launch.protocol.tables import Table as Table
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow as SparkDataflow
+    from airflow_dagsched.provider.authoring.steps import SparkSqlStep as SparkSqlStep
+    from airflow_dagsched.provider.clusters.planner_hook import PlannerHook as PlannerHook
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Interval": "launch.interval",
-    "PlannerHook": "provider.hook",
-    "SparkDataflow": "provider.dataflow",
-    "SparkSqlStep": "provider.steps",
-    "Table": "launch.tables",
+    "Interval": "launch.protocol.interval",
+    "PlannerHook": "provider.clusters.planner_hook",
+    "SparkDataflow": "provider.authoring.dataflow",
+    "SparkSqlStep": "provider.authoring.steps",
+    "Table": "launch.protocol.tables",
 }
 __all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table"]
 

@@ -15,23 +15,29 @@ from pathlib import Path
 from typing import NoReturn
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
-from airflow_dagsched.launch.tokens import EXECUTORS, SLOTS, Offer, resources_file, worker_properties
+from airflow_dagsched.launch.managers.standalone.tokens import (
+    EXECUTORS,
+    SLOTS,
+    Offer,
+    resources_file,
+    worker_properties,
+)
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import validate, validate_cluster
-from airflow_dagsched.placement.policy import POLICIES, policy_of
+from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.plan.given import Pass
-from airflow_dagsched.plan.informed import informed
-from airflow_dagsched.plan.planner import as_placed, plan
-from airflow_dagsched.plan.prune import Asked, interval_names
+from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.plan_types import Plan
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.run import Policy, Run
+from airflow_dagsched.plan.pruning import PruningInput, name_interval
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.plan.settings_file import placement_settings, read_settings
 from airflow_dagsched.plan.simulate.values import POLICIES as LAUNCHES
 from airflow_dagsched.plan.simulate.values import Conditions, Work
-from airflow_dagsched.plan.values import Plan
 
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
@@ -105,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
     known = "measured values, finished and running groups, as the plan was made with"
     checking.add_argument("--state", metavar="STATE.json", help=known)
+    strict = "also report what is slower than it need be, or says what is not so of itself"
+    checking.add_argument("--strict", action="store_true", help=strict)
     checking.set_defaults(run=_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
@@ -168,10 +176,11 @@ def _plan(options: argparse.Namespace) -> int:
     if options.replan:
         return _replan(options, dataflow, cluster, settings, state)
     _refuse_begun(state, options.state, "give the plan so far (--replan PLAN.json), or leave it out to plan a new run")
-    dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
-    moved = _moved(options, dataflow, placement, state)
+    dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
+    policy = _policy(options, dataflow, placement, state)
     try:
-        made = _planner(options)(dataflow, cluster, settings, asked=_asked(options), moved=moved)
+        run = Run(pruning_input=_asked(options), policy=policy)
+        made = _planner(options)(dataflow, cluster, settings, run=run)
     except InvalidInput as error:
         raise _of_its_file(error, options) from error
     sys.stdout.write(_written(made, options.format))
@@ -186,8 +195,8 @@ def _of_its_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInp
 
 
 def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> int:
-    from airflow_dagsched.plan.again.replan import replan
-    from airflow_dagsched.plan.pages.again import explain_again
+    from airflow_dagsched.plan.replan.remaining_run import replan_run
+    from airflow_dagsched.plan.replan.replanned_page import explain_replanned
 
     for name in ("placement", "exact"):
         if getattr(options, name):
@@ -196,10 +205,10 @@ def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, s
             )
     old = read(Plan, options.replan)
     try:
-        found = replan(old, dataflow, cluster, state, settings, asked=_asked(options))
+        found = replan_run(old, dataflow, cluster, state, settings, asked=_asked(options))
     except InvalidInput as error:
         raise _of_its_file(error, options) from error
-    sys.stdout.write(explain_again(found) if options.format == "text" else _written(found.plan, options.format))
+    sys.stdout.write(explain_replanned(found) if options.format == "text" else _written(found.plan, options.format))
     return FINE
 
 
@@ -222,46 +231,46 @@ def _written(made: Plan, form: str) -> str:
     if form == "json":
         return pretty(made)
     if form == "text":
-        from airflow_dagsched.plan.pages.page import explain
+        from airflow_dagsched.plan.report.page import explain_plan
 
-        return explain(made)
-    from airflow_dagsched.plan.pages.picture import as_dot, as_svg
+        return explain_plan(made)
+    from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
 
-    return as_dot(made) if form == "dot" else as_svg(made)
+    return draw_dot(made) if form == "dot" else draw_svg(made)
 
 
-def _asked(options: argparse.Namespace) -> Asked:
+def _asked(options: argparse.Namespace) -> PruningInput:
     """Without any word on the interval no run is planned: then nothing is known of it."""
     interval = options.start, options.end, options.key
     if options.start and options.end and options.start.timestamp() > options.end.timestamp():
         raise InvalidInput("dagsched plan", "--end", f"{options.end} is before --start {options.start}")
-    return Asked(mode=PRUNINGS[options.prune], names=interval_names(*interval) if any(interval) else {})
+    return PruningInput(mode=PRUNINGS[options.prune], names=name_interval(*interval) if any(interval) else {})
 
 
-def _moved(options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, state: State) -> Pass:
-    """As the policy asked for, or those the steps name, place; a policy that there is not is bad input."""
+def _policy(
+    options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, state: State
+) -> Policy | None:
+    """The policy asked for, or those that steps name; raises ``InvalidInput`` for one that there is not."""
     name = options.placement or ""
     named = [str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)]
     for policy in dict.fromkeys([name, *named] if name else named):
         try:
-            policy_of(policy, settings)
+            load_policy(policy, settings)
         except InvalidInput as error:
             where, field = ("dagsched plan", "--placement") if policy == name else (options.dataflow, PLACEMENT)
             raise InvalidInput(where, field, f"{error.field}: {error.rule}".removeprefix(": ")) from error
-    if not (name or named):
-        return as_placed
-    from airflow_dagsched.plan.policies import Policy, by_policy
-
-    return by_policy(Policy(name, settings, state))
+    return Policy(name, settings, state) if name or named else None
 
 
 def _check(options: argparse.Namespace) -> int:
-    from airflow_dagsched.plan.check import check
+    from airflow_dagsched.plan.checking import check
+    from airflow_dagsched.plan.checking.optimality import check_strictly
 
     settings, _ = _settings(options.settings)
     state = _state(options.state)
-    known = informed(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
-    violations = check(read(Plan, options.plan), *known, settings, state=state)
+    known = apply_measurements(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
+    rules = check_strictly if options.strict else check
+    violations = rules(read(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE
@@ -282,14 +291,14 @@ def _worker_resources(options: argparse.Namespace) -> int:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from airflow_dagsched.plan.check import check
+    from airflow_dagsched.plan.checking import check
     from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
 
     made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
     settings, _ = _settings(options.settings)
     state = _state(options.state)
     _refuse_begun(state, options.state, "leave it out: a simulation runs all of a plan")
-    dataflow, cluster = informed(dataflow, cluster, state, settings=settings)
+    dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
     violations = check(made, dataflow, cluster, settings, state=state)
     for violation in violations:
         print(violation)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_dagsched.launch.calls import Call
-    from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import Repeat, StepSpec
+    from airflow_dagsched.launch.protocol.calls import Call
+    from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.managers.spark_versions import judge_version
+from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec
 
 
 def run_local(
@@ -31,13 +33,15 @@ def run_local(
     :param spark: the session to run in; else the one there is, else a new ``local[2]``.
     :returns: what each step returned, by step id; DataFrames are not executed. None for a skipped step.
 
-    Raises what a step's code raises.
+    Raises what a step's code raises, and ``LaunchRefused`` where the session is of a Spark that must run no step.
     """
-    from airflow_dagsched.spark.rehearse import rehearse
+    from airflow_dagsched.spark.session.rehearse import rehearse
 
-    return rehearse(
-        specs, calls, interval=interval, context=context, inputs=inputs, repeats=repeats, spark=spark or _session()
-    )
+    session = spark or _session()
+    unfit = judge_version(session.version)
+    if unfit is not None:
+        raise LaunchRefused("run_local", unfit.reason, unfit.remedy)
+    return rehearse(specs, calls, interval=interval, context=context, inputs=inputs, repeats=repeats, spark=session)
 
 
 def _session() -> SparkSession:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from airflow_dagsched.launch.interval import Interval
+from airflow_dagsched.launch.protocol.interval import Interval
 
 HERE = Path(__file__).parent
 

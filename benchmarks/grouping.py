@@ -28,12 +28,13 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import read
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.cost import Home, price
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.costing.evaluated_grouping import GroupOf
+from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.exact.mode import exact_plan
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groups import fewest
-from airflow_dagsched.plan.planner import given_of, plan
+from airflow_dagsched.plan.grouping.coarsest import find_fewest
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings import DEFAULTS
 
 START_S = 10.0
@@ -120,7 +121,7 @@ def _measure(flow: Dataflow, mode: str, *, exact: bool) -> Measured:
     begun = time.process_time()
     made = plan(flow, CLUSTER)
     spent = time.process_time() - begun
-    given = given_of(flow, CLUSTER, DEFAULTS)
+    problem = Problem.of(flow, CLUSTER, DEFAULTS)
     found = Measured(
         name=flow.name,
         mode=mode,
@@ -128,9 +129,9 @@ def _measure(flow: Dataflow, mode: str, *, exact: bool) -> Measured:
         groups=len(made.groups),
         makespan_s=made.makespan_s,
         lower_bound_s=made.lower_bound_s,
-        plain_bound_s=_plain_bound(given, mode),
-        whole_s=_price(given, fewest(given.graph, given.rules)[1]),
-        per_step_s=_price(given, given.graph.loop),
+        plain_bound_s=_plain_bound(problem, mode),
+        whole_s=_makespan(problem, find_fewest(problem.graph, problem.rules)[1]),
+        per_step_s=_makespan(problem, problem.graph.loop),
         chosen=made.compared[0].what if made.compared else "",
         cpu_s=spent,
         violations=len(check(made, flow, CLUSTER)),
@@ -152,18 +153,18 @@ def _with_exact(found: Measured, flow: Dataflow) -> Measured:
     )
 
 
-def _price(given: Given, home: Home) -> float | None:
+def _makespan(problem: Problem, group_of: GroupOf) -> float | None:
     try:
-        return price(home, given).cost.makespan_s
+        return Evaluator(problem).evaluate(group_of).cost.makespan_s
     except DoesNotFit:
         return None
 
 
-def _plain_bound(given: Given, mode: str) -> float:
+def _plain_bound(problem: Problem, mode: str) -> float:
     """A start, and the longest path (streaming: the longest step) or the core-seconds."""
-    work, steps = given.work, given.graph.steps
-    runtimes = [work.runtime[node] for node in range(len(steps))]
-    longest = max(work.tail if mode == "slots" else runtimes, default=0.0)
+    arrays, steps = problem.arrays, problem.graph.steps
+    runtimes = [arrays.runtime_s[node] for node in range(len(steps))]
+    longest = max(arrays.tail_s if mode == "slots" else runtimes, default=0.0)
     area = sum(seconds * step.cores * step.parallelism for seconds, step in zip(runtimes, steps, strict=True))
     return START_S + max(longest, area / CLUSTER.workers[0].cores)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.model.state import Lag, State
-from airflow_dagsched.placement.policy import policy_of
+from airflow_dagsched.placement.policy import load_policy
 from airflow_dagsched.placement.settings import SPARK
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 
@@ -106,10 +106,10 @@ def measure(case: Case) -> tuple[float, TaskSchedulePlan]:
     if case.strategy:
         settings = replace(settings, strategy=case.strategy, num_standbys=1)
         dataflow, offers = stateful_request(case)
-        state = after(policy_of(case.policy, settings).schedule(dataflow, offers[1:], state))
+        state = after(load_policy(case.policy, settings).schedule(dataflow, offers[1:], state))
     else:
         dataflow, offers = request(case.instances, case.workers, case.steps)
-    policy = policy_of(case.policy, settings)
+    policy = load_policy(case.policy, settings)
     gc.collect()
     started = time.process_time()
     made = policy.schedule(dataflow, offers, state)

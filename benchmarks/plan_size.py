@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import decode, encode
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step, Task
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.groups import find_groups
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.grouping.coarsest import find_groups
 from airflow_dagsched.plan.planner import plan
 
 SIZES = {60: 20, 1_000: 10, 10_000: 3, 100_000: 2}

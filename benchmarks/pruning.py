@@ -18,13 +18,14 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from airflow_dagsched.launch.interval import Interval
+from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.prune import Asked, interval_names, list_stored
-from airflow_dagsched.plan.prune.tasks import scan_tasks
-from airflow_dagsched.provider.files import FileLister
+from airflow_dagsched.plan.problem.run import Run as PlannedRun
+from airflow_dagsched.plan.pruning import PruningInput, list_stored, name_interval
+from airflow_dagsched.plan.pruning.tasks import scan_tasks
+from airflow_dagsched.provider.clusters.folder_listing import FileLister
 from benchmarks.cases import FLIGHTS, Case
 from benchmarks.ways import Folders, Run, dataflow, pruned, unpruned
 
@@ -73,10 +74,10 @@ def _day(case: Case, data: Path, scratch: Path, repetitions: int) -> Saved:
             shutil.rmtree(where, ignore_errors=True)
             runs[way].append(run(case, Folders(data, where / "out", where / "work")))
     flow = spread(dataflow(case, case.variables(data, scratch, scratch)).dataflow, data / "flights")
-    names = interval_names(case.interval.start, case.interval.end, case.interval.key)
-    asked = {"pruned": Asked(names=names), "whole": Asked(mode=False)}
+    names = name_interval(case.interval.start, case.interval.end, case.interval.key)
+    asked = {"pruned": PruningInput(names=names), "whole": PruningInput(mode=False)}
     boxes = {
-        way: plan(flow, cluster(), asked=how).groups[0].containers if runs[way][-1].applications else ()
+        way: plan(flow, cluster(), run=PlannedRun(how)).groups[0].containers if runs[way][-1].applications else ()
         for way, how in asked.items()
     }
     return Saved(

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.plan.plan_types import Container, Group, Plan, Resources, Times
 from airflow_dagsched.plan.simulate.run import simulate
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Work
-from airflow_dagsched.plan.values import Container, Group, Plan, Resources, Times
 
 SIZES = ((1_000, 100), (10_000, 1_000), (100_000, 10_000))
 """Steps and workers."""

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from airflow_dagsched.model.state import Assignment
-from airflow_dagsched.placement.high_availability.policy import place
+from airflow_dagsched.placement.high_availability.policy import place_instances
 from airflow_dagsched.placement.high_availability.settings import Settings
 from airflow_dagsched.placement.high_availability.values import RUNNING, Instance, Lag, Worker
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def measure(case: Case, strategy: str) -> list[float]:
-    """CPU seconds of ``place`` alone, without making its input."""
+    """CPU seconds of ``place_instances`` alone, without making its input."""
     names = [f"s{at % case.steps}" for at in range(case.instances)]
     instances = [Instance(f"{name}/{at // case.steps}", name) for at, name in enumerate(names)]
     settings = Settings(strategy=strategy, num_standbys=case.standbys)  # type: ignore[arg-type]
@@ -53,7 +53,9 @@ def measure(case: Case, strategy: str) -> list[float]:
         lags = {instance.id: _lags(previous, instance.id, workers) for instance in instances}
         gc.collect()
         begun = time.process_time()
-        previous = place(instances, workers, lags, settings, previous=previous if previous.active else None).assignment
+        previous = place_instances(
+            instances, workers, lags, settings, previous=previous if previous.active else None
+        ).assignment
         found.append(time.process_time() - begun)
     return found
 

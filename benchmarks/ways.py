@@ -23,9 +23,9 @@ from benchmarks.home import CONF, MASTER, PLAIN
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.settings import Mode
-    from airflow_dagsched.provider.dataflow import SparkDataflow
-    from airflow_dagsched.provider.facts import RunFacts
-    from airflow_dagsched.provider.launch import LaunchOperator
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.runtime.run_facts import RunFacts
+    from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
     """The case's dataflow, from a fresh parse of its DAG file under ``variables``."""
     from airflow.dag_processing.dagbag import DagBag
 
-    from airflow_dagsched.provider.hook import dataflows
+    from airflow_dagsched.provider.clusters.planner_hook import dataflows
 
     os.environ |= variables
     bag = DagBag(case.dag_file, collect_dags=False)
@@ -128,15 +128,15 @@ def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], p
 
 def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
     """What the launch task does, without a scheduler to ask for the run's facts."""
-    from airflow_dagsched.launch.feed import Feed
-    from airflow_dagsched.provider.follow import Follower, Memory
-    from airflow_dagsched.provider.running import GroupRun, bundle_roots, group_folder
+    from airflow_dagsched.launch.protocol.feed import Feed
+    from airflow_dagsched.provider.following.follower import Follower
+    from airflow_dagsched.provider.runtime.attempt import GroupRun
+    from airflow_dagsched.provider.runtime.folders import bundle_roots, group_folder
+    from airflow_dagsched.provider.runtime.memory import Memory
 
     facts = _facts(launch, case)
     folder = group_folder(launch, facts)
-    follower = Follower(
-        Feed(nonce="benchmark", run_started=""), lambda key, value: None, lambda done: None, lambda event: None
-    )
+    follower = Follower(Feed(nonce="benchmark"), lambda feed: None, lambda done: None, lambda event: None)
     return GroupRun(launch, {}, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, {})).execute()
 
 
@@ -145,9 +145,10 @@ def _nobody(*_news: Any) -> None:
 
 
 def _facts(launch: LaunchOperator, case: Case) -> RunFacts:
-    from airflow_dagsched.provider.facts import RunFacts
+    from airflow_dagsched.launch.protocol.identity import TryId
+    from airflow_dagsched.provider.runtime.run_facts import RunFacts
 
     return RunFacts(
-        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_number=1, clear_number=0, run_started="",
+        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_id=TryId(try_number=1), began=0.0,
         conf={}, interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
     )  # fmt: skip

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import TextIO
 
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.feed import FEED_KEY, Feed
-from airflow_dagsched.launch.wire import decode
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed
+from airflow_dagsched.launch.protocol.push_limit import read_feed
 from demo.rest import AirflowClient, Run
 
 MIRRORS = frozenset({"PythonStep", "SparkSqlStep"})
@@ -53,8 +53,8 @@ def observe(client: AirflowClient, run: Run) -> tuple[StepLine, ...]:
     """One line a step of the run, in the order in which Airflow lists its tasks."""
     instances = client.task_instances(run)
     launches = [each["task_id"] for each in instances if each["operator"] == LAUNCH]
-    feeds = {launch: decode(Feed, raw) for launch in launches if (raw := client.xcom(run, launch, FEED_KEY))}
-    said = told(feeds)
+    feeds = {launch: read_feed(client.xcom(run, launch, FEED_KEY)) for launch in launches}
+    said = told({launch: feed for launch, feed in feeds.items() if feed is not None})
     return tuple(line(each["task_id"], each["state"], said) for each in instances if each["operator"] in MIRRORS)
 
 

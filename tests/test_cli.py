@@ -13,7 +13,7 @@ import pytest
 
 from airflow_dagsched.cli import main
 from airflow_dagsched.model.codec import decode
-from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.plan_types import Plan
 
 FLOW = {"name": "two", "steps": [{"id": "a", "runtime_s": 5}, {"id": "b"}], "channels": [{"src": "a", "dst": "b"}]}
 CLUSTER = {"manager": "standalone", "workers": [{"id": "w1", "host": "h1", "cores": 4, "memory_mb": 8000}]}
@@ -57,6 +57,9 @@ def test_violations_are_listed_with_exit_1(capsys: pytest.CaptureFixture[str]) -
     made = json.loads(run(capsys, *PLANNING)[1])
     write(plan={**made, "digest": "0", "makespan_s": 0})
     code, out, _ = run(capsys, "check", "plan.json", "flow.json", "cluster.json")
+    assert code == 1
+    assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times"]
+    code, out, _ = run(capsys, "check", "--strict", "plan.json", "flow.json", "cluster.json")
     assert code == 1
     assert [line.split(":")[0] for line in out.splitlines()] == ["digest", "times", "times", "times", "compared"]
 

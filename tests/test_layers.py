@@ -18,6 +18,7 @@ PURE = ("model", "plan", "placement", "launch")
 KEPT_OUT = {"airflow", "pyspark", "ortools", "networkx", "sqlglot"}
 WHEN_NEEDED = {"cloudpickle", "ortools", "sqlglot"}
 """What a pure file may import in a function: slow to load, or of an extra, and not needed by most dataflows."""
+LOADED_FOR_STREAMING = "airflow_dagsched.plan.resident."
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -91,10 +92,11 @@ def test_there_are_no_import_cycles() -> None:
 
 @pytest.mark.parametrize("file", [file for file in FILES if folder_of(file) in PURE], ids=module_of)
 def test_pure_files_import_at_the_top_only(file: Path) -> None:
-    """But for the solver, which is an extra, and slow to load."""
+    """But for the solver, which is an extra, and slow to load; and for a room that few plans need."""
     tree = ast.parse(file.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert {name.partition(".")[0] for function in functions for name in imports(function)} <= WHEN_NEEDED
+    names = {name for function in functions for name in imports(function) if not name.startswith(LOADED_FOR_STREAMING)}
+    assert {name.partition(".")[0] for name in names} <= WHEN_NEEDED
 
 
 def users_of(library: str) -> set[str]:

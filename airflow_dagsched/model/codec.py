@@ -45,6 +45,8 @@ def decode(kind: type[V], content: bytes, where: str) -> V:
         raise InvalidInput(where, *_field_and_rule(str(error))) from None
     except RecursionError:
         raise InvalidInput(where, "", "JSON is nested too deeply") from None
+    except UnicodeError as error:
+        raise InvalidInput(where, "", f"JSON is UTF-8: {error}") from None
 
 
 def checked(kind: type[V], value: V, where: str) -> V:

@@ -21,6 +21,16 @@ class Assignment(Value, frozen=True, kw_only=True):
     """Instances handed over since the workers last changed, with a digest of these workers: they stay."""
 
 
+class Movement(Value, frozen=True, kw_only=True, rename={"from_worker": "from", "to_worker": "to"}):
+    """An instance that changes its worker: the fields ``from`` and ``to`` of the file."""
+
+    instance: Id
+    from_worker: Id
+    to_worker: Id
+    lag: Quantity | None = None
+    reason: str
+
+
 class Lag(Declared, frozen=True, kw_only=True):
     """How far a worker's copy of an instance's state is behind; None: unknown."""
 

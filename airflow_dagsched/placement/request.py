@@ -15,11 +15,12 @@ from airflow_dagsched.model.dataflow import Block, Dataflow, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import levels, natural_key, natural_sort
 from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.placement.containers.sizing import resolve_needs, resolve_runtime
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Amounts, Offer, Residency
 
 
-class Input(Struct, frozen=True):
+class InputChannel(Struct, frozen=True):
     """A channel into a step; ``src`` is the number of the step it comes from."""
 
     src: int
@@ -27,18 +28,18 @@ class Input(Struct, frozen=True):
     routing: str
 
 
-class Work(Struct, frozen=True):
+class StepRequest(Struct, frozen=True):
     """One step as a policy sees it."""
 
-    step: str
+    id: str
     number: int
     parallelism: int
     needs: Amounts
-    """Of one instance."""
+    """What one instance needs."""
     seconds: float
     level: int
     pinned: frozenset[str]
-    inputs: tuple[Input, ...]
+    inputs: tuple[InputChannel, ...]
     blocks: tuple[Block, ...]
     """All it reads from outside, in order: instance ``i`` of ``p`` reads the ``i``-th of ``p`` even runs."""
 
@@ -47,7 +48,7 @@ class Request(Struct, frozen=True):
     """What is to be placed, where, and how."""
 
     name: str
-    works: tuple[Work, ...]
+    steps: tuple[StepRequest, ...]
     offers: tuple[Offer, ...]
     settings: PlacementSettings
     residency: Residency
@@ -57,21 +58,21 @@ class Request(Struct, frozen=True):
     """Workers that instances (number, index) have to be on, since what they receive is there."""
 
     @property
-    def cap(self) -> int | None:
+    def instance_cap(self) -> int | None:
         """Instances of a container, at most: of all steps if they are resident, else of each; None: no cap."""
         return self.settings.max_instances_per_worker
 
     @property
-    def instances(self) -> int:
-        return sum(work.parallelism for work in self.works)
+    def instance_count(self) -> int:
+        return sum(step.parallelism for step in self.steps)
 
-    def allowed(self, work: Work, index: int = 0) -> frozenset[str]:
+    def get_allowed_workers(self, step: StepRequest, index: int = 0) -> frozenset[str]:
         """The only workers that the instance may be on; empty: any."""
-        worker = self.beside.get((work.number, index))
-        return work.pinned if worker is None else frozenset((worker,))
+        worker = self.beside.get((step.number, index))
+        return step.pinned if worker is None else frozenset((worker,))
 
 
-def request_of(
+def make_request(
     dataflow: Dataflow,
     offers: Sequence[Offer],
     settings: PlacementSettings,
@@ -82,63 +83,63 @@ def request_of(
     streaming = [step for step in graph.steps if step.mode == "streaming"]
     return Request(
         name=dataflow.name,
-        works=_works(graph, settings),
+        steps=_list_steps(graph, settings),
         offers=tuple(sorted(offers, key=lambda offer: natural_key(offer.id))),
         settings=settings,
         residency="all" if streaming else "slots",
         stateful=any(step.stateful for step in streaming),
-        beside={_instance(graph, name): worker for name, worker in (beside or {}).items()},
+        beside={_parse_instance(graph, name): worker for name, worker in (beside or {}).items()},
     )
 
 
-def _instance(graph: Graph, name: str) -> tuple[int, int]:
+def _parse_instance(graph: Graph, name: str) -> tuple[int, int]:
     step, _, index = name.rpartition("/")
     return graph.index[step], int(index)
 
 
-def _works(graph: Graph, settings: PlacementSettings) -> tuple[Work, ...]:
+def _list_steps(graph: Graph, settings: PlacementSettings) -> tuple[StepRequest, ...]:
     level = levels(graph.condensed, graph.order)
-    inputs = _inputs(graph)
+    inputs = _list_inputs(graph)
     return tuple(
-        Work(
-            step=step.id,
+        StepRequest(
+            id=step.id,
             number=number,
-            parallelism=_parallelism(step, settings),
-            needs=_needs(step, settings),
-            seconds=step.runtime_s or settings.instance_runtime_s,
+            parallelism=_get_parallelism(step, settings),
+            needs=_get_needs(step, settings),
+            seconds=resolve_runtime(step.runtime_s, settings.instance_runtime_s),
             level=level[graph.loop[number]],
             pinned=frozenset(step.pinned),
             inputs=inputs[number],
-            blocks=_blocks(step),
+            blocks=_list_blocks(step),
         )
         for number, step in enumerate(graph.steps)
     )
 
 
-def _parallelism(step: Step, settings: PlacementSettings) -> int:
+def _get_parallelism(step: Step, settings: PlacementSettings) -> int:
     return (settings.step_parallelism or {}).get(step.id) or step.parallelism
 
 
-def _needs(step: Step, settings: PlacementSettings) -> Amounts:
-    """Zero means not declared: then the setting counts."""
-    return Amounts(step.memory_mb or settings.instance_memory_mb, step.disk_mb or settings.instance_disk_mb, step.cores)
+def _get_needs(step: Step, settings: PlacementSettings) -> Amounts:
+    cores, memory_mb, disk_mb = resolve_needs(step, settings.instance_memory_mb, settings.instance_disk_mb)
+    return Amounts(memory_mb, disk_mb, cores)
 
 
-def _inputs(graph: Graph) -> list[tuple[Input, ...]]:
-    found: list[list[Input]] = [[] for _ in graph.steps]
+def _list_inputs(graph: Graph) -> list[tuple[InputChannel, ...]]:
+    inputs: list[list[InputChannel]] = [[] for _ in graph.steps]
     for channel in graph.dataflow.channels:
         src, dst = graph.index[channel.src], graph.index[channel.dst]
-        if src != dst:
-            found[dst].append(Input(src, channel.bytes, channel.routing))
-    return [tuple(sorted(inputs, key=lambda one: (one.src, one.bytes, one.routing))) for inputs in found]
+        if src != dst:  # a step that reads its own output moves nothing between workers
+            inputs[dst].append(InputChannel(src, channel.bytes, channel.routing))
+    return [tuple(sorted(into, key=lambda each: (each.src, each.bytes, each.routing))) for into in inputs]
 
 
-def _blocks(step: Step) -> tuple[Block, ...]:
-    """Of all partitions by path, then as listed; a partition without blocks is one whose hosts are unknown."""
-    sources = {path: [source for source in step.sources if source.path == path] for path in _paths(step)}
+def _list_blocks(step: Step) -> tuple[Block, ...]:
+    """Blocks of all partitions by path, then as listed; one whose partition has none has no known hosts."""
+    sources = {path: [source for source in step.sources if source.path == path] for path in _list_paths(step)}
     parts = (part for path in sources for source in sources[path] for part in source.partitions)
     return tuple(block for part in parts for block in part.blocks or (Block(bytes=part.bytes),))
 
 
-def _paths(step: Step) -> list[str]:
+def _list_paths(step: Step) -> list[str]:
     return natural_sort({source.path for source in step.sources})

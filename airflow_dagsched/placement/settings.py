@@ -63,6 +63,11 @@ class PlacementSettings(Settings, frozen=True, kw_only=True):
     rack_share: Annotated[Share, says("Of a transfer's cost within one rack.", "1")] = 0.5
     moved_mb_cost: Annotated[Amount, says("Of a MiB between two workers, as cost.", "cost")] = 0.01
 
+    @property
+    def padding_fraction(self) -> float:
+        """``padding_percent`` as a share of 1."""
+        return (self.padding_percent or 0.0) / 100
+
 
 SPARK = PlacementSettings()
 
@@ -103,7 +108,7 @@ ALIASES: dict[str, str] = {
 """Twister2's keys after ``twister2.`` or ``twister2.taskscheduler.``."""
 
 
-def settings_from(
+def parse_settings(
     raw: Mapping[str, Any], where: str = "settings", *, defaults: Mapping[str, Any] | None = None
 ) -> PlacementSettings:
     """Settings from names or Twister2's keys; raises ``InvalidInput``.
@@ -113,7 +118,7 @@ def settings_from(
     A cap that is named holds for every policy; one that is only a default, where the policy's documents have it.
     Twister2's logical container, unless it is named, holds as many default instances as go into one.
     """
-    named = without_aliases(raw, where)
+    named = resolve_aliases(raw, where)
     if defaults is None:
         defaults = TWISTER2_VALUES if named.get("twister2_compatible") is True else {}
     twister2 = defaults is TWISTER2_VALUES
@@ -121,11 +126,11 @@ def settings_from(
         defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
     if not named.get("twister2_compatible"):
         named.setdefault("max_instances_per_worker", named.get("instances_per_container"))
-    made = decode(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
-    return _with_logical_container(made) if twister2 else made
+    settings = decode(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
+    return _size_logical_container(settings) if twister2 else settings
 
 
-def _with_logical_container(settings: PlacementSettings) -> PlacementSettings:
+def _size_logical_container(settings: PlacementSettings) -> PlacementSettings:
     count = settings.instances_per_container or 1
     return replace(
         settings,
@@ -135,57 +140,57 @@ def _with_logical_container(settings: PlacementSettings) -> PlacementSettings:
     )
 
 
-def without_aliases(raw: Mapping[str, Any], where: str = "settings") -> dict[str, Any]:
+def resolve_aliases(raw: Mapping[str, Any], where: str = "settings") -> dict[str, Any]:
     """``raw`` with our names for Twister2's keys; one setting named twice is refused."""
     named: dict[str, Any] = {}
     for key, value in raw.items():
-        name = _name(key)
+        name = _resolve_name(key)
         if name in named:
             raise InvalidInput(where, key, f"says {name} a second time")
         named[name] = value
     return named
 
 
-def _name(key: str) -> str:
+def _resolve_name(key: str) -> str:
     for prefix in ("twister2.taskscheduler.", "twister2."):
         if key.startswith(prefix):
             return ALIASES.get(key.removeprefix(prefix), key)
     return key
 
 
-TWISTER2 = settings_from({"twister2_compatible": True})
+TWISTER2 = parse_settings({"twister2_compatible": True})
 
 
-def placement_settings_table() -> str:
+def render_settings_table() -> str:
     """The settings as a table in Markdown, one row each."""
     head = ["| setting | Spark | Twister2 | unit | range | what |", "|---|---|---|---|---|---|"]
-    return "\n".join([*head, *_rows()]) + "\n"
+    return "\n".join([*head, *_render_rows()]) + "\n"
 
 
-def _rows() -> Iterator[str]:
+def _render_rows() -> Iterator[str]:
     kind = inspect.type_info(PlacementSettings)
     assert isinstance(kind, inspect.StructType)
     inherited = Settings.__struct_fields__
     for field in sorted(kind.fields, key=lambda field: field.name in inherited):
         assert isinstance(field.type, inspect.Metadata)
         unit, text = (field.type.extra or {})["unit"], (field.type.extra_json_schema or {})["description"]
-        ours, theirs = (_shown(getattr(values, field.name)) for values in (SPARK, TWISTER2))
-        yield f"| `{field.name}` | {ours} | {theirs} | {unit} | {_range(field.type.type)} | {text} |"
+        ours, theirs = (_format_value(getattr(values, field.name)) for values in (SPARK, TWISTER2))
+        yield f"| `{field.name}` | {ours} | {theirs} | {unit} | {_format_range(field.type.type)} | {text} |"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None or value == () else f"{value}"
 
 
-def _range(kind: inspect.Type) -> str:
+def _format_range(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.UnionType):
         kind = next(part for part in kind.types if not isinstance(part, inspect.NoneType))
     if isinstance(kind, inspect.DictType):
-        return f"by step: {_range(kind.value_type)}"
+        return f"by step: {_format_range(kind.value_type)}"
     if isinstance(kind, inspect.Metadata):
-        return _range(kind.type)
+        return _format_range(kind.type)
     if isinstance(kind, inspect.LiteralType):
         return " or ".join(sorted(map(str, kind.values)))
     if isinstance(kind, inspect.VarTupleType):

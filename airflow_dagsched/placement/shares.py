@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from airflow_dagsched.placement.request import Request, Work
-from airflow_dagsched.placement.room import Rooms
+from airflow_dagsched.placement.offer_capacity import Limit
+from airflow_dagsched.placement.request import Request, StepRequest
 
 
-def by_share(request: Request, limits: Sequence[Rooms]) -> list[Work]:
+def order_by_share(request: Request, limits: Sequence[Limit]) -> list[StepRequest]:
     """Steps whose instances have the least choice first: pinned ones, then by dominant share, the largest first."""
     whole = [math.fsum(limit[at] for limit in limits) for at in range(3)]
-    return sorted(request.works, key=lambda work: (not work.pinned, -dominant_share(work, whole), work.number))
+    return sorted(request.steps, key=lambda step: (not step.pinned, -compute_dominant_share(step, whole), step.number))
 
 
-def dominant_share(work: Work, whole: Sequence[float]) -> float:
-    """Of one instance in ``whole`` (memory, disk, cores); a dimension without known limit counts for nothing."""
-    return max(need / has if has else math.inf for need, has in zip(work.needs.values(), whole, strict=True))
+def compute_dominant_share(step: StepRequest, whole: Sequence[float]) -> float:
+    """The largest share of ``whole`` (MiB, MiB, cores) that an instance takes; a dimension without limit has none."""
+    return max(need / has if has else math.inf for need, has in zip(step.needs.list_values(), whole, strict=True))

@@ -15,8 +15,7 @@ from msgspec import Struct, field
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.order import natural_key
-from airflow_dagsched.model.state import Assignment
-from airflow_dagsched.plan.values import Movement
+from airflow_dagsched.model.state import Assignment, Movement
 
 DIMENSIONS = ("memory", "disk", "cores")
 UNITS = ("MiB", "MiB", "cores")
@@ -32,12 +31,12 @@ class Amounts(Struct, frozen=True):
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(self.memory_mb + other.memory_mb, self.disk_mb + other.disk_mb, self.cores + other.cores)
 
-    def values(self) -> tuple[float, float, float]:
-        """In the order of ``DIMENSIONS``."""
+    def list_values(self) -> tuple[float, float, float]:
+        """Amounts in the order of ``DIMENSIONS``."""
         return self.memory_mb, self.disk_mb, self.cores
 
 
-def total(amounts: Iterable[Amounts]) -> Amounts:
+def sum_amounts(amounts: Iterable[Amounts]) -> Amounts:
     """Their sum."""
     return sum(amounts, Amounts())
 
@@ -58,12 +57,12 @@ class Offer(Struct, frozen=True):
     latency_s: float | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
 
-    def values(self) -> tuple[float | None, float | None, float | None]:
-        """In the order of ``DIMENSIONS``; None: no limit known."""
+    def list_values(self) -> tuple[float | None, float | None, float | None]:
+        """Amounts in the order of ``DIMENSIONS``; None: no limit known."""
         return self.memory_mb, self.disk_mb, self.cores
 
 
-def offer_of(worker: Worker) -> Offer:
+def make_offer(worker: Worker) -> Offer:
     """All that is free on ``worker``, as room for one container."""
     return Offer(
         id=worker.id,
@@ -80,9 +79,9 @@ def offer_of(worker: Worker) -> Offer:
     )
 
 
-def offers_of(cluster: Cluster) -> tuple[Offer, ...]:
+def list_offers(cluster: Cluster) -> tuple[Offer, ...]:
     """One offer a worker, in natural order."""
-    return tuple(offer_of(worker) for worker in sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
+    return tuple(make_offer(worker) for worker in sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
 
 
 class InstancePlan(Struct, frozen=True):
@@ -90,7 +89,7 @@ class InstancePlan(Struct, frozen=True):
 
     step: str
     number: int
-    """Of the step: its place among the steps, from 0."""
+    """The step's place among the steps, from 0."""
     index: int
     needs: Amounts
 
@@ -112,7 +111,7 @@ class ContainerPlan(Struct, frozen=True):
         return self.standbys + self.warmups
 
 
-class Assigned(Struct, frozen=True):
+class AssignmentPlan(Struct, frozen=True):
     """The fields ``assignment``, ``movements`` and ``follow_up`` of the plan."""
 
     assignment: Assignment
@@ -128,14 +127,14 @@ class TaskSchedulePlan(Struct, frozen=True):
     assignment: dict[str, str]
     reason: str = ""
     """Why instances are where they are, in one sentence."""
-    assigned: Assigned | None = None
-    """Of a policy that knows of state: copies, and what moves."""
+    assigned: AssignmentPlan | None = None
+    """Copies, and what moves, where a policy knows of state."""
 
 
 Residency = Literal["all", "slots", "levels"]
 """Instances hold their resources from start to end, or run in waves, or in one wave for each level."""
 
 
-def instance_id(step: str, index: int) -> str:
+def name_instance(step: str, index: int) -> str:
     """``step/index``, as in state and plan files."""
     return f"{step}/{index}"

@@ -7,6 +7,7 @@ import math
 from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Step, Task
+from airflow_dagsched.placement.containers.sizing import compute_padding, resolve_needs, resolve_runtime
 from airflow_dagsched.plan.settings import Settings
 
 
@@ -20,19 +21,19 @@ class Need(Struct, frozen=True):
 
 def need_of(step: Step, settings: Settings) -> Need:
     """Zero means not declared: then the setting counts."""
-    return Need(step.cores, step.memory_mb or settings.step_memory_mb, step.disk_mb or settings.step_disk_mb)
+    return Need(*resolve_needs(step, settings.step_memory_mb, settings.step_disk_mb))
 
 
 def runtime_of(step: Step, settings: Settings) -> float:
     """Seconds of one instance."""
-    return step.runtime_s or settings.step_runtime_s
+    return resolve_runtime(step.runtime_s, settings.step_runtime_s)
 
 
 def task_runtime_of(task: Task, settings: Settings) -> float:
     """Seconds of an ordinary task."""
-    return task.runtime_s or settings.task_runtime_s
+    return resolve_runtime(task.runtime_s, settings.task_runtime_s)
 
 
 def padding(memory_mb: int, settings: Settings) -> int:
     """MiB on top of ``memory_mb``, once per container."""
-    return max(settings.padding_min_mb, math.ceil(memory_mb * settings.padding_fraction))
+    return math.ceil(compute_padding(memory_mb, settings.padding_min_mb, settings.padding_fraction))

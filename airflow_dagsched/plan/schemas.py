@@ -11,8 +11,8 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.ranges import Value
 from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.values import Plan
 
 FORMATS: dict[str, type[Value]] = {
     "cluster": Cluster,

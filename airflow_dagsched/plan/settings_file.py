@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import decode
-from airflow_dagsched.placement.settings import PlacementSettings, settings_from, without_aliases
+from airflow_dagsched.model.codec import checked, decode
+from airflow_dagsched.placement.settings import PlacementSettings, parse_settings, resolve_aliases
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 
@@ -27,23 +30,52 @@ def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
         raise InvalidInput(where, "", f"is no JSON: {error}") from None
     if not isinstance(raw, dict):
         raise InvalidInput(where, "", "is no JSON object")
-    named = without_aliases(raw, where)
+    named = resolve_aliases(raw, where)
     policies = {name: value for name, value in named.items() if name in PlacementSettings.__struct_fields__}
     planner = {name: value for name, value in named.items() if name not in policies}
     settings = decode(Settings, msgspec.json.encode(planner), where)
-    return settings, placement_settings(settings, policies, where)
+    sized = share_sizes(settings, policies, where)
+    for name in SHARED.keys() & policies.keys():
+        if SHARED[name] in planner and getattr(settings, SHARED[name]) != getattr(sized, SHARED[name]):
+            raise InvalidInput(where, name, f"says {SHARED[name]} a second time, and otherwise")
+    return sized, placement_settings(sized, policies, where)
+
+
+SHARED: dict[str, str] = {
+    "ram_padding_mb": "padding_min_mb",
+    "padding_percent": "padding_fraction",
+    "instance_memory_mb": "step_memory_mb",
+    "instance_disk_mb": "step_disk_mb",
+    "instance_runtime_s": "step_runtime_s",
+    "steps_at_once": "slots",
+}
+"""The policies' names of what groups are sized by, and the planner's: in a plan there is one value for both."""
+WHOLE = frozenset({"ram_padding_mb", "instance_memory_mb", "instance_disk_mb"})
+"""Counted by the planner in whole MiB: rounded up."""
+
+
+def share_sizes(settings: Settings, named: Mapping[str, Any], where: str = "settings") -> Settings:
+    """The planner's settings with what the policies' settings say of sizes, so that a group has one size.
+
+    Raises ``InvalidInput`` for settings that no policy has, and for values out of range.
+    """
+    named = resolve_aliases(named, where)
+    said = parse_settings(named, where, defaults=_planned(settings))
+    values = {name: said.padding_fraction if name == "padding_percent" else getattr(said, name) for name in SHARED}
+    sizes = {
+        SHARED[name]: math.ceil(values[name]) if name in WHOLE else values[name] for name in SHARED if name in named
+    }
+    return checked(Settings, replace(settings, **sizes), where) if sizes else settings
 
 
 def placement_settings(
-    settings: Settings = DEFAULTS, named: dict[str, Any] | None = None, where: str = "settings"
+    settings: Settings = DEFAULTS, named: Mapping[str, Any] | None = None, where: str = "settings"
 ) -> PlacementSettings:
-    """The policies' settings: as named, else as the planner has them for the same thing."""
-    planned = {
-        "ram_padding_mb": settings.padding_min_mb,
-        "padding_percent": settings.padding_fraction * 100,
-        "instance_memory_mb": settings.step_memory_mb,
-        "instance_disk_mb": settings.step_disk_mb,
-        "instance_runtime_s": settings.step_runtime_s,
-        "steps_at_once": settings.slots,
-    }
-    return settings_from(named or {}, where, defaults=planned)
+    """The policies' settings as named, and of sizes what the planner's settings say (see ``share_sizes``)."""
+    own = {name: value for name, value in resolve_aliases(named or {}, where).items() if name not in SHARED}
+    return parse_settings(own, where, defaults=_planned(settings))
+
+
+def _planned(settings: Settings) -> dict[str, Any]:
+    sizes = {name: getattr(settings, planned) for name, planned in SHARED.items()}
+    return {**sizes, "padding_percent": settings.padding_fraction * 100}

@@ -11,8 +11,10 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "airflow-dagsched",
         "name": "dagsched",
         "description": "Runs a DAG of PySpark steps as few Spark applications, planned by the cluster it runs on.",
-        "task-decorators": [{"name": "spark_step", "class-name": "airflow_dagsched.provider.steps.spark_step"}],
-        "cli": ["airflow_dagsched.provider.cli.commands"],
+        "task-decorators": [
+            {"name": "spark_step", "class-name": "airflow_dagsched.provider.authoring.steps.spark_step"}
+        ],
+        "cli": ["airflow_dagsched.provider.commands.cli.commands"],
         "config": {
             "dagsched": {
                 "description": "Settings of airflow_dagsched.",

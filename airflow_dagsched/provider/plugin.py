@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from airflow.plugins_manager import AirflowPlugin
 
-from airflow_dagsched.provider import pools
-from airflow_dagsched.provider.links import SparkUiLink
+from airflow_dagsched.provider.following import lost_tries
+from airflow_dagsched.provider.wiring import pools
+from airflow_dagsched.provider.wiring.links import SparkUiLink
 
 
 class DagschedPlugin(AirflowPlugin):
-    """Registers the link to the Spark UI and what looks at a run before it starts."""
+    """Registers the link to the Spark UI, what looks at a run before it starts, and what looks at a failed try."""
 
     name = "dagsched"
     operator_extra_links = [SparkUiLink()]
-    listeners = [pools]
+    listeners = [pools, lost_tries]

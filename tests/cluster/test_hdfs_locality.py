@@ -22,27 +22,28 @@ import pytest
 from airflow.sdk import DAG
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.choose import choose
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.live.hosts import as_called, holding
-from airflow_dagsched.launch.settings import submission
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import choose
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.hosts import as_called, holding
+from airflow_dagsched.launch.managers.settings import submission
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.policies import Policy, placed_by
-from airflow_dagsched.plan.prune import Asked, list_stored
-from airflow_dagsched.plan.prune.sources import selected
-from airflow_dagsched.plan.prune.where import condition_of
-from airflow_dagsched.plan.values import Group
-from airflow_dagsched.provider.clusters import Reached
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.sizing import knowledge
-from airflow_dagsched.provider.webhdfs import WebHdfsLister
+from airflow_dagsched.plan.problem.run import Policy, Run
+from airflow_dagsched.plan.pruning import PruningInput, list_stored
+from airflow_dagsched.plan.pruning.conditions.where import parse_condition
+from airflow_dagsched.plan.pruning.sources import select_found
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.clusters.spark_connection import Reached
+from airflow_dagsched.provider.clusters.webhdfs import WebHdfsLister
+from airflow_dagsched.provider.runtime.allocation import knowledge
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
+from tests.plan.placing import place_by
 from tests.provider.test_hdfs_launch import committed, listening, two_groups
 from tests.provider.test_pruning import run as launched
 from tests.testbed import event_log
@@ -85,7 +86,7 @@ class Stored(NamedTuple):
     def hosts(self, day: str) -> dict[str, tuple[str, ...]]:
         """File -> who has its only block."""
         with WebHdfsLister.of(self.location, self.reached) as lister:
-            return {entry.name: entry.blocks[0].hosts for entry in lister.children(f"{TABLE}/day={day}")}
+            return {entry.name: entry.blocks[0].hosts for entry in lister.list_children(f"{TABLE}/day={day}")}
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +127,9 @@ def _write_on(host: str, table: Stored, day: str, name: str, content: bytes) -> 
 def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:
     """A step that reads the table's partition of that day."""
     source = Source(path=TABLE, where=f"day = '{day}'")
-    condition = condition_of(f"day = '{day}'", {})
+    condition = parse_condition(f"day = '{day}'", {})
     with WebHdfsLister.of(table.location, table.reached) as lister:
-        found = replace(selected(source, condition, list_stored(lister, TABLE, condition)), left_out=())
+        found = replace(select_found(source, condition, list_stored(lister, TABLE, condition)), left_out=())
     flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300, "sources": (source,)})
     return holding(flow, as_called({("scan", TABLE): found}, cluster))
 
@@ -136,7 +137,7 @@ def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:
 def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
     """By the policy alone. Pruning would take three of four instances away, too: one task reads so few bytes."""
     chosen = Policy(policy, PlacementSettings(), State())
-    made = placed_by(plan(flow, cluster, asked=Asked(mode=False)), flow, cluster, chosen)
+    made = place_by(plan(flow, cluster, run=Run(PruningInput(mode=False))), flow, cluster, chosen)
     assert check(made, flow, cluster) == ()
     return made.groups[0]
 
@@ -184,7 +185,7 @@ def test_a_later_group_is_planned_where_its_input_was_written(
     connection["extra"]["webhdfs"] = stored.hdfs.http
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
     monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path / "reserved"))
-    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
     learned = listening(monkeypatch)
     with DAG("sales", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)):
         launch = two_groups(tmp_path, stored.location).launches()[1]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.kubernetes import REQUIRED
-from airflow_dagsched.launch.settings import submission
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED
+from airflow_dagsched.launch.managers.settings import submission
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.sizing import executor_pod, written
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.runtime.allocation import executor_pod, written
 from demo.rest import until
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn

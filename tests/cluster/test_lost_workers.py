@@ -17,11 +17,13 @@ import pytest
 from airflow.sdk import DAG, task
 
 from airflow_dagsched import Interval, SparkDataflow, Table
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.plan.hosts import TOKEN_PREFIX
-from airflow_dagsched.provider.facts import RunFacts
-from airflow_dagsched.provider.follow import Follower, Memory
-from airflow_dagsched.provider.running import GroupRun
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.plan.passes.pin_hosts import TOKEN_PREFIX
+from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.runtime.attempt import GroupRun
+from airflow_dagsched.provider.runtime.memory import Memory
+from airflow_dagsched.provider.runtime.run_facts import RunFacts
 from demo.rest import until
 from tests.cluster.submitting import SMALL, SPARK_SUBMIT
 from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
@@ -59,10 +61,10 @@ def dag() -> Iterator[DAG]:
 def run_of(flow: SparkDataflow, folder: Path) -> GroupRun:
     (launch,) = flow.launches()
     facts = RunFacts(
-        dag_id="sales", run_id="r", try_number=1, clear_number=0, run_started="", conf={}, interval=Interval("once"),
+        dag_id="sales", run_id="r", try_id=TryId(try_number=1), began=0.0, conf={}, interval=Interval("once"),
         context={}, states={}, skipped={}, feeds={},
     )  # fmt: skip
-    follower = Follower(Feed("n", ""), lambda *_: None, lambda *_: None, lambda *_: None)
+    follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None)
     return GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,))
 
 

@@ -9,22 +9,23 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.alone import Fit
-from airflow_dagsched.launch.choose import Chosen, choose
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.executors import Submission, executors
-from airflow_dagsched.launch.reserve import Reservation, reservation
-from airflow_dagsched.launch.settings import submission
-from airflow_dagsched.launch.standalone import check_offered
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, choose
+from airflow_dagsched.launch.escalation.group_fit import Fit
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.escalation.reservations import Reservation, reservation
+from airflow_dagsched.launch.managers.executors import Submission, executors
+from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.policies import Policy, placed_by
-from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.problem.run import Policy
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from demo.rest import until
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
+from tests.plan.placing import place_by
 from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.spark]
@@ -93,7 +94,7 @@ def test_a_policy_gets_the_workers_cores_and_memory_it_planned(
     """Four instances on four workers of two cores: as few as hold them, or all."""
     flow = drawn("a", a={"parallelism": 4, "memory_mb": 300})
     planned = chosen_for(flow, hook)
-    placed = placed_by(planned.plan, flow, planned.cluster, Policy(policy, PlacementSettings(), State()))
+    placed = place_by(planned.plan, flow, planned.cluster, Policy(policy, PlacementSettings(), State()))
     assert check(placed, flow, planned.cluster) == ()
     containers = placed.groups[0].containers
     expected = {box.worker: (box.cores, box.memory_mb) for box in containers}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.settings import submission
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.settings import submission
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
 from tests.testbed.answers import Said, answering

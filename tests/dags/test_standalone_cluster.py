@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from tests.dags.conftest import Play
 from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
 

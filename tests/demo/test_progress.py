@@ -2,8 +2,8 @@
 
 import io
 
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.feed import Feed
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.feed import Feed
 from demo.progress import Display, StepLine, line, texts, told
 from demo.results import summarize
 

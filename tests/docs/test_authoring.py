@@ -48,7 +48,7 @@ def test_first_example_is_one_application(tmp_path: Path) -> None:
     file = tmp_path / "shop.py"
     file.write_text(BLOCKS[0])
     (dag,) = DagBag(file, collect_dags=False).process_file(str(file), only_if_updated=False)
-    assert set(dag.task_ids) == {"sales.orders", "sales.clean", "sales.best", "sales.launch"}
+    assert set(dag.task_ids) == {"sales.orders", "sales.clean", "sales.best", "sales.launch", "sales.launch_started"}
 
 
 def test_task_between_makes_two_applications(tmp_path: Path) -> None:

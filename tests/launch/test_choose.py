@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.alone import Fit
-from airflow_dagsched.launch.choose import Chosen
-from airflow_dagsched.launch.choose import choose as chosen_by
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.executors import executors
-from airflow_dagsched.launch.reserve import Reservation, reservation, without_reserved
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import choose as chosen_by
+from airflow_dagsched.launch.escalation.group_fit import Fit
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.escalation.reservations import Reservation, reservation, without_reserved
+from airflow_dagsched.launch.managers.executors import executors
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.dataflow import Dataflow
 from tests.plan.drawn import drawn, standalone

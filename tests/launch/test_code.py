@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from airflow_dagsched.launch.code import fingerprint, location
+from airflow_dagsched.launch.steps.code import location, read_code
 
 Load = Callable[..., ModuleType]
 
@@ -42,6 +42,10 @@ def load(tmp_path: Path) -> Iterator[Load]:
     yield load_module
     for name in made:
         sys.modules.pop(name, None)
+
+
+def fingerprint(function: Any, arguments: Any, roots: tuple[Path, ...]) -> str:
+    return read_code(function, arguments, roots).fingerprint
 
 
 def of(load: Load, source: str, tmp_path: Path, arguments: Any = None) -> str:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.alone import Fit, only
-from airflow_dagsched.launch.cutting import cut_to_fit, halves
+from airflow_dagsched.launch.escalation.group_fit import Fit, only
+from airflow_dagsched.launch.escalation.split_group import cut_to_fit, halves
 from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.validate import valid_graph

@@ -6,21 +6,33 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from airflow_dagsched.launch.events import Failure, StepDone, StepLog, StepRunning
-from airflow_dagsched.launch.feed import FINISHED, LOG_LINES, End, Feed, StepLines, Wait, verdict, xcoms
-from airflow_dagsched.launch.wire import decode, encode
+from airflow_dagsched.launch.protocol.events import Failure, StepDone, StepLog, StepRunning
+from airflow_dagsched.launch.protocol.feed import (
+    FINISHED,
+    LOG_LINES,
+    TOLERANCE_S,
+    End,
+    Feed,
+    StepLines,
+    Wait,
+    verdict,
+    xcoms,
+)
+from airflow_dagsched.launch.protocol.wire import decode, encode
 
-NOT_STARTED = (None, "scheduled", "queued")
+NOT_STARTED = (None, "scheduled", "queued", "restarting")
 BUSY = ("running", "up_for_retry")
 
 
-FIRST, AGAIN = "2026-01-01T00:00:00", "2026-01-02T00:00:00"
-"""The round of a run that was never cleared, and the one that a clear began."""
+FIRST, AGAIN = 1000.0, 2000.0
+"""When a mirror was made with its run, and when a clear made it anew."""
 
 
-def feed(*ends: StepDone, run_started: str = FIRST) -> Feed:
-    return Feed("n", run_started).add(ends)
+def feed(*ends: StepDone, began: float = FIRST) -> Feed:
+    return Feed("n", began=began).add(ends)
 
 
 GREEN = StepDone("s", "success", rows=3)
@@ -76,7 +88,7 @@ def test_a_mirror_cleared_alone_says_what_to_clear() -> None:
     end = verdict("success", feed(GREEN), "s", AGAIN, "f.launch")
     assert isinstance(end, End)
     assert (end.state, "clear 'f.launch' with it" in end.reason) == ("failed", True)
-    assert verdict("success", feed(GREEN, run_started=AGAIN), "s", AGAIN, "f.launch") == End("success", "", GREEN)
+    assert verdict("success", feed(GREEN, began=AGAIN), "s", AGAIN, "f.launch") == End("success", "", GREEN)
 
 
 def test_feed_survives_xcom() -> None:
@@ -106,7 +118,40 @@ def test_a_final_feed_is_not_believed_while_the_launch_task_runs() -> None:
     assert verdict("up_for_retry", last_word, "s", FIRST, "launch") == End("success", "", GREEN)
 
 
-@pytest.mark.parametrize("state", BUSY)
+@pytest.mark.parametrize("state", [*NOT_STARTED, *BUSY])
 def test_a_feed_older_than_the_clear_is_not_believed(state: str) -> None:
     """The worker wipes the old feed only some seconds after the launch task runs again."""
     assert verdict(state, feed(GREEN), "s", AGAIN, "launch") == Wait()
+
+
+ENDS = st.lists(st.sampled_from([GREEN, RED, GREY]), max_size=1)
+STATES = st.sampled_from([*NOT_STARTED, *BUSY, "deferred", "up_for_reschedule", *sorted(FINISHED)])
+SECONDS = st.floats(1.0, 1e9)
+
+
+@given(STATES, ENDS, st.booleans(), SECONDS, st.floats(TOLERANCE_S + 0.01, 1e6))
+def test_a_cleared_mirror_never_ends_well_by_what_was_said_before(
+    state: str | None, ends: list[StepDone], final: bool, began: float, later: float
+) -> None:
+    """Whatever state the clear leaves the launch task in: while it runs, restarts, waits, or is over."""
+    found = verdict(state, replace(feed(*ends, began=began), final=final), "s", began + later, "launch")
+    assert found == Wait() or (isinstance(found, End) and found.state == "failed" and state in FINISHED)
+
+
+@given(ENDS, SECONDS, st.floats(0.0, 1e6), st.floats(0.0, TOLERANCE_S / 2))
+def test_a_mirror_believes_each_try_after_its_making(
+    ends: list[StepDone], made: float, later: float, behind: float
+) -> None:
+    """The clear made the launch task before the mirror, and the worker's clock is a little behind, or neither."""
+    for began in (made + later, made - behind):
+        said = feed(*ends, began=began)
+        assert verdict("success", said, "s", made, "launch") == verdict("success", said, "s", 0.0, "launch")
+        assert verdict("running", said, "s", made, "launch") == verdict("running", said, "s", 0.0, "launch")
+
+
+@given(STATES, ENDS, SECONDS, SECONDS)
+def test_the_verdict_is_final_once_the_launch_task_is_over(
+    state: str | None, ends: list[StepDone], began: float, made: float
+) -> None:
+    found = verdict(state, feed(*ends, began=began), "s", made, "launch")
+    assert isinstance(found, End) or state not in FINISHED

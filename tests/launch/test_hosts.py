@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.launch.live.hosts import as_called, holding, naming, with_stored
-from airflow_dagsched.launch.live.webhdfs import (
+from airflow_dagsched.launch.managers.hosts import as_called, holding, naming, with_stored
+from airflow_dagsched.launch.managers.webhdfs import (
     address_of,
     blocks_in,
     live_hosts,
@@ -22,9 +22,9 @@ from airflow_dagsched.launch.live.webhdfs import (
 )
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Partition, Source
-from airflow_dagsched.plan.prune.condition import ALWAYS
-from airflow_dagsched.plan.prune.layout import named, spelled
-from airflow_dagsched.plan.prune.sources import Selection
+from airflow_dagsched.plan.pruning.conditions.condition import ALWAYS
+from airflow_dagsched.plan.pruning.layout import parse_partition_name, partition_name
+from airflow_dagsched.plan.pruning.sources import Selection
 from tests.plan.drawn import drawn
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -71,7 +71,7 @@ def test_what_is_read_is_held_by_the_workers_that_a_store_means() -> None:
     flow = drawn("a == b", a={"sources": (Source(path="t"), Source(path="other"))})
     held, other = holding(flow, found).steps[0].sources
     assert held.partitions[0].blocks == (Block(bytes=1, hosts=("w1.a.com", "w9")), Block(bytes=2))
-    assert [spelled(one) for one in held.partitions] == ["day=1", "day=0", "day=2/at=05%3A00"]
+    assert [partition_name(one) for one in held.partitions] == ["day=1", "day=0", "day=2/at=05%3A00"]
     assert other == Source(path="other")
     assert holding(flow, {}) is flow
 
@@ -79,8 +79,8 @@ def test_what_is_read_is_held_by_the_workers_that_a_store_means() -> None:
 @given(st.dictionaries(st.text(min_size=1), st.none() | st.text(min_size=1), max_size=3), st.none() | st.integers(0, 9))
 def test_a_partition_by_its_name_is_that_partition(key: dict[str, str | None], bucket: int | None) -> None:
     """As far as its name tells: a value that spells null is null."""
-    name = spelled(Partition(key=dict(key), bucket=bucket))
-    assert spelled(named(name)) == name
+    name = partition_name(Partition(key=dict(key), bucket=bucket))
+    assert partition_name(parse_partition_name(name)) == name
 
 
 def test_where_a_name_node_answers_and_what_it_is_asked() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.keys import safe
-from airflow_dagsched.spark.store import hidden
+from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.spark.files.store import hidden
 
 KEYS = st.text(max_size=300) | st.sampled_from(["", ".", "..", "_x", "a/b", "a%2Fb", "A=1", "é" * 200])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.learning import NOTHING_S, Ran, learned
+from airflow_dagsched.launch.history.learning import NOTHING_S, Ran, learned
+from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.state import Connection, Measured, State
 
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.launch.live.declared import live_of_declared
-from airflow_dagsched.launch.live.kubernetes import kubernetes_cluster
-from airflow_dagsched.launch.live.kubernetes_objects import Taint, Toleration
-from airflow_dagsched.launch.live.local import is_local, local_cluster
-from airflow_dagsched.launch.live.quantity import quantity
-from airflow_dagsched.launch.live.standalone import masters, standalone_cluster
-from airflow_dagsched.launch.live.yarn import Where, yarn_cluster
+from airflow_dagsched.launch.managers.declared import live_of_declared
+from airflow_dagsched.launch.managers.kubernetes.live import kubernetes_cluster
+from airflow_dagsched.launch.managers.kubernetes.objects import Taint, Toleration
+from airflow_dagsched.launch.managers.kubernetes.quantity import quantity
+from airflow_dagsched.launch.managers.local.live import is_local, local_cluster
+from airflow_dagsched.launch.managers.standalone.live import masters, standalone_cluster
+from airflow_dagsched.launch.managers.yarn.live import Where, yarn_cluster
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.validate import validate_cluster
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import string
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.masking import Masking, secrets_in
+from airflow_dagsched.launch.secrecy.masking import PLAIN, Masking, secrets_in
 
 
 @pytest.mark.parametrize(
@@ -23,13 +26,20 @@ from airflow_dagsched.launch.masking import Masking, secrets_in
         ([("url", {"api_key": ["one1", "two2"]})], {"one1", "two2"}),
         ("select * from t where key = 'password'", set()),
         ({"path": "/data/token/x", "number": 3}, set()),
+        (
+            {"spark.hadoop.fs.s3a.access.key": "AKIA", "spark.hadoop.fs.azure.account.key.x": b"azure"},
+            {"AKIA", "azure"},
+        ),
+        ({"spark.security.credentials.hive.enabled": "false"}, set()),
     ],
 )
 def test_secrets_are_found(argument: object, secrets: set[str]) -> None:
     assert secrets_in(argument) == secrets
 
 
-PASSWORDS = st.text(string.ascii_letters + string.digits + "!$*+.-_~", min_size=4)
+PASSWORDS = st.text(string.ascii_letters + string.digits + "!$*+.-_~", min_size=4).filter(
+    lambda text: text.lower() not in PLAIN
+)
 
 
 @given(PASSWORDS, st.text(), st.text())
@@ -42,6 +52,40 @@ def test_a_known_secret_is_nowhere_in_the_text(password: str, before: str, after
 @given(PASSWORDS)
 def test_what_looks_like_a_password_is_masked_unasked(password: str) -> None:
     assert Masking().text(f"to jdbc:x://me:{password}@db?pwd={password}&n=1") == "to jdbc:x://me:***@db?pwd=***&n=1"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "it is c0rrect 'h0rse'/b@ttery\\staple.",
+        repr("c0rrect 'h0rse'/b@ttery\\staple"),
+        json.dumps("c0rrect 'h0rse'/b@ttery\\staple"),
+        "https://u:" + quote("c0rrect 'h0rse'/b@ttery\\staple") + "@db",
+        "pass=" + quote_plus("c0rrect 'h0rse'/b@ttery\\staple"),
+        base64.b64encode(b"c0rrect 'h0rse'/b@ttery\\staple").decode(),
+        "|c0rrect 'h0rse'/b...|",
+    ],
+)
+def test_forms_of_a_secret(written: str) -> None:
+    masking = Masking()
+    masking.add(["c0rrect 'h0rse'/b@ttery\\staple"])
+    assert "***" in masking.text(written)
+    assert not [part for part in ("rrect", "YzB") if part in masking.text(written)]
+
+
+def test_a_secret_of_several_lines_is_masked_line_by_line() -> None:
+    """A key is printed, logged and sent one line after another."""
+    masking = Masking()
+    masking.add(["-----BEGIN KEY-----\nMIIEvQIBADAN\nBgkqhkiG9w0B\n==\n"])
+    lines = ["  MIIEvQIBADAN", "key: BgkqhkiG9w0B", "x == y"]
+    assert [masking.text(line) for line in lines] == ["  ***", "key: ***", "x == y"]
+
+
+def test_what_is_in_a_connections_extra() -> None:
+    """Airflow learns the whole text; what is taken out of it is a word of it."""
+    masking = Masking()
+    masking.add(['{"aws_secret_access_key": "s3same", "region": "eu-west-1", "token_enabled": "true"}'])
+    assert masking.text("s3same in eu-west-1 is true") == "*** in eu-west-1 is true"
 
 
 def test_keys_and_numbers_stay() -> None:

@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.events import Failure, StepDone
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.launch.outlook import Ahead, Outlook, Run, ahead, state_of
+from airflow_dagsched.launch.history.forecast import Ahead, Outlook, Run, ahead, state_of
+from airflow_dagsched.launch.protocol.events import Failure, StepDone
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import decode, encode
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Measured, State
-from airflow_dagsched.plan.groups import Grouped, find_groups
+from airflow_dagsched.plan.grouping.coarsest import Grouped, find_groups
 from airflow_dagsched.plan.settings import Settings
 from tests.plan.drawn import dataflows, drawn, standalone
 
@@ -36,14 +37,14 @@ def run_of(flow: Dataflow, cluster: Cluster, at_s: float = 0.0, started: str = "
     return Run(flow, groups_of(flow), cluster, Settings(), started, NOW + at_s)
 
 
-def feed(*steps: str, final: bool = True, began: float = 0.0, started: str = "r", size: int | None = None) -> Feed:
+def feed(*steps: str, final: bool = True, began: float = 0.0, clears: int = 0, size: int | None = None) -> Feed:
     """Of a launch task whose steps ended well."""
     done = {name: StepDone(name, "success", bytes=size) for name in steps}
-    return Feed("n", started, final=final, steps=done, began=NOW + began)
+    return Feed("n", TryId("r", clears), final=final, steps=done, began=NOW + began)
 
 
 def state_at(flow: Dataflow, mine: str, at_s: float = 0.0, known: State | None = None, **feeds: Feed) -> State:
-    return state_of(mine, groups_of(flow), feeds, known or State(), started="r", now=NOW + at_s)
+    return state_of(mine, groups_of(flow), feeds, known or State(), this_round=TryId("r").round, now=NOW + at_s)
 
 
 def told(found: Ahead) -> list[str]:
@@ -102,8 +103,8 @@ def test_fewer_workers_are_told_of() -> None:
 def test_feeds_that_say_little() -> None:
     """What it waits for is over; of another round, or with a failed step, nothing is known of what is beside it."""
     failed = StepDone("b", "failed", failure=Failure("author", "no"))
-    red = Feed("n", "r", final=True, steps={"b": failed})
-    for beside in (red, feed("b", started="an earlier round")):
+    red = Feed("n", TryId("r"), final=True, steps={"b": failed})
+    for beside in (red, feed("b", clears=1)):
         state = state_at(DIAMOND, "launch_c", launch_b=beside)
         assert (state.finished, state.running) == (("launch_a",), ("launch_c",))
 
@@ -129,7 +130,7 @@ def test_from_launch_to_launch(flow: Dataflow, seed: int) -> None:
     flow = replace(flow, steps=tuple(replace(step, pinned=(), isolate=rng.random() < 0.5) for step in flow.steps))
     groups, last, over = groups_of(flow), None, dict[str, Feed]()
     for at, group in enumerate(groups):
-        state = state_of(group.id, groups, over, State(), started="r", now=NOW + at)
+        state = state_of(group.id, groups, over, State(), this_round=TryId("r").round, now=NOW + at)
         found = ahead(run_of(flow, cluster, at), state, last)
         last = decode(Outlook, encode(found.outlook), "file")
         assert {one.id: set(one.steps) for one in last.plan.groups} == {one.id: set(one.steps) for one in groups}

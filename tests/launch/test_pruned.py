@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_dagsched.launch.calls import Call, Output
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.manifest import StepSpec
-from airflow_dagsched.launch.pruned import ends_of, left_nothing, uncalled
-from airflow_dagsched.launch.sql_facts import sql_facts
-from airflow_dagsched.launch.tables import Table
+from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.launch.steps.pruned import ends_of, left_nothing, uncalled
+from airflow_dagsched.launch.steps.sql_facts import sql_facts
 
 
 def spec(name: str, *inputs: str, pruned: str = "no rows") -> StepSpec:

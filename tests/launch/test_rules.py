@@ -15,7 +15,7 @@ from airflow.ti_deps.dep_context import DepContext
 from airflow.ti_deps.deps.trigger_rule_dep import TriggerRuleDep
 from airflow.utils.state import TaskInstanceState
 
-from airflow_dagsched.launch.rules import RULES, decide
+from airflow_dagsched.launch.protocol.rules import RULES, decide
 
 STATES = ("success", "failed", "skipped", "upstream_failed")
 

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.executors import SMALLEST_HEAP_MB, Submission, executors, heap_and_overhead
-from airflow_dagsched.launch.kubernetes import REQUIRED, TEMPLATE, pod_template
-from airflow_dagsched.launch.live.declared import live_of_declared
-from airflow_dagsched.launch.local import LIGHT_COMPILER
-from airflow_dagsched.launch.settings import COMMON, submission
-from airflow_dagsched.launch.standalone import check_offered
-from airflow_dagsched.launch.tokens import Offer, resources_file, worker_properties
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.declared import live_of_declared
+from airflow_dagsched.launch.managers.executors import SMALLEST_HEAP_MB, Submission, executors, heap_and_overhead
+from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED, TEMPLATE, pod_template
+from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.settings import COMMON, submission
+from airflow_dagsched.launch.managers.standalone.submit import check_offered
+from airflow_dagsched.launch.managers.standalone.tokens import Offer, resources_file, worker_properties
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
-from airflow_dagsched.plan.values import Group
 from tests.plan.drawn import drawn
 
 TRY = LEVELS[0]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.choose import Chosen
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.executors import executors
-from airflow_dagsched.launch.settings import submission
-from airflow_dagsched.launch.stranded import Without, stranded
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.escalation.stranded import Without, stranded
+from airflow_dagsched.launch.managers.executors import executors
+from airflow_dagsched.launch.managers.settings import submission
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from tests.launch.test_choose import choose, wide
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.turns import Turn, alone_s, turns
+from airflow_dagsched.launch.history.attribute_durations import Turn, alone_s, turns
+from airflow_dagsched.launch.protocol.events import StepDone
 
 
 def test_a_turn_alone_took_what_it_took() -> None:

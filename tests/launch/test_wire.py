@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
 import pytest
 
-from airflow_dagsched.launch.calls import Output
-from airflow_dagsched.launch.events import (
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.events import (
     Failure,
     Finished,
     Heartbeat,
@@ -17,9 +22,10 @@ from airflow_dagsched.launch.events import (
     marker_line,
     to_line,
 )
-from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec, read_manifest
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.launch.wire import encode
+from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec, read_manifest
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.launch.protocol.wire import DEEPEST, encode, parse
+from tests.garbled import TEXTS, nested
 
 MANIFEST = Manifest(
     package_version="1",
@@ -32,7 +38,6 @@ MANIFEST = Manifest(
     clear_number=0,
     work_dir="/w",
     events="/w/e",
-    payload="/p",
     interval_key="2024",
     targets=("a",),
     steps=(
@@ -91,3 +96,56 @@ def test_unknown_kinds_are_left_out() -> None:
 
 def test_sets_are_written_in_order() -> None:
     assert encode(frozenset({"b", "a"})) == ["a", "b"]
+
+
+@dataclass(frozen=True)
+class Each:
+    """One field of every sort."""
+
+    text: str = ""
+    number: int = 0
+    seconds: float = 0.0
+    sure: bool = False
+    texts: tuple[str, ...] = ()
+    pair: tuple[str, int] = ("", 0)
+    by_name: Mapping[str, float] = field(default_factory=dict)
+    by_number: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    kind: Literal["a", "b"] = "a"
+    maybe: str | None = None
+    inner: Output = Output("a")  # noqa: RUF009 - frozen
+    anything: Any = None
+
+
+WHOLE = Each("t", 1, 2.5, True, ("x",), ("x", 1), {"m": 1}, {3: ("x",)}, "b", "m", Output("b"), {"n": [1, None]})
+
+
+def test_a_value_of_every_type_is_read() -> None:
+    assert parse(Each, json.dumps(encode(WHOLE))) == WHOLE
+    assert parse(Each, "{}") == Each()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": 5}, {"text": None}, {"text": "\0"}, {"text": "\ud800"}, {"number": True}, {"number": 1.5},
+        {"number": 2**63}, {"seconds": float("inf")}, {"seconds": float("nan")}, {"seconds": 10**400}, {"seconds": "1"},
+        {"seconds": True}, {"sure": 1}, {"texts": "xy"}, {"texts": {"x": 1}}, {"texts": [5]}, {"texts": None},
+        {"pair": ["x"]}, {"pair": ["x", 1, 2]}, {"by_name": {"m": None}}, {"by_name": {"m": "1"}}, {"by_name": []},
+        {"by_number": {"x": []}}, {"by_number": {"1": 3}}, {"kind": "c"}, {"kind": ["a"]}, {"maybe": 5}, {"inner": "b"},
+        {"inner": []}, {"inner": None}, {"inner": {"step": 5}}, {"anything": float("inf")}, {"anything": "\0"},
+        {"anything": nested(DEEPEST)}, {"anything": [{"x": "\ud800"}]}, [], "x", 5, None, True,
+    ],
+)  # fmt: skip
+def test_what_is_of_another_type_is_none(wrong: Any) -> None:
+    """As deep as it goes: a text is no list of its letters, an object no list of its names."""
+    assert parse(Each, json.dumps(wrong)) is None
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_no_json_is_none(text: bytes) -> None:
+    assert parse(Output, text.decode(errors="surrogateescape")) is None
+
+
+def test_a_value_may_be_nested_but_not_too_deep() -> None:
+    assert parse(Each, json.dumps({"anything": nested(DEEPEST - 1)})) is not None
+    assert parse(Each, json.dumps({"a field of a newer version": nested(300)})) == Each()

@@ -113,7 +113,7 @@ def assert_within(box: ContainerPlan, held: Sequence[Step], offer: Offer, *, str
     assert box.required.memory_mb >= sum(memories) + sum(state.memory_mb for state in kept) + 100
     assert box.required.cores >= cores
     assert box.required.disk_mb >= sum(step.disk_mb for step in held) + sum(state.disk_mb for state in kept)
-    for need, has in zip(box.required.values(), offer.values(), strict=True):
+    for need, has in zip(box.required.list_values(), offer.list_values(), strict=True):
         assert has is None or need <= has, (box.worker, box.required, offer)
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.built_in import RuledPolicy
-from airflow_dagsched.placement.dependent import Part, schedule_dependent
-from airflow_dagsched.placement.policy import policy_of
-from airflow_dagsched.placement.settings import ALIASES, TWISTER2_VALUES, PlacementSettings, settings_from
-from airflow_dagsched.placement.twister2 import batch_task
-from airflow_dagsched.placement.twister2.schedulers import compatible_request
-from airflow_dagsched.placement.twister2.selection import selected
+from airflow_dagsched.placement.dependent_dataflows import Part, schedule_dependent
+from airflow_dagsched.placement.policies.built_in import RulePolicy
+from airflow_dagsched.placement.policy import load_policy
+from airflow_dagsched.placement.reproductions.twister2 import batch_task
+from airflow_dagsched.placement.reproductions.twister2.schedulers import make_compatible_request
+from airflow_dagsched.placement.reproductions.twister2.selection import select_policy
+from airflow_dagsched.placement.settings import ALIASES, TWISTER2_VALUES, PlacementSettings, parse_settings
 from airflow_dagsched.placement.values import ContainerPlan, Offer, TaskSchedulePlan
 
 FOLDER = Path(os.environ.get("DAGSCHED_CASES") or Path(__file__).parent / "cases")
@@ -50,20 +50,20 @@ def placed(row: Row, *, compatible: bool) -> tuple[TaskSchedulePlan, ...]:
 
 
 def _placed(row: Row, *, compatible: bool) -> tuple[TaskSchedulePlan, ...]:
-    graphs, offers = row["input"]["graphs"], offers_of(row)
+    graphs, offers = row["input"]["graphs"], list_offers(row)
     policy, mode, many = scheduler_of(row, compatible=compatible)
     parts = [part_of(graph, mode, row) for graph in graphs]
     settings = [settings_of(row, graph, compatible=compatible) for graph in graphs]
     if compatible and many:
         pairs = zip(parts, settings, strict=True)
-        return batch_task.schedule(
-            parts, [compatible_request(policy, part.dataflow, offers, one) for part, one in pairs]
+        return batch_task.make_schedule(
+            parts, [make_compatible_request(policy, part.dataflow, offers, one) for part, one in pairs]
         )
     by_name = {part.dataflow.name: one for part, one in zip(parts, settings, strict=True)}
 
     def place(dataflow: Dataflow, offers: Any, beside: Mapping[str, str]) -> TaskSchedulePlan:
-        made = policy_of(policy, by_name[dataflow.name])
-        assert isinstance(made, RuledPolicy)
+        made = load_policy(policy, by_name[dataflow.name])
+        assert isinstance(made, RulePolicy)
         return made.schedule(dataflow, offers, State(), beside=beside)
 
     return schedule_dependent(parts, offers, place)
@@ -75,7 +75,7 @@ def scheduler_of(row: Row, *, compatible: bool) -> tuple[str, str, bool]:
         return *POLICY[row["scheduler"]], row["scheduler"] == "batchscheduler"
     config, graphs = row["input"]["config"], row["input"]["graphs"]
     mode = graphs[0]["mode"].lower()
-    policy = selected(config, mode, graphs=len(graphs), compatible=compatible)
+    policy = select_policy(config, mode, graphs=len(graphs), compatible=compatible)
     many = str(config.get(f"twister2.taskscheduler.{mode}.class")).endswith(".BatchTaskScheduler")
     return policy, "streaming" if many else mode, many
 
@@ -89,7 +89,7 @@ def settings_of(row: Row, graph: Row, *, compatible: bool) -> PlacementSettings:
         config[odd] = {task: int(said[odd]) if odd in said else None for task, said in named}
         if not compatible:
             config.setdefault("twister2.max.task.instances.per.worker", TWISTER2_VALUES["instances_per_container"])
-    return settings_from(config | {"twister2_compatible": compatible}, defaults=TWISTER2_VALUES)
+    return parse_settings(config | {"twister2_compatible": compatible}, defaults=TWISTER2_VALUES)
 
 
 def _is_placement(key: str) -> bool:
@@ -119,7 +119,7 @@ def part_of(graph: Row, mode: str, row: Row) -> Part:
     return Part(Dataflow(name=graph["name"], steps=steps, channels=channels), *ends)
 
 
-def offers_of(row: Row) -> list[Offer]:
+def list_offers(row: Row) -> list[Offer]:
     workers = row["input"]["workers"]
     if isinstance(workers, dict):
         ids = range(workers["count"])

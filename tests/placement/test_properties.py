@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.cheapest import price_of
-from airflow_dagsched.placement.policy import policy_of
-from airflow_dagsched.placement.request import request_of
+from airflow_dagsched.placement.policies.cheapest import compute_price
+from airflow_dagsched.placement.policy import load_policy
+from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.drawn import PLAIN, assert_sound, problems, shuffled
 
@@ -26,7 +26,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 def placed(policy: str, dataflow: Dataflow, offers: Sequence[Offer]) -> TaskSchedulePlan | DoesNotFit:
     try:
-        return policy_of(policy, PLAIN).schedule(dataflow, offers, State())
+        return load_policy(policy, PLAIN).schedule(dataflow, offers, State())
     except DoesNotFit as refused:
         return refused
 
@@ -64,15 +64,15 @@ def test_cheapest_is_the_least_there_is(problem: tuple[Dataflow, list[Offer]]) -
     made = placed("cheapest", *problem)
     if isinstance(made, DoesNotFit):
         return
-    request = request_of(*problem, PLAIN)
+    request = make_request(*problem, PLAIN)
     rank = {offer.id: at for at, offer in enumerate(request.offers)}
-    chosen = [[rank[made.assignment[f"{w.step}/{i}"]] for i in range(w.parallelism)] for w in request.works]
+    chosen = [[rank[made.assignment[f"{w.id}/{i}"]] for i in range(w.parallelism)] for w in request.steps]
     least = min(
-        price_of(request, [[rank[where[f"{w.step}/{i}"].id] for i in range(w.parallelism)] for w in request.works])
+        compute_price(request, [[rank[where[f"{w.id}/{i}"].id] for i in range(w.parallelism)] for w in request.steps])
         for where in everywhere(*problem)
         if fits(*problem, where)
     )
-    assert price_of(request, chosen) == pytest.approx(least)
+    assert compute_price(request, chosen) == pytest.approx(least)
 
 
 @settings(max_examples=80, deadline=None)
@@ -90,7 +90,7 @@ def test_what_first_fit_decreasing_misses() -> None:
     """[4 4][3 3 3][3] of 10: with 100 MiB of padding, of 1100."""
     steps = [Step(id=f"s{size}", parallelism=count, memory_mb=size * 100, mode="streaming") for size, count in SIZES]
     offers = [Offer(id=f"w{at}", worker=f"w{at}", memory_mb=1100, cores=9) for at in range(3)]
-    made = policy_of("first_fit", PLAIN).schedule(Dataflow(name="x", steps=tuple(steps)), offers, State())
+    made = load_policy("first_fit", PLAIN).schedule(Dataflow(name="x", steps=tuple(steps)), offers, State())
     assert [sorted(one.step for one in box.instances) for box in made.container_plan] == [["s3", "s3", "s4"]] * 2
 
 

@@ -10,15 +10,15 @@ import pytest
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.auto import suitable
-from airflow_dagsched.placement.policy import policy_of
-from airflow_dagsched.placement.request import request_of
+from airflow_dagsched.placement.policies.auto import choose_policy
+from airflow_dagsched.placement.policy import load_policy
+from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.settings import (
     SPARK,
     TWISTER2,
     PlacementSettings,
-    placement_settings_table,
-    settings_from,
+    parse_settings,
+    render_settings_table,
 )
 from airflow_dagsched.placement.values import Offer
 
@@ -26,7 +26,7 @@ from airflow_dagsched.placement.values import Offer
 @pytest.mark.parametrize("prefix", ["twister2.", "twister2.taskscheduler."])
 def test_twister2s_keys_are_aliases(prefix: str) -> None:
     said = {f"{prefix}ram.padding.container": 3, f"{prefix}disk.padding.container": 4, f"{prefix}task.instances": 5}
-    made = settings_from(said)
+    made = parse_settings(said)
     assert (made.ram_padding_mb, made.disk_padding_mb, made.instances_per_container) == (3, 4, 5)
 
 
@@ -49,20 +49,20 @@ def test_the_compatible_mode_has_twister2s_defaults() -> None:
 )
 def test_bad_settings_are_refused(said: dict[str, Any], rule: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        settings_from(said)
+        parse_settings(said)
     assert rule in str(refused.value)
 
 
 def test_the_table_has_a_row_for_each() -> None:
-    rows = placement_settings_table().splitlines()[2:]
+    rows = render_settings_table().splitlines()[2:]
     assert sorted(row.split("`")[1] for row in rows) == sorted(PlacementSettings.__struct_fields__)
-    assert "| `ram_padding_mb` | 384.0 | 2.0 | MiB | 0 to 1,000,000,000 |" in placement_settings_table()
+    assert "| `ram_padding_mb` | 384.0 | 2.0 | MiB | 0 to 1,000,000,000 |" in render_settings_table()
 
 
 @pytest.mark.parametrize("name", ["magic", "no.such.Thing", "airflow_dagsched.placement.values.Offer"])
 def test_what_is_no_policy_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="polic"):
-        policy_of(name, SPARK)
+        load_policy(name, SPARK)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_what_is_no_policy_is_refused(name: str) -> None:
 )
 def test_auto_takes_what_suits(step: dict[str, Any], cores: int, name: str) -> None:
     offer = Offer(id="w", worker="w", cores=cores, memory_mb=9000)
-    request = request_of(Dataflow(name="d", steps=(Step(id="a", **step),)), [offer], SPARK)
-    assert suitable(request)[0] == name
+    request = make_request(Dataflow(name="d", steps=(Step(id="a", **step),)), [offer], SPARK)
+    assert choose_policy(request)[0] == name
 
 
 def test_the_reason_says_what_auto_took() -> None:
-    made = policy_of("auto", SPARK).schedule(
+    made = load_policy("auto", SPARK).schedule(
         Dataflow(name="d", steps=(Step(id="a"),)), [Offer(id="w", worker="w", cores=1, memory_mb=900)], State()
     )
     assert made.reason == "cheapest, since everything fits at once: least cost of cores and of bytes moved"
@@ -88,4 +88,4 @@ def test_the_reason_says_what_auto_took() -> None:
 
 def test_the_docs_have_the_table() -> None:
     text = (Path(__file__).parents[2] / "docs" / "placement.md").read_text()
-    assert placement_settings_table() in text
+    assert render_settings_table() in text

@@ -14,9 +14,9 @@ import pytest
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.built_in import RoundRobin
-from airflow_dagsched.placement.dependent import Part, schedule_dependent
-from airflow_dagsched.placement.twister2.data_locality import distance
+from airflow_dagsched.placement.dependent_dataflows import Part, schedule_dependent
+from airflow_dagsched.placement.policies.built_in import RoundRobin
+from airflow_dagsched.placement.reproductions.twister2.data_locality import compute_distance
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.rows import Row, contents, outcomes, placed, rows, scheduler_of, sizes
 from tests.placement.wanted import wanted
@@ -124,7 +124,7 @@ def test_derived_rows(row: Row) -> None:
         assert row["id"].startswith("T2-DT")
         values = row["input"]
         network = (values[f"{end}_{what}"] for end in ("worker", "datanode") for what in ("bandwidth", "latency"))
-        assert distance(*network) == pytest.approx(row["expected"])
+        assert compute_distance(*network) == pytest.approx(row["expected"])
 
 
 def assert_first_workers(row: Row) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.placement.values import TaskSchedulePlan
-from tests.placement.rows import Row, contents, offers_of, placed, rows, sizes
+from tests.placement.rows import Row, contents, list_offers, placed, rows, sizes
 
 Reader = Callable[[Row, "re.Match[str]"], None]
 
@@ -56,7 +56,7 @@ def whole(row: Row, _: re.Match[str]) -> None:
 def sizes_in_order(row: Row, match: re.Match[str]) -> None:
     """``2/2/0/0``: instances of each worker, in order."""
     found = contents(plan_of(row))
-    assert [len(found.get(offer.id, ())) for offer in offers_of(row)] == [int(n) for n in match[0].split("/")]
+    assert [len(found.get(offer.id, ())) for offer in list_offers(row)] == [int(n) for n in match[0].split("/")]
 
 
 def instances_in_order(row: Row, match: re.Match[str]) -> None:
@@ -153,7 +153,7 @@ def same_as(row: Row, match: re.Match[str]) -> None:
 def fast_first(row: Row, _: re.Match[str]) -> None:
     """The worker that reads the soonest has the most instances."""
     found = {box: len(held) for box, held in contents(plan_of(row)).items()}
-    fastest = min(offers_of(row), key=lambda offer: (offer.latency_s or 0) + 1 / (offer.bandwidth_mb_s or 1))
+    fastest = min(list_offers(row), key=lambda offer: (offer.latency_s or 0) + 1 / (offer.bandwidth_mb_s or 1))
     assert found[fastest.id] == max(found.values())
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.plan.pages.page import explain
+from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.values import Plan
 from tests.plan.drawn import drawn, standalone
 
 MIB = 2**20
@@ -14,7 +14,7 @@ HOUR = {"runtime_s": 3600.0}
 
 def said(made: Plan) -> tuple[str, ...]:
     """All of it is on the page."""
-    page = explain(made)
+    page = explain_plan(made)
     assert all(sentence in page for sentence in made.asked)
     return made.asked
 

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.plan.between import kept_apart
-from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.exact.groupings import groupings
+from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.costing.lower_bound import bound_makespan
 from airflow_dagsched.plan.exact.phases import phased
-from airflow_dagsched.plan.planner import given_of
+from airflow_dagsched.plan.grouping.all_groupings import list_groupings
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.reasons.bounds import LongestPath, PhasesNeeded
+from airflow_dagsched.plan.resident.separation import list_kept_apart
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn, standalone
 from tests.plan.test_choose import streaming
@@ -26,25 +28,26 @@ def test_what_does_not_fit_between_two_keeps_them_apart() -> None:
 
     a ══> b c d ══> z
     """
-    facts = given_of(streaming(drawn(FAN, a={"runtime_s": 20}, z={"runtime_s": 30})), standalone(4), DEFAULTS)
+    facts = Problem.of(streaming(drawn(FAN, a={"runtime_s": 20}, z={"runtime_s": 30})), standalone(4), DEFAULTS)
     a, z = (facts.graph.index[name] for name in "az")
-    assert [befores for befores in kept_apart(facts) if befores] == [[a]]
-    assert kept_apart(facts)[z] == [a]
-    assert facts.bound == 8 + 20 + 8 + 30
-    assert facts.bound_reason == "the longest path is a > z, of which not all fits at once"
+    assert [befores for befores in list_kept_apart(facts) if befores] == [[a]]
+    assert list_kept_apart(facts)[z] == [a]
+    bound = bound_makespan(facts, list_kept_apart(facts))
+    assert bound.seconds == 8 + 20 + 8 + 30
+    assert bound.reason == LongestPath(("a", "z"), frozenset(), is_parted=True)
 
 
 def test_what_fits_between_two_keeps_nothing_apart() -> None:
-    assert not any(kept_apart(given_of(streaming(drawn(FAN)), standalone(5), DEFAULTS)))
+    assert not any(list_kept_apart(Problem.of(streaming(drawn(FAN)), standalone(5), DEFAULTS)))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_grouping_that_fits_has_both(seed: int) -> None:
-    facts = given_of(resident(random.Random(seed)), standalone(3), DEFAULTS)
-    pairs = [(node, before) for node, befores in enumerate(kept_apart(facts)) for before in befores]
-    for home in groupings(facts):
+    facts = Problem.of(resident(random.Random(seed)), standalone(3), DEFAULTS)
+    pairs = [(node, before) for node, befores in enumerate(list_kept_apart(facts)) for before in befores]
+    for home in list_groupings(facts):
         try:
-            price(home, facts)
+            Evaluator(facts).evaluate(home)
         except DoesNotFit:
             continue
         assert all(home[node] != home[before] for node, before in pairs)
@@ -53,8 +56,8 @@ def test_no_grouping_that_fits_has_both(seed: int) -> None:
 @pytest.mark.parametrize("cores", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(6))
 def test_phases_bound_the_optimum(seed: int, cores: int) -> None:
-    facts = given_of(resident(random.Random(seed)), standalone(cores), DEFAULTS)
-    assert max(facts.bound, phased(facts).seconds) <= optimum(facts) + 1e-6
+    facts = Problem.of(resident(random.Random(seed)), standalone(cores), DEFAULTS)
+    assert max(bound_makespan(facts, list_kept_apart(facts)).seconds, phased(facts).seconds) <= optimum(facts) + 1e-6
 
 
 def test_phases_of_a_fan() -> None:
@@ -66,6 +69,6 @@ def test_phases_of_a_fan() -> None:
     edges = "; ".join(f"a == {name}; {name} == z" for name in names)
     steps: dict[str, Any] = {name: {"runtime_s": 60} for name in names}
     flow = streaming(drawn(edges, **steps, a={"runtime_s": 1}))
-    facts = given_of(flow, standalone(4), DEFAULTS)
+    facts = Problem.of(flow, standalone(4), DEFAULTS)
     assert phased(facts).seconds == 8 + 60 + 8 + 60
-    assert phased(facts).why == "much must run before or behind z"
+    assert phased(facts).reason == PhasesNeeded(("z",))

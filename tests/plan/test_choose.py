@@ -14,14 +14,17 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Task
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.cost import Cost, price
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groups import fewest
-from airflow_dagsched.plan.planner import fitted_groups, given_of, plan
-from airflow_dagsched.plan.search.choose import choose
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.costing.evaluated_grouping import Cost
+from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.costing.lower_bound import bound_makespan
+from airflow_dagsched.plan.grouping.coarsest import find_fewest
+from airflow_dagsched.plan.passes.select_groups import find_fitted_groups, search_problem
+from airflow_dagsched.plan.plan_types import Plan
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.separation import list_kept_apart
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.values import Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
 HOUR = 3600.0
@@ -124,7 +127,7 @@ def test_what_ends_as_soon_in_parts_starts_no_more_applications_than_there_are_p
     short = {"runtime_s": 5.0}
     flow = drawn("a == b; b == c; d", a=short, b=short, c=short, d={"runtime_s": 200.0})
     made = plan(flow, standalone(8))
-    assert check(made, flow, standalone(8)) == ()
+    assert check_strictly(made, flow, standalone(8)) == ()
     assert [group.steps for group in made.groups] == [("a", "b", "c"), ("d",)]
     assert [(kind.core_seconds, kind.groups) for kind in made.compared] == [(231, 2), (247, 4), (416, 1)]
 
@@ -157,7 +160,7 @@ def test_spills_in_flight_must_fit() -> None:
 def test_a_parse_with_a_cluster_finds_the_groups_of_the_plan() -> None:
     hour = {"runtime_s": HOUR}
     flow = lasting(drawn("a == b; b == c; t -- c", tasks="t", a=hour, b=hour), t=3 * HOUR)
-    made, found = plan(flow, standalone(4)), fitted_groups(flow, standalone(4))
+    made, found = plan(flow, standalone(4)), find_fitted_groups(flow, standalone(4))
     assert [(one.id, one.steps, one.after, one.reason) for one in found.groups] == [
         (one.id, one.steps, one.after, one.reason) for one in made.groups
     ]
@@ -173,7 +176,7 @@ def test_steps_kept_together_have_behind_them_what_any_has() -> None:
     flow = drawn("a; d == b; b == c", a={**slow, "parallelism": 2}, c=slow, d={"mode": "streaming"})
     told = Settings(together=(("a", "d"),))
     made = plan(flow, standalone(4), told)
-    assert check(made, flow, standalone(4), told) == ()
+    assert check_strictly(made, flow, standalone(4), told) == ()
     assert steps_of(made)[-1].endswith("c")
 
 
@@ -188,14 +191,14 @@ def test_plans_with_steps_kept_together_are_accepted(flow: Dataflow, cluster: Cl
         made = plan(one, cluster, told)
     except DoesNotFit:
         return
-    assert check(made, one, cluster, told) == ()
+    assert check_strictly(made, one, cluster, told) == ()
 
 
-def trivial(given: Given) -> Iterator[Cost]:
+def trivial(problem: Problem) -> Iterator[Cost]:
     """What one application per step and as few as can be would take, where they fit."""
-    for home in (given.graph.loop, fewest(given.graph, given.rules)[1]):
+    for home in (problem.graph.loop, find_fewest(problem.graph, problem.rules)[1]):
         try:
-            yield price(home, given).cost
+            yield Evaluator(problem).evaluate(home).cost
         except DoesNotFit:
             continue
 
@@ -204,9 +207,9 @@ def trivial(given: Given) -> Iterator[Cost]:
 @given(dataflows(most=40), clusters())
 def test_never_worse_than_one_application_per_step_or_for_all(flow: Dataflow, cluster: Cluster) -> None:
     for one in (flow, streaming(flow)):
-        facts = given_of(one, cluster, DEFAULTS)
+        facts = Problem.of(one, cluster, DEFAULTS)
         for cost in trivial(facts):
-            best = choose(facts).best
+            best = search_problem(facts).best
             assert best is not None
             assert best.cost <= cost
 
@@ -242,9 +245,9 @@ def test_never_worse_than_the_plan_of_isolated_or_of_inseparable_steps(
 @given(dataflows(most=25), clusters())
 def test_the_bound_holds_before_it_is_cut_to_the_makespan(flow: Dataflow, cluster: Cluster) -> None:
     for one in (flow, streaming(flow)):
-        facts = given_of(one, cluster, DEFAULTS)
+        facts = Problem.of(one, cluster, DEFAULTS)
         for cost in trivial(facts):
-            assert facts.bound <= cost.makespan_s + 1e-6
+            assert bound_makespan(facts, list_kept_apart(facts)).seconds <= cost.makespan_s + 1e-6
 
 
 @settings(max_examples=25, deadline=None)
@@ -254,7 +257,7 @@ def test_streaming_plans_are_accepted(flow: Dataflow, cluster: Cluster) -> None:
         made = plan(streaming(flow), cluster)
     except DoesNotFit:
         return
-    assert check(made, streaming(flow), cluster) == ()
+    assert check_strictly(made, streaming(flow), cluster) == ()
 
 
 def test_what_takes_no_time_beside_what_fails_for_ever_is_passed_over() -> None:
@@ -266,7 +269,7 @@ def test_what_takes_no_time_beside_what_fails_for_ever_is_passed_over() -> None:
     flow = drawn("a == b; b == c; d == e; e == f; g == h", a=long, d=long)
     told = Settings(failures_per_hour=1.0, max_steps_per_group=2)
     made = plan(flow, standalone(4), told)
-    assert check(made, flow, standalone(4), told) == ()
+    assert check_strictly(made, flow, standalone(4), told) == ()
 
 
 @pytest.mark.parametrize("reach", [10, 250])
@@ -278,5 +281,5 @@ def test_many_resident_steps_are_no_worse_than_trivial_and_accepted(reach: int) 
     flow = streaming(drawn("; ".join(f"s{src} == s{dst}" for src, dst in sorted(pairs)), **steps))
     cluster = standalone(8, 8)
     made = plan(flow, cluster)
-    assert check(made, flow, cluster) == ()
-    assert all(made.makespan_s <= cost.makespan_s for cost in trivial(given_of(flow, cluster, DEFAULTS)))
+    assert check_strictly(made, flow, cluster) == ()
+    assert all(made.makespan_s <= cost.makespan_s for cost in trivial(Problem.of(flow, cluster, DEFAULTS)))

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.exact.groupings import groupings
-from airflow_dagsched.plan.exact.tried import Solved, solve
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.planner import given_of
-from airflow_dagsched.plan.search.choose import choose
+from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.costing.lower_bound import bound_makespan
+from airflow_dagsched.plan.exact.enumeration import Solved, solve
+from airflow_dagsched.plan.grouping.all_groupings import list_groupings
+from airflow_dagsched.plan.passes.select_groups import search_problem
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.separation import list_kept_apart
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from tests.plan.drawn import drawn, standalone
 from tests.plan.test_searched import batch, resident, with_tasks
@@ -40,26 +41,26 @@ def _wide(rng: random.Random, step: Step) -> Step:
     return replace(step, parallelism=rng.randint(1, 3), cores=rng.randint(1, 3))
 
 
-def solved(flow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> tuple[Given, Solved]:
-    facts = given_of(flow, cluster, settings)
-    best = choose(facts).best
+def solved(flow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> tuple[Problem, Solved]:
+    facts = Problem.of(flow, cluster, settings)
+    best = search_problem(facts).best
     assert best is not None
-    found = solve(facts, best)
+    found = solve(Evaluator(facts), best)
     assert found is not None
     return facts, found
 
 
-def least(given: Given) -> float:
+def least(problem: Problem) -> float:
     """The least makespan of all groupings, each launched in every order."""
     found = float("inf")
-    for home in groupings(given):
+    for home in list_groupings(problem):
         firsts = sorted(set(home))
         for order in permutations(range(len(firsts))):
             try:
-                priced = price(home, given, turns=dict(zip(firsts, order, strict=True)))
+                evaluated = Evaluator(problem).evaluate(home, turns=dict(zip(firsts, order, strict=True)))
             except DoesNotFit:
                 break
-            found = min(found, priced.cost.makespan_s)
+            found = min(found, evaluated.cost.makespan_s)
     return found
 
 
@@ -70,7 +71,8 @@ def test_nothing_ends_sooner(first: type, seed: int) -> None:
     rng = random.Random(seed)
     facts, found = solved(wide(rng, first(rng)), UNLIKE)
     assert found.proved
-    assert facts.bound - 1e-6 <= found.priced.cost.makespan_s <= least(facts)
+    bound = bound_makespan(facts, list_kept_apart(facts))
+    assert bound.seconds - 1e-6 <= found.evaluated.cost.makespan_s <= least(facts)
 
 
 def test_lists_inside_groups_are_tried() -> None:
@@ -81,13 +83,13 @@ def test_lists_inside_groups_are_tried() -> None:
     seconds = {"a": 3, "b": 3, "c": 2, "d": 2, "e": 2}
     flow = drawn("a; b; c; d; e", **{name: {"runtime_s": value} for name, value in seconds.items()})
     facts, found = solved(flow, standalone(2), Settings(together=(tuple(seconds),)))
-    assert (least(facts), found.priced.cost.makespan_s, found.proved) == (8 + 7, 8 + 6, True)
+    assert (least(facts), found.evaluated.cost.makespan_s, found.proved) == (8 + 7, 8 + 6, True)
 
 
 def test_all_groupings_of_independent_steps_are_there() -> None:
     """Bell numbers: 1, 2, 5, 15, 52."""
     for names, count in (("a", 1), ("a; b", 2), ("a; b; c", 5), ("a; b; c; d", 15), ("a; b; c; d; e", 52)):
-        assert len(list(groupings(given_of(drawn(names), standalone(4), DEFAULTS)))) == count
+        assert len(list(list_groupings(Problem.of(drawn(names), standalone(4), DEFAULTS)))) == count
 
 
 def test_groupings_obey_the_rules_and_have_no_cycle() -> None:
@@ -95,11 +97,11 @@ def test_groupings_obey_the_rules_and_have_no_cycle() -> None:
     chain = drawn("a == b; b == c")
     told = {DEFAULTS: 4, Settings(apart=(("a", "b"),)): 2, Settings(together=(("a", "b"),)): 2}
     for settings, count in told.items():
-        assert len(list(groupings(given_of(chain, standalone(4), settings)))) == count
+        assert len(list(list_groupings(Problem.of(chain, standalone(4), settings)))) == count
 
 
 def test_large_dataflows_are_left_to_others() -> None:
-    facts = given_of(drawn("a; b; c; d; e; f; g; h; i"), standalone(4), DEFAULTS)
-    best = choose(facts).best
+    facts = Problem.of(drawn("a; b; c; d; e; f; g; h; i"), standalone(4), DEFAULTS)
+    best = search_problem(facts).best
     assert best is not None
-    assert solve(facts, best) is None
+    assert solve(Evaluator(facts), best) is None

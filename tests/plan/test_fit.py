@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.planner import given_of, plan
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.costing.executor_shape import size_group
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.shape import shape_of
 from tests.plan.drawn import drawn, standalone
 
 UNPADDED = Settings(padding_min_mb=0, padding_fraction=0.0)
@@ -37,7 +38,7 @@ def test_many_unlike_instances_are_packed() -> None:
     made = plan(flow, cluster)
     assert [len(group.steps) for group in made.groups] == [7]
     assert made.makespan_s == 8 + 10
-    assert check(made, flow, cluster) == ()
+    assert check_strictly(made, flow, cluster) == ()
 
 
 def test_disk_that_one_worker_lacks_is_taken_of_another() -> None:
@@ -47,7 +48,7 @@ def test_disk_that_one_worker_lacks_is_taken_of_another() -> None:
     cluster = with_disks(standalone(4, 4), 10, 500)
     made = plan(flow, cluster)
     assert [len(group.steps) for group in made.groups] == [2]
-    assert check(made, flow, cluster) == ()
+    assert check_strictly(made, flow, cluster) == ()
 
 
 def test_pinned_instances_leave_the_rest_where_there_is_room() -> None:
@@ -55,7 +56,7 @@ def test_pinned_instances_leave_the_rest_where_there_is_room() -> None:
     flow = drawn("a == b", a={"mode": "streaming", "parallelism": 2, "pinned": ("w1",)}, b={"parallelism": 6})
     made = plan(flow, standalone(2, 6))
     assert sorted(box.worker for box in made.groups[0].containers) == ["w1", "w2", "w2", "w2"]
-    assert check(made, flow, standalone(2, 6)) == ()
+    assert check_strictly(made, flow, standalone(2, 6)) == ()
 
 
 def with_disks(cluster: Cluster, *disks: int) -> Cluster:
@@ -83,13 +84,13 @@ def test_refused_only_where_no_equal_containers_hold_it(
         Worker(id=f"w{at}", host=f"h{at}", cores=cores, memory_mb=memory, disk_mb=disk)
         for at, (cores, memory, disk) in enumerate(workers, 1)
     )
-    facts = given_of(
+    facts = Problem.of(
         Dataflow(name="d", steps=tuple(steps)), Cluster(manager="standalone", workers=tuple(there)), UNPADDED
     )
     boxes = itertools.product(range(2 * len(needs)), repeat=len(needs))
     expected = any(holds(needs, workers, one) for one in boxes)
     try:
-        shape_of("all", range(len(needs)), facts)
+        size_group("all", range(len(needs)), facts)
     except DoesNotFit:
         assert not expected
     else:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.plan.groups import Grouping, find_groups
+from airflow_dagsched.plan.grouping.coarsest import Grouping, find_groups
 from tests.plan.drawn import dataflows, drawn
 
 WITH_B_BETWEEN = "step 'b', with other application settings, stands between"

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.tokens import Offer
+from airflow_dagsched.launch.managers.standalone.tokens import Offer
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.plan.hosts import exclusion, is_token
-from airflow_dagsched.plan.pages.page import explain
+from airflow_dagsched.plan.passes.pin_hosts import exclusion, is_token
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.report.page import explain_plan
 from tests.plan.drawn import drawn, standalone
 
 
@@ -74,7 +74,7 @@ def test_other_custom_resources_choose_nobody() -> None:
 def test_the_plan_says_who_chooses_the_hosts() -> None:
     flow = drawn("a", a={"pinned": ("w2",), "memory_mb": 100})
     with_tokens = Cluster(manager="standalone", workers=tuple(slotted(4, slots=6)))
-    assert "  hosts    exactly these: 3 workers kept out by 3 tokens\n" in explain(plan(flow, with_tokens))
+    assert "  hosts    exactly these: 3 workers kept out by 3 tokens\n" in explain_plan(plan(flow, with_tokens))
     without = plan(flow, standalone(4, 4, 4, 4)).groups[0].hosts
     assert (
         without == "the Master chooses, by count and shape of the containers alone: 3 more workers cannot be kept out"

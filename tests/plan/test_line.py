@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.planner import given_of
-from airflow_dagsched.plan.search.line import Line, Room, Units
+from airflow_dagsched.model.units import MIB
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.segmentation import Line, RunLimit, Units
 from airflow_dagsched.plan.settings import DEFAULTS
-from airflow_dagsched.plan.work import MIB
 from tests.plan.drawn import drawn, standalone
 from tests.plan.test_choose import streaming
 
 NAMES = "abcdefgh"
-NOTHING = Room(0, 0)
+NOTHING = RunLimit(0, 0)
 
 
 def flow(rng: random.Random) -> Dataflow:
@@ -39,19 +38,21 @@ def cuts(nodes: Sequence[int]) -> Iterator[list[Sequence[int]]]:
             yield [nodes[:end], *rest]
 
 
-def cost(runs: Sequence[Sequence[int]], given: Given, weight: float, cores: float) -> float:
+def cost(runs: Sequence[Sequence[int]], problem: Problem, weight: float, cores: float) -> float:
     """Of each run a start, its longest step, and what it reads and writes; times what it holds."""
     total = 0.0
     for run in runs:
-        held = sum(given.graph.steps[node].parallelism for node in run)
+        held = sum(problem.graph.steps[node].parallelism for node in run)
         if held > cores and len(run) > 1:
             return float("inf")
         size = 0
-        for dataset in given.graph.datasets:
+        for dataset in problem.graph.datasets:
             inside, readers = dataset.src in run, [reader in run for reader in dataset.readers]
             size += dataset.bytes * (not all(readers) if inside else any(readers))
-        rate = given.cluster.spill_mb_s * MIB
-        seconds = given.cluster.application_start_s + max(given.work.runtime[node] for node in run) + size / rate
+        rate = problem.cluster.spill_mb_s * MIB
+        seconds = (
+            problem.cluster.application_start_s + max(problem.arrays.runtime_s[node] for node in run) + size / rate
+        )
         total += seconds * (weight + held / cores)
     return total
 
@@ -61,16 +62,16 @@ def cost(runs: Sequence[Sequence[int]], given: Given, weight: float, cores: floa
 def test_no_other_runs_are_cheaper(seed: int, nodes: Sequence[int]) -> None:
     """Also of a part of the line, which reads from outside and is read there."""
     rng = random.Random(seed)
-    facts, weight, cores = given_of(flow(rng), standalone(6), DEFAULTS), rng.choice([2.0, 0.5, 0.1]), 6.0
-    found = Line.of(nodes, Units.of(facts), NOTHING).cut(facts, weight, Room(cores, 10**9))
+    facts, weight, cores = Problem.of(flow(rng), standalone(6), DEFAULTS), rng.choice([2.0, 0.5, 0.1]), 6.0
+    found = Line.of(nodes, Units.of(facts), NOTHING).cut(facts, weight, RunLimit(cores, 10**9))
     assert found.cost == pytest.approx(cost(found.runs, facts, weight, cores))
     assert found.cost == pytest.approx(min(cost(runs, facts, weight, cores) for runs in cuts(nodes)))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_blocks_stay_whole_and_runs_cost_what_is_told(seed: int) -> None:
-    facts, room = given_of(flow(random.Random(seed)), standalone(6), DEFAULTS), Room(6.0, 10**9)
-    line = Line.of(range(8), Units.of(facts), Room(3.0, 10**9))
+    facts, room = Problem.of(flow(random.Random(seed)), standalone(6), DEFAULTS), RunLimit(6.0, 10**9)
+    line = Line.of(range(8), Units.of(facts), RunLimit(3.0, 10**9))
     found = line.cut(facts, 1.0, room)
     assert [node for run in found.runs for node in run] == list(range(8))
     assert {run[0] for run in found.runs} <= set(line.begins)

@@ -17,17 +17,20 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.built_in import RoundRobin
 from airflow_dagsched.placement.high_availability.schedule import HighAvailability
+from airflow_dagsched.placement.policies.built_in import RoundRobin
 from airflow_dagsched.placement.values import TaskSchedulePlan
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.planner import given_of, plan
-from airflow_dagsched.plan.policies import Policy, placed_by
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.passes.recompute_times import recompute_times
+from airflow_dagsched.plan.plan_types import Plan
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.settings import DEFAULTS
-from airflow_dagsched.plan.settings_file import placement_settings, read_settings
-from airflow_dagsched.plan.timed import timed
-from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.settings_file import placement_settings, read_settings, share_sizes
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
+from tests.plan.placing import place_by
 
 WIDE = {"parallelism": 4, "memory_mb": 100, "mode": "streaming"}
 POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_availability", "auto")
@@ -126,8 +129,9 @@ class Elsewhere(RoundRobin):
 
 
 def placed(name: str, dataflow: Dataflow, cluster: Cluster, **said: Any) -> Plan:
-    policy = Policy(name, placement_settings(DEFAULTS, said), State())
-    return placed_by(plan(dataflow, cluster), dataflow, cluster, policy)
+    sized = share_sizes(DEFAULTS, said)
+    policy = Policy(name, placement_settings(sized, said), State())
+    return place_by(plan(dataflow, cluster, sized), dataflow, cluster, policy, sized)
 
 
 def used(made: Plan) -> list[str]:
@@ -155,7 +159,7 @@ def test_pinned_steps_have_more_room_on_other_workers() -> None:
     cluster = standalone(4, 6, 4, memory_mb=8000)
     sized, made = plan(flow, cluster), placed("cheapest", flow, cluster)
     assert [used(sized), used(made)] == [["w1", "w2"], ["w1", "w3"]]
-    assert check(made, flow, cluster) == ()
+    assert check_strictly(made, flow, cluster) == ()
     assert [sized.groups[0].time.compute, made.groups[0].time.compute] == [13.0, 12.0]
 
 
@@ -177,12 +181,12 @@ def test_a_plan_with_state_stays_sound(dataflow: Dataflow, cluster: Cluster, see
     except DoesNotFit:
         return
     told = placement_settings(named={"num_standbys": rng.choice([0, 1, 2])})
-    made = placed_by(sized, flow, cluster, Policy("high_availability", told, State()))
-    assert check(made, flow, cluster) == ()
+    made = place_by(sized, flow, cluster, Policy("high_availability", told, State()))
+    assert check_strictly(made, flow, cluster) == ()
     for _ in range(ROUNDS):
         before = made.assignment
-        made = placed_by(sized, flow, cluster, Policy("high_availability", told, State(previous=before)))
-        assert check(made, flow, cluster) == ()
+        made = place_by(sized, flow, cluster, Policy("high_availability", told, State(previous=before)))
+        assert check_strictly(made, flow, cluster) == ()
         if made.assignment == before:
             return
     pytest.fail("never at rest")
@@ -233,7 +237,7 @@ def test_a_policy_that_breaks_its_promise_is_one_line_that_names_it(
 def test_a_policy_of_ones_own_may_keep_copies_if_it_says_so() -> None:
     flow = drawn("a", a={**WIDE, "stateful": True, "state_mb": 10})
     made = placed(f"{__name__}.Keeping", flow, standalone(4, 4), num_standbys=1)
-    assert check(made, flow, standalone(4, 4)) == ()
+    assert check_strictly(made, flow, standalone(4, 4)) == ()
     assert sum(len(box.standbys) for box in made.groups[0].containers) == 4
     with pytest.raises(InvalidInput, match=r"Untold: a/. is standby on worker 'w.', but not in assigned"):
         placed(f"{__name__}.Untold", flow, standalone(4, 4), num_standbys=1)
@@ -254,7 +258,7 @@ def test_containers_as_large_as_offered() -> None:
     everywhere = placed("round_robin", flow, cluster, container_size="offered")
     assert sorted(sizes(everywhere)) == [("w1", 4, 8000, 100), ("w2", 4, 8000, 200)]
     assert everywhere.groups[0].placement.endswith("; containers as large as the smallest of their workers offers")
-    assert check(fewest, flow, cluster) == check(everywhere, flow, cluster) == ()
+    assert check_strictly(fewest, flow, cluster) == check_strictly(everywhere, flow, cluster) == ()
 
 
 def test_as_many_of_the_offered_cores_as_there_is_memory_for() -> None:
@@ -342,13 +346,13 @@ def test_a_placement_with_fewer_cores_is_told_how_long_it_takes() -> None:
     assert [group.time.compute for group in kept.groups] == [10, 1]
     made = plan(flow, cluster)
     narrow = tuple(replace(box, cores=1, required=replace(box.required, cores=1)) for box in made.groups[0].containers)
-    late = timed(
+    late = recompute_times(
         replace(made, groups=(replace(made.groups[0], containers=narrow, placement="narrower"), *made.groups[1:])),
-        given_of(flow, cluster, DEFAULTS),
+        Problem.of(flow, cluster, DEFAULTS),
     )
     assert [group.time.compute for group in late.groups] == [20, 1]
     assert late.makespan_s == made.makespan_s + 10
-    assert check(late, flow, cluster) == ()
+    assert check_strictly(late, flow, cluster) == ()
 
 
 def test_padding_is_as_it_is_told() -> None:
@@ -363,6 +367,17 @@ def test_the_settings_file_is_one_flat_object(tmp_path: Path) -> None:
     planner, policies = read_settings(path)
     assert (planner.slots, policies.steps_at_once) == (2, 2)
     assert (policies.ram_padding_mb, policies.max_instances_per_worker) == (5, 3)
+    assert planner.padding_min_mb == 5
+
+
+def test_a_group_has_one_size_by_whichever_name_it_is_told(tmp_path: Path) -> None:
+    """0.5 MiB are a whole one to the planner, so to the policies, too."""
+    path = tmp_path / "s.json"
+    path.write_text('{"padding_percent": 20, "instance_memory_mb": 0.5, "steps_at_once": 3, "step_runtime_s": 4}')
+    planner, policies = read_settings(path)
+    assert (planner.padding_fraction, planner.step_memory_mb, planner.slots) == (0.2, 1, 3)
+    assert (policies.padding_percent, policies.instance_memory_mb, policies.steps_at_once) == (20, 1, 3)
+    assert policies.instance_runtime_s == 4
 
 
 @pytest.mark.parametrize(
@@ -371,6 +386,7 @@ def test_the_settings_file_is_one_flat_object(tmp_path: Path) -> None:
         ('{"nonsense": 1}', "nonsense: unknown field"),
         ('{"ram_padding_mb": -1}', "ram_padding_mb: Expected `float` >= 0"),
         ('{"ram_padding_mb": 1, "twister2.ram.padding.container": 5}', "says ram_padding_mb a second time"),
+        ('{"ram_padding_mb": 1, "padding_min_mb": 2}', "ram_padding_mb: says padding_min_mb a second time, and otherw"),
         ("[]", "is no JSON object"),
         ("{", "is no JSON"),
     ],

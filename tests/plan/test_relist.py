@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.planner import given_of, plan
-from airflow_dagsched.plan.search.choose import choose
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.passes.select_groups import search_problem
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
@@ -36,7 +37,7 @@ def test_what_a_step_waits_for_stays_before_it() -> None:
     half = {"runtime_s": 30}
     flow = drawn("a; c == b", a={**half, "parallelism": 5}, c=half, b=half)
     made = plan(flow, standalone(4))
-    assert check(made, flow, standalone(4)) == ()
+    assert check_strictly(made, flow, standalone(4)) == ()
     assert made.groups[0].steps.index("c") < made.groups[0].steps.index("b")
     assert made.makespan_s == 8 + 60
 
@@ -51,13 +52,13 @@ def wide(flow: Dataflow, rng: random.Random) -> Dataflow:
 @given(dataflows(most=12), clusters(), st.integers(0, 2**32))
 def test_no_later_than_with_the_longest_path_first_and_sound(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     one = wide(flow, random.Random(seed))
-    facts = given_of(one, cluster, DEFAULTS)
-    choice = choose(facts)
-    assert choice.best is not None
-    assert choice.best.cost <= price(choice.best.home, facts).cost
-    assert sorted(choice.given.work.order) == sorted(facts.graph.order)
-    place = {node: at for at, node in enumerate(choice.given.work.order)}
+    facts = Problem.of(one, cluster, DEFAULTS)
+    selection = search_problem(facts)
+    assert selection.best is not None
+    assert selection.best.cost <= Evaluator(facts).evaluate(selection.best.group_of).cost
+    assert sorted(selection.evaluator.start_order) == sorted(facts.graph.order)
+    place = {node: at for at, node in enumerate(selection.evaluator.start_order)}
     graph = facts.graph
     edges = ((node, after) for node, nexts in enumerate(graph.successors) for after in nexts)
     assert all(place[one] < place[other] for one, other in edges if graph.loop[one] != graph.loop[other])
-    assert check(plan(one, cluster), one, cluster) == ()
+    assert check_strictly(plan(one, cluster), one, cluster) == ()

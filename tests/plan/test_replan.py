@@ -17,12 +17,13 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Measured, State
-from airflow_dagsched.plan.again.replan import replan
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.informed import informed
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.replan.remaining_run import replan_run
+from airflow_dagsched.plan.report.sentences import say_change
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.values import Group, Plan
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
 
@@ -89,11 +90,11 @@ def test_before_a_run_its_bound_is_that_of_the_dataflow(flow: Dataflow, cluster:
     }
     state = State(measured=measured)
     try:
-        found = replan(fitting(flow, cluster), flow, cluster, state)
+        found = replan_run(fitting(flow, cluster), flow, cluster, state)
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
+    assert check_strictly(found.plan, *apply_measurements(flow, cluster, state), state=state) == ()
 
 
 @examples(max_examples=100, deadline=None)
@@ -104,15 +105,15 @@ def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -
     made = fitting(flow, cluster)
     state = part_way(made, flow, rng)
     try:
-        found = replan(made, flow, cluster, state)
+        found = replan_run(made, flow, cluster, state)
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
+    assert check_strictly(found.plan, *apply_measurements(flow, cluster, state), state=state) == ()
     left = {group.id: group.steps for group in found.plan.groups}
     assert all(left[group.id] == group.steps for group in made.groups if group.id in state.finished)
     if {change.group for change in found.changes}.isdisjoint(state.running):
-        again = replan(found.plan, flow, cluster, state)
+        again = replan_run(found.plan, flow, cluster, state)
         assert encode(again.plan) == encode(found.plan)
         assert again.changes == ()
 
@@ -127,18 +128,18 @@ def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> N
     state = part_way(made, flow, rng)
     fewer = replace(cluster, workers=tuple(rng.sample(cluster.workers, len(cluster.workers) - 1)))
     try:
-        found = replan(made, flow, fewer, state)
+        found = replan_run(made, flow, fewer, state)
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, fewer, state), state=state) == ()
+    assert check_strictly(found.plan, *apply_measurements(flow, fewer, state), state=state) == ()
 
 
 @examples(max_examples=50, deadline=None)
 @given(dataflows(most=40), clusters())
 def test_before_a_run_begins_nothing_changes(flow: Dataflow, cluster: Cluster) -> None:
     made = fitting(flow, cluster)
-    found = replan(made, flow, cluster, State())
+    found = replan_run(made, flow, cluster, State())
     assert encode(found.plan) == encode(made)
     assert (found.changes, found.saved_s) == ((), 0.0)
 
@@ -152,7 +153,7 @@ def test_a_running_group_goes_on_and_its_readers_wait() -> None:
     cluster = standalone(1)
     made = plan(flow, cluster)
     state = State(running=("launch_a",), elapsed_s={"launch_a": 20.0})
-    found = replan(made, flow, cluster, state)
+    found = replan_run(made, flow, cluster, state)
     assert [(group.id, group.start_s, group.end_s) for group in found.plan.groups] == [
         ("launch_a", 0.0, 58.0),
         ("launch_b", 58.0, 116.0),
@@ -164,8 +165,8 @@ def test_a_group_whose_worker_is_gone_begins_again() -> None:
     flow, cluster = drawn("a", a={"runtime_s": 50.0}), standalone(1, 1)
     made = plan(flow, cluster)
     fewer = replace(cluster, workers=cluster.workers[1:])
-    found = replan(made, flow, fewer, State(running=("launch",), elapsed_s={"launch": 20.0}))
-    assert [str(change) for change in found.changes] == ["launch: begins again: worker w1 is gone"]
+    found = replan_run(made, flow, fewer, State(running=("launch",), elapsed_s={"launch": 20.0}))
+    assert [say_change(change) for change in found.changes] == ["launch: begins again: worker w1 is gone"]
     assert found.plan.groups[0].containers[0].worker == "w2"
 
 
@@ -173,8 +174,8 @@ def test_what_was_read_is_made_anew() -> None:
     """a was cleared: b, finished, and c behind it run again."""
     flow = drawn("a == b; b == c", a=SLOW, c=SLOW)
     made = plan(flow, standalone(1))
-    found = replan(made, flow, standalone(1), State(finished=("launch_b",)))
-    assert [str(change) for change in found.changes] == ["launch_b: begins again: what it reads is made anew"]
+    found = replan_run(made, flow, standalone(1), State(finished=("launch_b",)))
+    assert [say_change(change) for change in found.changes] == ["launch_b: begins again: what it reads is made anew"]
 
 
 def test_measured_values_move_what_is_left() -> None:
@@ -183,7 +184,7 @@ def test_measured_values_move_what_is_left() -> None:
     cluster = standalone(1)
     made = plan(flow, cluster)
     state = State(finished=("launch_a",), measured={"b": Measured(runtime_s=5.0)})
-    found = replan(made, flow, cluster, state)
+    found = replan_run(made, flow, cluster, state)
     assert (found.changes, found.plan.makespan_s) == ((), made.makespan_s - 45.0)
 
 
@@ -198,33 +199,33 @@ def test_a_better_plan_is_taken_if_it_is_better_by_the_margin() -> None:
     apart = plan(drawn("a == b; b == c; c == d", **names), cluster)
     old = replace(apart, digest=plan(flow, cluster).digest)
     state = State(finished=("launch_a",))
-    found = replan(old, flow, cluster, state)
+    found = replan_run(old, flow, cluster, state)
     assert [group.steps for group in found.plan.groups] == [("a",), ("b", "c", "d")]
     assert (found.left_s, found.saved_s) == (8 + 30, 2 * 8)
-    assert {str(change) for change in found.changes} == {
+    assert {say_change(change) for change in found.changes} == {
         "launch_b: new: what is left ends 16.0 s sooner, in 38.0 s instead of 54.0 s",
         "launch_c: dissolved: what is left ends 16.0 s sooner, in 38.0 s instead of 54.0 s",
         "launch_d: dissolved: what is left ends 16.0 s sooner, in 38.0 s instead of 54.0 s",
     }
-    assert replan(old, flow, cluster, state, Settings(replan_margin=0.5)).changes == ()
+    assert replan_run(old, flow, cluster, state, Settings(replan_margin=0.5)).changes == ()
 
 
 def test_a_plan_of_another_dataflow_is_refused() -> None:
     made = plan(drawn("a"), standalone(1))
     with pytest.raises(InvalidInput, match="digest"):
-        replan(made, drawn("a == b"), standalone(1), State())
+        replan_run(made, drawn("a == b"), standalone(1), State())
 
 
 def test_a_state_of_another_plan_is_refused() -> None:
     made = plan(drawn("a"), standalone(1))
     with pytest.raises(InvalidInput, match=r"finished\[0\].*no 'launch_x'"):
-        replan(made, drawn("a"), standalone(1), State(finished=("launch_x",)))
+        replan_run(made, drawn("a"), standalone(1), State(finished=("launch_x",)))
 
 
 def test_elapsed_seconds_are_of_groups_of_the_plan() -> None:
     made = plan(drawn("a"), standalone(1))
     with pytest.raises(InvalidInput, match=r"elapsed_s\['launch_x'\]: the plan has no such group"):
-        replan(made, drawn("a"), standalone(1), State(running=("launch",), elapsed_s={"launch_x": 1.0}))
+        replan_run(made, drawn("a"), standalone(1), State(running=("launch",), elapsed_s={"launch_x": 1.0}))
 
 
 def test_lists_may_name_what_has_begun() -> None:
@@ -233,10 +234,10 @@ def test_lists_may_name_what_has_begun() -> None:
     told = Settings(apart=(("b", "c"), ("a", "d")), together=(("a", "b"), ("c", "d")))
     made = plan(flow, standalone(2), told)
     for state in (State(finished=("launch_a",)), State(running=("launch_a",))):
-        found = replan(made, flow, standalone(2), state, told)
+        found = replan_run(made, flow, standalone(2), state, told)
         assert [group.steps for group in found.plan.groups] == [("a", "b"), ("c", "d")]
         assert found.changes == ()
-        assert check(found.plan, flow, standalone(2), told, state=state) == ()
+        assert check_strictly(found.plan, flow, standalone(2), told, state=state) == ()
 
 
 def test_lists_that_changed_cut_what_is_left() -> None:
@@ -244,15 +245,15 @@ def test_lists_that_changed_cut_what_is_left() -> None:
     made = plan(flow, standalone(2))
     told = Settings(apart=(("b", "c"),))
     state = State(finished=("launch_a",))
-    found = replan(made, flow, standalone(2), state, told)
+    found = replan_run(made, flow, standalone(2), state, told)
     assert [group.steps for group in found.plan.groups] == [("a",), ("b",), ("c",)]
-    assert check(found.plan, flow, standalone(2), told, state=state) == ()
+    assert check_strictly(found.plan, flow, standalone(2), told, state=state) == ()
 
 
 def test_a_list_that_names_no_step_is_refused() -> None:
     made = plan(drawn("a"), standalone(1))
     with pytest.raises(InvalidInput, match=r"apart\[0\]: no step is called 'x'"):
-        replan(made, drawn("a"), standalone(1), State(finished=("launch",)), Settings(apart=(("a", "x"),)))
+        replan_run(made, drawn("a"), standalone(1), State(finished=("launch",)), Settings(apart=(("a", "x"),)))
 
 
 MIB = 2**20
@@ -269,11 +270,11 @@ def test_spills_that_are_there_take_their_room() -> None:
     made = plan(flow, cluster)
     assert made.groups[0].id == "launch_a"
     state = State(finished=("launch_a",))
-    found = replan(made, flow, cluster, state)
+    found = replan_run(made, flow, cluster, state)
     start = {group.id: group.start_s for group in found.plan.groups}
     end = {group.id: group.end_s for group in found.plan.groups}
     assert start["launch_b"] >= end["launch_d"]
-    assert check(found.plan, flow, cluster, state=state) == ()
+    assert check_strictly(found.plan, flow, cluster, state=state) == ()
 
 
 def test_a_spill_larger_than_its_room_is_there_all_the_same() -> None:
@@ -281,8 +282,8 @@ def test_a_spill_larger_than_its_room_is_there_all_the_same() -> None:
     flow = drawn("a == b", size={"a": 50 * MIB}, a=SLOW)
     cluster = standalone(4, spill_mb=100)
     state = State(finished=("launch_a",), measured={"a": Measured(bytes=200 * MIB)})
-    found = replan(plan(flow, cluster), flow, cluster, state)
-    assert check(found.plan, *informed(flow, cluster, state), state=state) == ()
+    found = replan_run(plan(flow, cluster), flow, cluster, state)
+    assert check_strictly(found.plan, *apply_measurements(flow, cluster, state), state=state) == ()
 
 
 def test_an_ordinary_task_that_was_quick() -> None:
@@ -291,10 +292,10 @@ def test_an_ordinary_task_that_was_quick() -> None:
     flow = replace(flow, tasks=(replace(flow.tasks[0], runtime_s=600.0),))
     made = plan(flow, standalone(2))
     state = State(finished=("launch_a", "t"))
-    found = replan(made, flow, standalone(2), state)
+    found = replan_run(made, flow, standalone(2), state)
     assert found.left_s == found.plan.groups[1].time.total_s == 9.0
-    assert check(found.plan, flow, standalone(2), state=state) == ()
-    assert "'t' ends at" in str(check(found.plan, flow, standalone(2))[0])
+    assert check_strictly(found.plan, flow, standalone(2), state=state) == ()
+    assert "'t' ends at" in str(check_strictly(found.plan, flow, standalone(2))[0])
 
 
 def test_a_running_group_has_left_what_it_has_left() -> None:
@@ -302,16 +303,16 @@ def test_a_running_group_has_left_what_it_has_left() -> None:
     flow = drawn("a; b", a={"runtime_s": 50.0, "isolate": True}, b={"runtime_s": 500.0})
     made = plan(flow, standalone(2))
     state = State(finished=("launch_b",), running=("launch_a",), elapsed_s={"launch_a": 5.0})
-    found = replan(made, flow, standalone(2), state)
+    found = replan_run(made, flow, standalone(2), state)
     assert found.left_s == 53.0
-    assert check(found.plan, flow, standalone(2), state=state) == ()
+    assert check_strictly(found.plan, flow, standalone(2), state=state) == ()
 
 
 def test_a_plan_that_is_not_whole_is_refused() -> None:
     made = plan(drawn("a == b"), standalone(1))
     torn = replace(made, groups=(replace(made.groups[0], steps=("a",)),))
     with pytest.raises(InvalidInput, match="step 'b' is in 0 of them"):
-        replan(torn, drawn("a == b"), standalone(1), State())
+        replan_run(torn, drawn("a == b"), standalone(1), State())
 
 
 def told(flow: Dataflow, rng: random.Random) -> Settings:
@@ -396,14 +397,18 @@ def test_at_any_moment_of_any_run(flow: Dataflow, cluster: Cluster, seed: int) -
     state = sooner_or_later(made, flow, cluster, rng)
     now = replace(cluster, workers=cluster.workers[rng.choice([0, 0, 1]) :])
     try:
-        found = replan(made, flow, now, state, settings)
+        found = replan_run(made, flow, now, state, settings)
     except DoesNotFit:
         assume(False)
         raise
-    assert check(found.plan, *informed(flow, now, state, settings=settings), settings, state=state) == ()
-    assert encode(replan(made, *shuffled(flow, now, state, rng), settings).plan) == encode(found.plan)
+    assert (
+        check_strictly(found.plan, *apply_measurements(flow, now, state, settings=settings), settings, state=state)
+        == ()
+    )
+    assert encode(replan_run(made, *shuffled(flow, now, state, rng), settings).plan) == encode(found.plan)
     stays = [group.id for group in found.plan.groups if group.progress == "running"]
-    again = replan(found.plan, flow, now, replace(state, running=tuple(stays)), settings)
+    elapsed_s = {name: seconds for name, seconds in state.elapsed_s.items() if name in stays}
+    again = replan_run(found.plan, flow, now, replace(state, running=tuple(stays), elapsed_s=elapsed_s), settings)
     assert again.changes == ()
 
 
@@ -413,9 +418,9 @@ def test_what_has_finished_was_pinned_to_a_worker_that_is_gone() -> None:
     made = plan(flow, standalone(4, 4))
     fewer = replace(standalone(4, 4), workers=standalone(4, 4).workers[1:])
     state = State(finished=("launch_a",))
-    found = replan(made, flow, fewer, state)
+    found = replan_run(made, flow, fewer, state)
     assert [group.progress for group in found.plan.groups] == ["finished", "planned"]
-    assert check(found.plan, flow, fewer, state=state) == ()
+    assert check_strictly(found.plan, flow, fewer, state=state) == ()
 
 
 def test_what_is_stopped_says_no_more_that_a_task_has_ended() -> None:
@@ -426,9 +431,9 @@ def test_what_is_stopped_says_no_more_that_a_task_has_ended() -> None:
     fewer = replace(standalone(4, 4), workers=standalone(4, 4).workers[1:])
     for finished, start_s in (((), 60.0), (("t",), 0.0)):
         state = State(finished=finished, running=("launch",))
-        found = replan(made, flow, fewer, state)
+        found = replan_run(made, flow, fewer, state)
         assert found.plan.groups[0].start_s == start_s
-        assert check(found.plan, flow, fewer, state=state) == ()
+        assert check_strictly(found.plan, flow, fewer, state=state) == ()
 
 
 def test_a_moment_between_two_microseconds() -> None:
@@ -436,5 +441,5 @@ def test_a_moment_between_two_microseconds() -> None:
     flow = drawn("a; b == c", a=SLOW, b={"runtime_s": 10 / 3}, c={"application": {"jars": "y"}})
     cluster = standalone(2)
     state = State(running=("launch_a",), elapsed_s={"launch_a": 12.40224072082943})
-    found = replan(plan(flow, cluster), flow, cluster, state)
-    assert encode(replan(found.plan, flow, cluster, state).plan) == encode(found.plan)
+    found = replan_run(plan(flow, cluster), flow, cluster, state)
+    assert encode(replan_run(found.plan, flow, cluster, state).plan) == encode(found.plan)

@@ -16,13 +16,15 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.model.order import topological
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.cost import price
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.groups import find_groups
-from airflow_dagsched.plan.parts import least_named, quotient
-from airflow_dagsched.plan.planner import given_of, plan
-from airflow_dagsched.plan.search.choose import choose
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.costing.lower_bound import bound_makespan
+from airflow_dagsched.plan.grouping.coarsest import find_groups
+from airflow_dagsched.plan.passes.select_groups import search_problem
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.partition import find_edges_between, name_by_least
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.separation import list_kept_apart
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn, standalone
 
@@ -44,15 +46,15 @@ def partitions(nodes: int) -> Iterator[list[int]]:
         yield from ([*home, part] for part in sorted({*home, nodes - 1}))
 
 
-def optimum(given: Given) -> float:
+def optimum(problem: Problem) -> float:
     """The least makespan of all groupings there are; ordinary tasks are in none."""
-    graph, best = given.graph, float("inf")
+    graph, best = problem.graph, float("inf")
     tasks = list(range(len(graph.steps), len(graph.ids)))
     for steps in partitions(len(graph.steps)):
         home = [*steps, *tasks]
-        if len(topological(quotient(graph, home))) == len(home) and home == least_named(home):
+        if len(topological(find_edges_between(graph, home))) == len(home) and home == name_by_least(home):
             try:
-                best = min(best, price(home, given).cost.makespan_s)
+                best = min(best, Evaluator(problem).evaluate(home).cost.makespan_s)
             except DoesNotFit:
                 continue
     return best
@@ -60,11 +62,11 @@ def optimum(given: Given) -> float:
 
 def ratio(flow: Dataflow, cluster: Cluster) -> float:
     """What is found over the optimum, the bound below both."""
-    facts = given_of(flow, cluster, DEFAULTS)
-    best = choose(facts).best
+    facts = Problem.of(flow, cluster, DEFAULTS)
+    best = search_problem(facts).best
     assert best is not None
     least = optimum(facts)
-    assert facts.bound <= least + 1e-6
+    assert bound_makespan(facts, list_kept_apart(facts)).seconds <= least + 1e-6
     return best.cost.makespan_s / least
 
 
@@ -158,7 +160,7 @@ def test_searched_for_bad_dataflows_are_near_the_optimum(first: Callable[[random
             worst, most = other, found
         heat *= COOLING
     assert most <= WORST
-    assert check(plan(worst, cluster), worst, cluster) == ()
+    assert check_strictly(plan(worst, cluster), worst, cluster) == ()
 
 
 DIAMONDS = {
@@ -184,4 +186,4 @@ def test_a_detour_never_makes_groups_wait_for_each_other(edges: str) -> None:
                 made = plan(one, standalone(cores))
             except DoesNotFit:
                 continue
-            assert check(made, one, standalone(cores)) == ()
+            assert check_strictly(made, one, standalone(cores)) == ()

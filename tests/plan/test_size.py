@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.plan.demand import deal, demand_of
-from airflow_dagsched.plan.planner import given_of, plan
+from airflow_dagsched.plan.costing.demand import deal_instances, make_demand
+from airflow_dagsched.plan.costing.executor_shape import size_group
+from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings import DEFAULTS, Settings, settings_table
-from airflow_dagsched.plan.shape import shape_of
-from airflow_dagsched.plan.values import Group
 from tests.plan.drawn import drawn, standalone
 
 PAGE = Path(__file__).parents[2] / "docs" / "planning.md"
@@ -151,9 +152,9 @@ def test_containers_of_one_step_hold_what_dealing_gives_them(step: Step) -> None
         group = plan(flow, cluster).groups[0]
     except DoesNotFit:
         return
-    facts = given_of(flow, cluster, DEFAULTS)
-    demand = demand_of("launch", (0,), facts)
-    shares = shape_of("launch", (0,), facts).dealt or deal(demand, [box.worker for box in group.containers])
+    facts = Problem.of(flow, cluster, DEFAULTS)
+    demand = make_demand("launch", (0,), facts)
+    shares = size_group("launch", (0,), facts).dealt or deal_instances(demand, [box.worker for box in group.containers])
     for box, share in zip(group.containers, shares, strict=True):
         assert box.instances == tuple(share.instances)
         assert box.required == share.required(demand, box.cores)

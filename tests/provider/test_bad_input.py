@@ -8,7 +8,7 @@ from airflow.sdk import DAG, task, task_group
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
-from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 
 
 @task.spark_step
@@ -140,6 +140,11 @@ def test_unknown_trigger_rule_and_size(dag: DAG) -> None:
         ({"parallelism": 0}, "parallelism must be a whole number of at least 1, not 0"),
         ({"runtime_s": "1"}, "runtime_s must be a number"),
         ({"memory": None}, "memory: None is no size"),
+        ({"mode": "streaming"}, "mode='streaming' does not run yet: a step of a DAG reads what is there, and ends"),
+        ({"stateful": True}, "stateful=True does not run yet: .*leave it out"),
+        ({"application": {"memory": "1g"}}, "application: 'memory' is no Spark setting.*begin with 'spark.'"),
+        ({"application": {"spark.x": ["1"]}}, "application: 'spark.x' must be a text or a number, not list"),
+        ({"application": "spark.x=1"}, "application: must be a dict of Spark settings, not str"),
     ],
 )
 def test_declared_wrongly(dag: DAG, declared: dict, rule: str) -> None:
@@ -232,6 +237,15 @@ def test_async_function(dag: DAG) -> None:
     ("settings", "rule"),
     [
         ({"slots": 0}, "slots: Expected `int` >= 1"),
+        ({"lease_s": -5}, "lease_s: must be a number of seconds, 1 or more, not -5"),
+        ({"lease_s": "60"}, "lease_s: must be a number of seconds, 1 or more, not '60'"),
+        ({"conf": "spark.x=5"}, "conf: must be a dict of Spark settings, not str"),
+        ({"conn_id": None}, "conn_id: must be the id of an Airflow connection, not None"),
+        ({"work_dir": 5}, "work_dir: must be the path of a folder, as text, not 5"),
+        ({"task_runtimes": ["x"]}, r"task_runtimes: must be a dict of seconds by task id, not \['x'\]"),
+        ({"cluster": {"workers": []}}, "cluster: must be the path of a cluster file, or a Cluster, not"),
+        ({"run": "perstep"}, "run: must be 'planned' or 'per_step', not 'perstep'"),
+        ({"prune": "maybe"}, "prune: must be 'auto', 'declared', 'analysed' or False, not 'maybe'"),
         ({"cluster": "/nope.json"}, "cluster: no file '/nope.json'"),
         ({"retrys": 3}, "retrys: is no setting of a dataflow"),
         ({"application": "x.py"}, "application: is no setting of a dataflow"),
@@ -298,3 +312,12 @@ def test_expand_of_a_task_group(dag: DAG) -> None:
 
     with pytest.raises(InvalidInput, match=r"'sales', step 'f.each.clean': is inside the mapped"), SparkDataflow("f"):
         each.expand(value=[1, 2])
+
+
+def test_settings_of_steps_keep_them_apart(dag: DAG) -> None:
+    """orders (a) -> once (b) -> twice (b)"""
+    with SparkDataflow("f") as flow:
+        rows = orders.override(application={"spark.shop": "a"})()
+        for name in ("once", "twice"):
+            rows = clean.override(task_id=name, application={"spark.shop": "b"})(rows)
+    assert [group.steps for group in flow.grouping.groups] == [("orders",), ("once", "twice")]

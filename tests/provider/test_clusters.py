@@ -11,7 +11,7 @@ import pytest
 
 from airflow_dagsched.errors import DagschedError, InvalidInput, LaunchRefused
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from tests.testbed.answers import Said, answering
 
 RECORDED = Path(__file__).parents[1] / "launch" / "recorded"

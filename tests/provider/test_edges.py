@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.python import BranchPythonOperator, ShortCircuitOperator
@@ -9,6 +11,9 @@ from airflow.sdk import DAG, TaskGroup, task
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep
+from airflow_dagsched.provider.wiring.pools import MIRROR_POOL as POOL
+
+DAY = timedelta(days=1)
 
 
 @task.spark_step
@@ -29,15 +34,32 @@ def edges(dag: DAG) -> set[str]:
     return {f"{t.task_id} > {below}" for t in dag.tasks for below in t.downstream_task_ids}
 
 
+WITHIN_FETCH_AND_PUBLISH = {
+    "fetch > f.launch",
+    "fetch > f.launch_inputs",
+    "f.launch_inputs > f.launch_started",
+    "f.launch > f.launch_started",
+    "f.launch > f.a",
+    "f.launch_started > f.a",
+    "f.launch_started > f.b",
+    "f.a > f.b",
+    "f.b > publish",
+}
+
+
 def test_one_group(dag: DAG) -> None:
-    """fetch -> launch -> a* -> b* -> publish"""
+    """
+    fetch -> launch ----------------------> a* -> b* -> publish
+         |        `---v                     ^     ^
+         `-> inputs -> launch_started ------+-----+
+    """
     fetch, publish = EmptyOperator(task_id="fetch"), EmptyOperator(task_id="publish")
     with SparkDataflow("f") as flow:
         a = step("a")
         b = step("b", a)
     fetch >> a
     b >> publish
-    assert edges(dag) == {"fetch > f.a", "fetch > f.launch", "f.launch > f.a", "f.a > f.b", "f.b > publish"}
+    assert edges(dag) == WITHIN_FETCH_AND_PUBLISH
     assert [launch.task_id for launch in flow.launches()] == ["f.launch"]
 
 
@@ -57,8 +79,9 @@ def test_a_branch_reaches_the_launch_task_through_a_gate(dag: DAG) -> None:
     with SparkDataflow("f"):
         choose >> step("a")
         choose >> step("b")
-    assert {"choose > f.launch_after_choose", "f.launch_after_choose > f.launch"} <= edges(dag)
-    assert "choose > f.launch" not in edges(dag)
+    gate = "f.launch_after_choose"
+    assert {f"choose > {gate}", f"{gate} > f.launch", f"{gate} > f.launch_inputs"} <= edges(dag)
+    assert not {"choose > f.launch", "choose > f.launch_inputs"} & edges(dag)
     assert dag.get_task("f.launch_after_choose").trigger_rule == "all_done"
 
 
@@ -75,6 +98,50 @@ def test_a_skipping_task_sees_the_authors_graph_alone(dag: DAG) -> None:
     assert {t.task_id for t in quit_task.get_flat_relatives(upstream=False)} == {"before", "f.a", "f.d"}
 
 
+def test_mirrors_wait_for_their_launch_task_alone(dag: DAG) -> None:
+    """
+    early --> a* --> b* --> count --> d* <-- choose
+    late  --^        ^                ^
+    late  -----------+        c* -----+        each mirror is below the gate of its group; nothing else lets it go
+    """
+    early, late = EmptyOperator(task_id="early"), EmptyOperator(task_id="late")
+    choose = BranchPythonOperator(task_id="choose", python_callable=lambda: "f.d")
+    with SparkDataflow("f") as flow:
+        a = step("a")
+        b = step("b", a)
+        c = step("c")
+        d = rows.override(task_id="d")(count(b))
+        c >> d
+    [early, late] >> a
+    late >> b
+    choose >> d
+    groups = {launch.task_id: {f"f.{name}" for name in launch.group.steps} for launch in flow.launches()}
+    assert len(groups) > 1
+    for launch, mirrors in groups.items():
+        gate = dag.get_task(f"{launch}_started")
+        above = dag.get_task(launch).upstream_task_ids
+        assert gate.upstream_task_ids == {launch, *([f"{launch}_inputs"] if above else [])}
+        assert gate.trigger_rule == ("one_done" if above else "always")
+        assert not above or dag.get_task(f"{launch}_inputs").upstream_task_ids == above
+        assert gate.start_trigger_args.trigger_kwargs == {"launch": launch}
+        assert gate.downstream_task_ids == mirrors
+        for mirror in mirrors:
+            assert dag.get_task(mirror).upstream_task_ids <= {launch, gate.task_id, *mirrors}
+
+
+def test_taken_out_edges_come_back(dag: DAG) -> None:
+    """fetch -> a* -> b* -> late -> c*, where the edges below b are made after the with block"""
+    fetch, late = EmptyOperator(task_id="fetch"), EmptyOperator(task_id="late")
+    with SparkDataflow("f") as flow:
+        a = step("a")
+        b, c = step("b", a), step("c")
+    fetch >> a
+    b >> late >> c
+    assert flow.graph.outside == {"a": ("fetch",), "b": (), "c": ("late",)}
+    flow.hide_our_edges()
+    assert edges(dag) == {"fetch > f.a", "f.a > f.b", "f.b > late", "late > f.c"}
+
+
 def test_task_above_the_whole_dataflow(dag: DAG) -> None:
     """fetch >> flow means its root steps, before and after the with block."""
     fetch = EmptyOperator(task_id="fetch")
@@ -82,7 +149,7 @@ def test_task_above_the_whole_dataflow(dag: DAG) -> None:
         a = step("a")
         step("b", a)
     fetch >> flow >> EmptyOperator(task_id="publish")
-    assert edges(dag) == {"fetch > f.a", "fetch > f.launch", "f.launch > f.a", "f.a > f.b", "f.b > publish"}
+    assert edges(dag) == WITHIN_FETCH_AND_PUBLISH
 
 
 def test_task_above_the_dataflow_before_the_with_block(dag: DAG) -> None:
@@ -91,7 +158,7 @@ def test_task_above_the_dataflow_before_the_with_block(dag: DAG) -> None:
     fetch >> flow
     with flow:
         step("a")
-    assert {"fetch > f.a", "fetch > f.launch"} <= edges(dag)
+    assert {"fetch > f.launch", "fetch > f.launch_inputs", "f.launch_started > f.a"} <= edges(dag)
 
 
 def test_late_edge_splits_a_group(dag: DAG) -> None:
@@ -101,7 +168,8 @@ def test_late_edge_splits_a_group(dag: DAG) -> None:
     counted = count(a)
     counted >> b
     assert [launch.task_id for launch in flow.launches()] == ["f.launch_a", "f.launch_b"]
-    assert set(dag.task_dict) == {"f.a", "f.b", "count", "f.launch_a", "f.launch_b"}
+    gates = {"f.launch_a_started", "f.launch_b_started", "f.launch_b_inputs"}
+    assert set(dag.task_dict) == {"f.a", "f.b", "count", "f.launch_a", "f.launch_b", *gates}
 
 
 def test_nested_task_groups(dag: DAG) -> None:
@@ -125,19 +193,19 @@ def test_sql_step_as_it_is_and_as_its_output(dag: DAG) -> None:
 
 
 def test_mirrors_hold_no_slot(dag: DAG) -> None:
-    """Whatever default_args say: no retries, no time-out, deferred from the start, also after serialization."""
-    dag.default_args = {"retries": 3, "pool": "spark", "queue": "big"}
+    """Whatever default_args say: no retries, no time-out, deferred without a worker, after serialization too."""
+    dag.default_args = {"retries": 3, "pool": "spark", "queue": "big", "execution_timeout": DAY, "priority_weight": 9}
     with SparkDataflow("f", retries=2, pool="heavy"):
         step("a")
     again = DagSerialization.from_dict(DagSerialization.to_dict(dag))
-    mirror, launch = again.get_task("f.a"), again.get_task("f.launch")
+    launch = again.get_task("f.launch")
     assert dag.get_task("f.a").start_trigger_args.trigger_kwargs == {"launch": "f.launch", "step": "a"}
-    assert (mirror.retries, mirror.pool, mirror.trigger_rule, mirror.start_from_trigger) == (
-        0,
-        "default_pool",
-        "always",
-        True,
-    )
+    for task_id, rule in (("f.a", "one_done"), ("f.launch_started", "always")):
+        waits = again.get_task(task_id)
+        assert (waits.retries, waits.execution_timeout, waits.pool, waits.trigger_rule) == (0, None, POOL, rule)
+        assert (waits.start_from_trigger, waits.priority_weight) == (True, 0)
+        assert dag.get_task(task_id).weight_rule == "absolute"
+    assert launch.execution_timeout == DAY
     assert (launch.retries, launch.pool, launch.trigger_rule) == (2, "heavy", "all_done")
 
 
@@ -154,4 +222,8 @@ def test_a_part_of_the_dag_can_be_copied(dag: DAG) -> None:
     """Airflow copies a DAG to run a part of it."""
     with SparkDataflow("f"):
         step("b", step("a"))
-    assert set(dag.partial_subset("f.a", include_upstream=True).task_dict) == {"f.launch", "f.a"}
+    assert set(dag.partial_subset("f.a", include_upstream=True).task_dict) == {
+        "f.launch",
+        "f.launch_started",
+        "f.a",
+    }

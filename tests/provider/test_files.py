@@ -11,10 +11,10 @@ import fsspec
 import pytest
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.plan.prune import list_stored
-from airflow_dagsched.plan.prune.where import condition_of
-from airflow_dagsched.provider.deadline import in_time
-from airflow_dagsched.provider.files import FileLister, TimelyLister, stored_at
+from airflow_dagsched.plan.pruning import list_stored
+from airflow_dagsched.plan.pruning.conditions.where import parse_condition
+from airflow_dagsched.provider.clusters.call_with_timeout import in_time
+from airflow_dagsched.provider.clusters.folder_listing import FileLister, TimelyLister, stored_at
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_local_folder(table: Path, scheme: str) -> None:
     lister, root = FileLister.of(f"{scheme}{table}")
-    listing = list_stored(lister, root, condition_of("day = '2013-01-02'", {}))
+    listing = list_stored(lister, root, parse_condition("day = '2013-01-02'", {}))
     (stored,) = listing.stored
     assert stored.folder == "day=2013-01-02/at=05%3A00"
     assert (stored.partition.key, stored.partition.bytes) == ({"day": "2013-01-02", "at": "05:00"}, 10)
@@ -69,7 +69,7 @@ def test_a_store_of_objects() -> None:
     with fsspec.open_files(["memory://t/day=1/a", "memory://t/day=2/b"], "wb") as files:
         for file in files:
             file.write(b"123")
-    listing = list_stored(*FileLister.of("memory://t"), condition_of("day = 1", {}))
+    listing = list_stored(*FileLister.of("memory://t"), parse_condition("day = 1", {}))
     assert [(stored.folder, stored.partition.bytes) for stored in listing.stored] == [("day=1", 3)]
 
 
@@ -79,16 +79,20 @@ def test_a_missing_folder_is_no_empty_one(tmp_path: Path) -> None:
 
 
 def test_nothing_is_loaded_before_it_is_asked_for() -> None:
-    code = "import sys, airflow_dagsched.provider.files; print(*sys.modules)"
+    code = "import sys, airflow_dagsched.provider.clusters.folder_listing; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {"fsspec", "pyarrow", "sqlglot"}.isdisjoint(done.stdout.split())
 
 
 def test_a_folder_that_is_listed_in_time(table: Path) -> None:
     lister, root = TimelyLister.of(str(table), 30.0)
-    assert sorted(entry.name for entry in lister.children(root)) == ["_SUCCESS", "day=2013-01-01", "day=2013-01-02"]
+    assert sorted(entry.name for entry in lister.list_children(root)) == [
+        "_SUCCESS",
+        "day=2013-01-01",
+        "day=2013-01-02",
+    ]
     with pytest.raises(FileNotFoundError):
-        lister.children(f"{root}/nothing")
+        lister.list_children(f"{root}/nothing")
 
 
 def test_a_file_system_that_does_not_answer(table: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.events import (
+from airflow_dagsched.launch.protocol.events import (
     Event,
     Finished,
     Heartbeat,
@@ -18,8 +18,8 @@ from airflow_dagsched.launch.events import (
     marker_line,
     to_line,
 )
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.provider.follow import Follower
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.provider.following.follower import Follower
 
 BATCHES: list[tuple[Event, ...]] = [
     (StepRunning("a"),),
@@ -38,7 +38,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def follower(file: Path) -> tuple[Follower, list[StepDone]]:
     published: list[StepDone] = []
-    made = Follower(Feed(nonce="f", run_started=""), lambda key, value: None, published.append, lambda event: None)
+    made = Follower(Feed(nonce="f"), lambda feed: None, published.append, lambda event: None)
     made.open(str(file))
     return made, published
 
@@ -78,3 +78,17 @@ def test_batch_that_is_being_written_is_left_for_later(tmp_path: Path) -> None:
     ours.catch_up()
     assert ours.feed.running == ("a",)
     assert published == []
+
+
+def test_a_line_cut_off_by_a_full_disk_ends_no_run(tmp_path: Path) -> None:
+    file = tmp_path / "events"
+    lines = [to_line(batch) for batch in BATCHES]
+    ours, published = follower(file)
+    file.write_text(lines[0] + "\n" + lines[1][:9])
+    ours.catch_up()
+    with file.open("a") as out:
+        out.write("\n".join(lines[2:]) + "\n")
+    ours.catch_up()
+    ours.catch_up()
+    assert [done.step for done in published] == ["b"]
+    assert ours.finished == Finished(True, 1.0)

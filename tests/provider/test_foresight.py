@@ -12,13 +12,14 @@ from airflow.sdk import DAG, task
 from msgspec.structs import replace
 
 from airflow_dagsched import Interval, SparkDataflow
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.launch.outlook import Outlook
+from airflow_dagsched.launch.history.forecast import Outlook
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.model.codec import encode, read
-from airflow_dagsched.provider.facts import RunFacts
-from airflow_dagsched.provider.foresight import foretell
-from airflow_dagsched.provider.hook import PlannerHook
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.runtime.foresight import foretell
+from airflow_dagsched.provider.runtime.run_facts import RunFacts
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def flow(dag: DAG, tmp_path: Path) -> SparkDataflow:
 
 def facts(**feeds: Feed) -> RunFacts:
     return RunFacts(
-        dag_id="sales", run_id="r", try_number=1, clear_number=0, run_started="now", conf={}, interval=Interval("once"),
+        dag_id="sales", run_id="r", try_id=TryId(try_number=1), began=0.0, conf={}, interval=Interval("once"),
         context={}, states={}, skipped={}, feeds=feeds,
     )  # fmt: skip
 
@@ -58,14 +59,14 @@ def test_launch_after_launch(flow: SparkDataflow, tmp_path: Path, caplog: pytest
     """a ended at once: the run will end 58 s sooner than a's launch foresaw"""
     with caplog.at_level(logging.INFO):
         first = told(flow, 0, tmp_path)
-        over = Feed("n", "now", final=True, steps={"a": StepDone("a", "success")})
+        over = Feed("n", TryId(try_number=1), final=True, steps={"a": StepDone("a", "success")})
         then = told(flow, 1, tmp_path, **{"f.launch_a": over})
     assert first == {"groups": ["launch_a", "launch_b"], "seconds": 116.0, "later_s": 0.0}
     assert (then["groups"], then["seconds"], round(then["later_s"])) == (["launch_b"], 58.0, -58)
     assert "what is left ends in 58 s, 58 s sooner than planned: launch_b" in caplog.text
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"run_started": "now"}'])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"round": "now"}'])
 def test_a_torn_file_is_none(flow: SparkDataflow, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "outlook.json").write_bytes(content)
     assert told(flow, 0, tmp_path)["seconds"] == 116.0

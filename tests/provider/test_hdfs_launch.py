@@ -11,14 +11,14 @@ import pytest
 from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow, Table
-from airflow_dagsched.launch.choose import choose
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.launch.keys import safe
-from airflow_dagsched.provider import sizing
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.pruning import Pruning
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import choose
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.runtime import allocation
+from airflow_dagsched.provider.runtime.input_pruning import Pruning
 from tests.provider.test_pruning import DAY, flow_of, launch_of, run
 from tests.provider.test_webhdfs import NOWHERE, ROOT, locations, on, page, said
 from tests.testbed.answers import answering
@@ -41,7 +41,7 @@ WORKERS = [{"id": f"w{at}", "host": f"w{at}.example.com", "cores": 4, "memory_mb
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "ann")
-    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
@@ -54,13 +54,13 @@ def connect(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 def listening(monkeypatch: pytest.MonkeyPatch) -> list[Pruning]:
     """What launches learn of their inputs from now on."""
     learned: list[Pruning] = []
-    room_for = sizing.room_for
+    room_for = allocation.room_for
 
     def listens(launch: Any, hook: Any, level: Any, steps: Any, pruning: Pruning) -> Any:
         learned.append(pruning)
         return room_for(launch, hook, level, steps, pruning)
 
-    monkeypatch.setattr("airflow_dagsched.provider.running.room_for", listens)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.room_for", listens)
     return learned
 
 
@@ -75,7 +75,7 @@ def test_the_day_s_folder_alone_is_listed_and_its_holders_are_kept(
         _, driver, _ = run(launch, tmp_path)
     assert driver.step("read")["needed"][TABLE]["folders"] == ["day=2013-01-02"]
     assert [one.path for one in asked if FIRST in one.path] == []
-    known = sizing.knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
     (source,) = next(step.sources for step in known.dataflow.steps if step.id == "read")
     assert [one.key for one in source.partitions] == [{"day": "2013-01-02"}, {"day": "2013-01-01"}]
     assert source.partitions[0].blocks[0].hosts == ("w2.example.com", "w3.example.com")
@@ -115,7 +115,7 @@ def committed(folder: Path, *days: str, table: str = TABLE) -> Feed:
     record = folder / "work" / "commits" / safe(table) / safe(DAY.key) / "0000000001.json"
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"partitions": [f"day={day}" for day in days]}))
-    return Feed("n", "", final=True, steps={"clean": StepDone("clean", "success", path=table, bytes=7)})
+    return Feed("n", final=True, steps={"clean": StepDone("clean", "success", path=table, bytes=7)})
 
 
 def test_a_later_group_goes_where_its_input_was_written(
@@ -133,7 +133,7 @@ def test_a_later_group_goes_where_its_input_was_written(
     (partition,) = learned[0].asked.stored["clean/"].partitions
     assert partition.key == {"day": "2013-01-02"}
     assert [block.hosts for block in partition.blocks] == [("w2",), ("w3",)]
-    known = sizing.knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
     chosen = choose(known, launch.group.steps)
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == {"w2", "w3"}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.learning import Ran
+from airflow_dagsched.launch.history.learning import Ran
+from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.state import State
-from airflow_dagsched.provider.history import recall, record
+from airflow_dagsched.provider.runtime.history import recall, record
 
 
 def test_runs_add_to_the_file(tmp_path: Path) -> None:

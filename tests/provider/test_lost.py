@@ -2,7 +2,7 @@
 
 import pytest
 
-from airflow_dagsched.provider.follow import lost
+from airflow_dagsched.provider.following.follower import lost
 
 SUBMIT = "Cannot execute: spark-submit --master local[2] driver.py. Error code is: {}.\nLast spark-submit output:\n{}"
 

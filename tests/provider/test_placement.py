@@ -11,12 +11,12 @@ from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.placement.built_in import RoundRobin
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.pruning import Pruning
-from airflow_dagsched.provider.sizing import room_for, sized
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.placement.policies.built_in import RoundRobin
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.runtime.allocation import room_for, sized
+from airflow_dagsched.provider.runtime.input_pruning import Pruning
 
 WORKERS = [{"id": f"w{at}", "host": f"h{at}", "cores": 4, "memory_mb": 8000} for at in (1, 2, 3, 4)]
 
@@ -96,7 +96,7 @@ def test_a_launch_asks_for_all_that_its_workers_offer(dag: DAG, hook: PlannerHoo
         narrow(wide.override(parallelism=1)())
     launch = flow.launches()[0]
     with room_for(launch, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
-        conf = sized(launch, hook, room.chosen, LEVELS[0], tmp_path).conf
+        conf = sized(flow.conf, hook, room.chosen, LEVELS[0], tmp_path).conf
     asked = [conf[f"spark.{name}"] for name in ("executor.cores", "executor.memory", "cores.max")]
     assert asked == ["4", "8000m", "4"]
 

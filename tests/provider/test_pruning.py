@@ -15,15 +15,18 @@ from airflow.sdk import DAG, task
 
 from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.events import Event, Finished, Started, StepDone, StepRunning, marker_line
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.launch.manifest import ENV_NONCE
-from airflow_dagsched.plan.prune.layout import Entry
-from airflow_dagsched.provider.facts import RunFacts
-from airflow_dagsched.provider.files import FileLister
-from airflow_dagsched.provider.follow import Follower, Memory
-from airflow_dagsched.provider.launch import LaunchOperator
-from airflow_dagsched.provider.running import GroupRun
+from airflow_dagsched.launch.protocol.events import Event, Finished, Started, StepDone, StepRunning, marker_line
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.launch.protocol.manifest import ENV_NONCE
+from airflow_dagsched.plan.pruning.layout import Entry
+from airflow_dagsched.provider.clusters.folder_listing import FileLister
+from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.runtime.attempt import GroupRun
+from airflow_dagsched.provider.runtime.memory import Memory
+from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 DAY = Interval("2013-01-02", datetime(2013, 1, 2, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
 SUNDAY = Interval("2013-01-06", datetime(2013, 1, 6, tzinfo=UTC), datetime(2013, 1, 7, tzinfo=UTC))
@@ -32,7 +35,7 @@ SUNDAY = Interval("2013-01-06", datetime(2013, 1, 6, tzinfo=UTC), datetime(2013,
 @pytest.fixture(autouse=True)
 def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
-    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
 
 
 @pytest.fixture
@@ -71,10 +74,10 @@ def run(
     driver = Driver({})
     launch.submit = driver.submit  # type: ignore[method-assign]
     facts = RunFacts(
-        dag_id="sales", run_id="r", try_number=1, clear_number=0, run_started="", conf={"dagsched": conf},
+        dag_id="sales", run_id="r", try_id=TryId(try_number=1), began=0.0, conf={"dagsched": conf},
         interval=interval, context={}, states={}, skipped={}, feeds={str(at): feed for at, feed in enumerate(feeds)},
     )  # fmt: skip
-    follower = Follower(Feed("n", ""), lambda *_: None, lambda *_: None, lambda *_: None)
+    follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None)
     group = GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,))
     return group.execute(), driver, follower.feed
 
@@ -172,7 +175,8 @@ def test_a_type_that_would_change_is_left_to_spark(dag: DAG, table: str, tmp_pat
     assert driver.step("read")["needed"] == {}
 
 
-def test_rows_of_an_earlier_run_are_written_over(dag: DAG, table: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("records", [".dagsched-out/commits", "work/commits/{}"], ids=["beside", "work dir"])
+def test_rows_of_an_earlier_run_are_written_over(dag: DAG, table: str, tmp_path: Path, records: str) -> None:
     """The day was there once, and read's table has its rows: an empty day has to take them out."""
     with SparkDataflow("f", work_dir=str(tmp_path / "work")) as flow:
         reads, writes = Table(table, where="day = interval.start"), Table(f"{tmp_path}/out", partition_by=["day"])
@@ -183,7 +187,7 @@ def test_rows_of_an_earlier_run_are_written_over(dag: DAG, table: str, tmp_path:
 
         copy()
     assert run(launch_of(flow), tmp_path, SUNDAY)[0]["applications"] == 0
-    record = tmp_path / "work" / "commits" / str(tmp_path / "out").replace("/", "%2F") / SUNDAY.key / "0000000001.json"
+    record = tmp_path / records.format(safe(f"{tmp_path}/out")) / safe(SUNDAY.key) / "0000000001.json"
     record.parent.mkdir(parents=True)
     record.touch()
     assert run(launch_of(flow), tmp_path, SUNDAY)[0]["applications"] == 1
@@ -210,8 +214,8 @@ def test_an_earlier_group_left_nothing(dag: DAG, tmp_path: Path) -> None:
         rows >> after
         after >> follow(rows)
     second = next(launch for launch in flow.launches() if launch.group.steps == ("follow",))
-    some, none = (Feed("n", "").add([StepDone("read", "success", rows=rows)]) for rows in (3, 0))
-    pruned = Feed("n", "").add([StepDone("read", "pruned", reason="no work without input")])
+    some, none = (Feed("n").add([StepDone("read", "success", rows=rows)]) for rows in (3, 0))
+    pruned = Feed("n").add([StepDone("read", "pruned", reason="no work without input")])
     assert run(second, tmp_path, feeds=[some])[0]["applications"] == 1
     for feed in (none, pruned):
         result, _, _ = run(second, tmp_path, feeds=[feed])
@@ -236,7 +240,7 @@ def test_a_store_that_does_not_answer_is_read_as_a_whole(
         back.wait()
         return []
 
-    monkeypatch.setattr(FileLister, "children", children)
+    monkeypatch.setattr(FileLister, "list_children", children)
     with caplog.at_level(logging.WARNING):
         result, driver, _ = run(launch_of(flow_of(table, tmp_path)), tmp_path)
     back.set()

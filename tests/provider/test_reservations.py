@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 from pathlib import Path
 
-from airflow_dagsched.launch.reserve import Reservation
-from airflow_dagsched.provider.reservations import Reservations
+from airflow_dagsched.launch.escalation.reservations import Reservation
+from airflow_dagsched.provider.clusters.reservations import Reservations
 
 SLOTS = 4
 

@@ -5,24 +5,38 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from airflow.sdk import DAG, task
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
+from airflow.sdk.log import mask_secret
 
 from airflow_dagsched import Interval, SparkDataflow
-from airflow_dagsched.launch.events import Event, Failure, Finished, Started, StepDone, StepRunning, marker_line
-from airflow_dagsched.launch.feed import Feed
-from airflow_dagsched.launch.manifest import ENV_NONCE
+from airflow_dagsched.launch.protocol.events import (
+    Event,
+    Failure,
+    Finished,
+    Stalled,
+    Started,
+    StepDone,
+    StepRunning,
+    marker_line,
+)
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.manifest import ENV_NONCE
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.provider.facts import RunFacts
-from airflow_dagsched.provider.follow import Follower, Memory
-from airflow_dagsched.provider.history import recall
-from airflow_dagsched.provider.launch import LaunchOperator
-from airflow_dagsched.provider.running import GroupRun, group_folder
+from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.runtime.attempt import GroupRun
+from airflow_dagsched.provider.runtime.folders import group_folder
+from airflow_dagsched.provider.runtime.history import recall
+from airflow_dagsched.provider.runtime.memory import Memory
+from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 OUT_OF_MEMORY = Failure("out_of_memory", "Java heap space")
 Fate = Callable[[int, Sequence[str]], Failure | None]
@@ -67,7 +81,7 @@ class Driver:
 @pytest.fixture(autouse=True)
 def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
-    monkeypatch.setattr("airflow_dagsched.provider.running.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
 
 
 def connected(monkeypatch: pytest.MonkeyPatch, worker: Worker) -> None:
@@ -83,10 +97,10 @@ def launched(flow: SparkDataflow, folder: Path, fate: Fate) -> tuple[GroupRun, D
     driver = Driver(fate)
     launch.submit = driver.submit  # type: ignore[method-assign]
     facts = RunFacts(
-        dag_id="sales", run_id="r", try_number=1, clear_number=0, run_started="", conf={}, interval=Interval("once"),
+        dag_id="sales", run_id="r", try_id=TryId(try_number=1), began=0.0, conf={}, interval=Interval("once"),
         context={}, states={}, skipped={}, feeds={},
     )  # fmt: skip
-    follower = Follower(Feed("n", ""), lambda *_: None, lambda *_: None, lambda *_: None)
+    follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None)
     return GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,)), driver
 
 
@@ -121,6 +135,61 @@ def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path, monkeypatch: pytest
         "needed 24576 MiB, available 14000 MiB",
         why,
     )
+
+
+def test_what_a_launch_says_is_masked(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Airflow learned until an argument could not be rendered is in the message of that failure."""
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        rows(above="{{ x }}")
+
+    def render(*_: Any) -> None:
+        mask_secret("tr0ub4dor")
+        raise ValueError("no such door: tr0ub4dor")
+
+    run, driver = launched(flow, tmp_path, fine)
+    monkeypatch.setattr(run.launch, "render_template", render)
+    with pytest.raises(AirflowFailException, match=r"no such door: \*\*\*"):
+        run.execute()
+    (done,) = run.follower.feed.steps.values()
+    assert done.failure is not None
+    assert done.failure.message.endswith("no such door: ***")
+    assert driver.submitted == []
+
+
+def test_settings_of_flow_and_steps_are_rendered(dag: DAG, tmp_path: Path) -> None:
+    """The plan's, then the dataflow's, then the steps'."""
+    told = {"spark.ui.showConsoleProgress": "true", "spark.a": "flow", "spark.b": "{{ word }}"}
+    with SparkDataflow("f", work_dir=str(tmp_path), conf=told) as flow:
+        rows.override(application={"spark.a": "step of {{ word }}", "spark.c": 1})()
+    run, driver = launched(flow, tmp_path, fine)
+    run.context["word"] = "shop"  # type: ignore[typeddict-unknown-key]
+    run.execute()
+    (conf,) = driver.conf
+    assert conf["spark.scheduler.mode"] == "FAIR"
+    assert conf["spark.ui.showConsoleProgress"] == "true"
+    assert (conf["spark.a"], conf["spark.b"], conf["spark.c"]) == ("step of shop", "shop", "1")
+
+
+def test_a_setting_that_is_none_once_rendered(dag: DAG, tmp_path: Path) -> None:
+    """Its name is told, its value is not, and nothing is submitted."""
+    with SparkDataflow("f", work_dir=str(tmp_path), conf={"spark.shop.key": "{{ word }}"}) as flow:
+        rows()
+    run, driver = launched(flow, tmp_path, fine)
+    run.context["word"] = "hunter2 "  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(AirflowFailException, match=r"conf: as rendered, 'spark.shop.key' begins or ends") as refused:
+        run.execute()
+    assert "hunter2" not in str(refused.value)
+    assert driver.submitted == []
+
+
+def test_a_switch_that_is_neither_on_nor_off(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__ENABLED", "maybe")
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        rows()
+    run, driver = launched(flow, tmp_path, fine)
+    with pytest.raises(AirflowFailException, match=r"\[dagsched\] enabled: must be True or False, not 'maybe'"):
+        run.execute()
+    assert driver.submitted == []
 
 
 def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
@@ -212,3 +281,43 @@ def test_a_group_of_that_name_in_another_dataflow_has_its_own_folder(dag: DAG, t
     facts = launched(one, tmp_path, fine)[0].facts
     assert [launch.group.id for launch in launches] == ["launch", "launch"]
     assert len({group_folder(launch, facts) for launch in launches}) == 2
+
+
+def test_out_of_time(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a ──> b ──> c: b is at work when Airflow's limit is over; it says why, in its mirror and in the launch."""
+    with SparkDataflow("f", work_dir=str(tmp_path), execution_timeout=timedelta(minutes=10)) as flow:
+        chain("abc")
+    stall = Stalled("b", 420.0, "stage 7 (collect at etl.py:31) runs 2 tasks on 127.0.0.1, none of 8 ended")
+    run, _ = launched(flow, tmp_path, fine)
+    launch: LaunchOperator = flow.launches()[0]
+
+    def submit(context: Any, *, env: dict[str, str], on_line: Any, **_: Any) -> None:
+        events = [Started("app"), StepRunning("a"), StepDone("a", "success"), StepRunning("b"), stall]
+        on_line(marker_line(env[ENV_NONCE], 1, events))
+        raise AirflowTaskTimeout("Timeout, PID: 1")
+
+    stopped: list[bool] = []
+    launch.submit = submit  # type: ignore[method-assign]
+    monkeypatch.setattr(launch, "end_submit", lambda: stopped.append(True))
+    with pytest.raises(AirflowTaskTimeout, match=r"^execution_timeout of 10 min: b: no progress for 7 min: stage 7 "):
+        run.execute()
+    feed = run.follower.feed
+    assert (stopped, feed.final) == ([True], True)
+    assert {name: done.state for name, done in feed.steps.items()} == {
+        "a": "success",
+        "b": "failed",
+        "c": "upstream_failed",
+    }
+    failure = feed.steps["b"].failure
+    assert failure is not None
+    assert failure.message.startswith("execution_timeout of 10 min: no progress for 7 min: stage 7 ")
+
+
+def test_a_last_word_that_is_not_taken_is_said_by_a_retry(dag: DAG, tmp_path: Path) -> None:
+    """Green launch, mirrors without an end: never."""
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("a")
+    run, _ = launched(flow, tmp_path, fine)
+    run.follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None, lambda: False)
+    with pytest.raises(AirflowException, match="did not take the last word"):
+        run.execute()

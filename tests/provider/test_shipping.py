@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +13,12 @@ from airflow.sdk import DAG, task
 
 from airflow_dagsched import Interval, SparkDataflow, Table
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.calls import Call, ContextValue, Output
-from airflow_dagsched.launch.manifest import PAYLOAD_KEY, read_manifest
-from airflow_dagsched.provider.facts import RunFacts, interval_of
-from airflow_dagsched.provider.shipping import Paths, Shipment, ship
-from airflow_dagsched.provider.specs import Submit, parts_of
+from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, read_manifest
+from airflow_dagsched.provider.runtime.run_facts import RunFacts, interval_of
+from airflow_dagsched.provider.runtime.specs import Submit, parts_of
+from airflow_dagsched.provider.submission.shipping import Paths, Shipment, ship
 
 DAY = Interval("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
 URL = "jdbc:postgresql://user:hunter2@db/sales"
@@ -24,18 +26,20 @@ URL = "jdbc:postgresql://user:hunter2@db/sales"
 
 def facts(**changes: Any) -> RunFacts:
     empty: dict[str, Any] = {name: {} for name in ("conf", "context", "states", "skipped", "feeds")}
-    run = {"dag_id": "sales", "run_id": "r", "run_started": "", "interval": DAY}
-    return RunFacts(**{**run, "try_number": 1, "clear_number": 0, **empty, **changes})
+    run = {"dag_id": "sales", "run_id": "r", "began": 0.0, "interval": DAY}
+    return RunFacts(**{**run, "try_id": TryId(try_number=1), **empty, **changes})
 
 
 def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
     submit = Submit(flow, flow.graph, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
-    return ship(submit, parts_of(submit), "launch", Paths("/w", "/w/events", "/w/manifest", "/p"), slots=2)
+    return ship(submit, parts_of(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2)
 
 
 def calls(shipment: Shipment) -> dict[str, Call]:
     return {
-        name: pickle.loads(content) for name, content in pickle.loads(shipment.payload).items() if name != PAYLOAD_KEY
+        name: pickle.loads(content)
+        for name, content in pickle.loads(shipment.payload).items()
+        if name not in (PAYLOAD_KEY, SECRETS_KEY)
     }
 
 
@@ -72,10 +76,10 @@ def test_secrets_of_context_and_options_are_not_in_the_file_for_everybody(dag: D
         secret = Table("shop", format="jdbc", options={"url": URL, "password": "s3same"})
         clean.override(reads=[secret])(orders("x"))
     found = shipped(flow, "orders", "clean", known=facts(context={"params": {"url": URL, "token": "t0ken"}}))
-    shown = found.manifest.masked()
-    assert not [word for word in ("hunter2", "s3same", "t0ken") if word in shown]
+    assert not [word for word in ("hunter2", "s3same", "t0ken") if word in found.shown]
     assert "t0ken" in found.manifest.to_json()
-    assert read_manifest(shown, found.manifest.package_version).payload == found.manifest.payload
+    assert read_manifest(found.shown, found.manifest.package_version).events == found.manifest.events
+    assert set(json.loads(pickle.loads(found.payload)[SECRETS_KEY])) >= {"hunter2", "s3same", "t0ken"}
 
 
 def test_rows_depend_on_what_the_step_asks_of_the_run(dag: DAG) -> None:
@@ -88,6 +92,48 @@ def test_rows_depend_on_what_the_step_asks_of_the_run(dag: DAG) -> None:
     runs = [facts(context={"params": {"least": least}}) for least in (1, 1, 2)]
     first, again, other = (shipped(flow, "dear", known=run).manifest.steps[0].code for run in runs)
     assert first == again != other
+
+
+def test_a_step_is_dated_by_what_it_asks_for_and_reads(dag: DAG) -> None:
+    """Templates and ``params`` count by their values, in the code's fingerprint."""
+
+    @task.spark_step(reads=[])
+    def named(spark, label, params):
+        return spark.range(1)
+
+    @task.spark_step(reads=[])
+    def asking(spark, ds):
+        return spark.range(1)
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        named("{{ ds }}")
+        asking()
+        clean.override(task_id="day", reads=Table("/in", where="day = interval.start"))(named("x"))
+        clean.override(task_id="all", reads=Table("/in", where="country = 'interval.start'"))(named("y"))
+    run = facts(context={"params": {}, "ds": "2024-01-01"})
+    specs = {spec.id: spec for spec in shipped(flow, *flow.graph.topological(), known=run).manifest.steps}
+    assert {name for name, spec in specs.items() if spec.dated} == {"asking", "day"}
+
+
+def test_a_backfill_shares_what_its_runs_have_in_common(dag: DAG) -> None:
+    """names ─┬─> day (dated)        names alone: label has a template, which may be another text for each run
+    label ─┘
+    """
+
+    @task.spark_step(reads=[])
+    def names(spark, label="x"):
+        return spark.range(1)
+
+    @task.spark_step
+    def day(names, label, interval):
+        return names
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        day(names(), names.override(task_id="label")("{{ ds }}"))
+    for backfill, shared in ((False, {}), (True, {"names": ("",)})):
+        run = facts(context={"ds": "2024-01-01"}, backfill=backfill)
+        specs = shipped(flow, *flow.graph.topological(), known=run).manifest.steps
+        assert {spec.id: spec.share for spec in specs if spec.share} == shared
 
 
 def test_steps_of_another_submit_are_outside(dag: DAG) -> None:
@@ -159,7 +205,7 @@ def test_cleared_steps_are_forced(dag: DAG) -> None:
         clean(orders(URL))
     states = {"f.orders": "success", "f.clean": "deferred"}
     for clear_number, forced in ((0, [False, False]), (1, [False, True])):
-        known = facts(states=states, clear_number=clear_number)
+        known = facts(states=states, try_id=TryId(clear_number=clear_number))
         assert [spec.force for spec in shipped(flow, "orders", "clean", known=known).manifest.steps] == forced
 
 

@@ -15,13 +15,13 @@ from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.escalation import LEVELS
-from airflow_dagsched.launch.live.kubernetes_objects import Toleration
-from airflow_dagsched.provider import sizing
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.launch import LaunchOperator
-from airflow_dagsched.provider.pruning import Pruning
-from airflow_dagsched.provider.sizing import executor_pod, sized
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.runtime import allocation
+from airflow_dagsched.provider.runtime.allocation import executor_pod, sized
+from airflow_dagsched.provider.runtime.input_pruning import Pruning
+from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from tests.testbed.answers import Said, answering
 
 RECORDED = Path(__file__).parents[1] / "launch" / "recorded" / "master.json"
@@ -55,11 +55,11 @@ def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
     return made
 
 
-def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[sizing.Room]:
-    return sizing.room_for(launch, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
+def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[allocation.Room]:
+    return allocation.room_for(launch, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
 
 
-def workers(room: sizing.Room) -> list[str]:
+def workers(room: allocation.Room) -> list[str]:
     return [box.worker for box in room.chosen.group.containers]
 
 
@@ -69,7 +69,7 @@ def test_settings_keep_executors_on_the_planned_worker(
     """The author's own settings win."""
     mine = launch("f", {"spark.executor.memory": "3g"})
     with room_for(mine, hook) as room:
-        conf = sized(mine, hook, room.chosen, TRY, tmp_path).conf
+        conf = sized(mine.flow.conf, hook, room.chosen, TRY, tmp_path).conf
     assert workers(room) == ["10.0.0.11"]
     asked = {name for name in conf if "resource" in name}
     assert asked == {f"spark.executor.resource.not_{slot}.amount" for slot in (2, 3)}
@@ -89,9 +89,9 @@ def test_launches_at_one_moment_get_different_workers_and_the_third_waits(
             waits.append(seconds)
             second.close()
 
-        monkeypatch.setattr(sizing, "time", SimpleNamespace(time=time.time, sleep=wait))
+        monkeypatch.setattr(allocation, "time", SimpleNamespace(time=time.time, sleep=wait))
         with room_for(launch("c"), hook) as third:
-            assert (workers(third), waits) == (["10.0.0.13"], [sizing.ASK_AGAIN_S])
+            assert (workers(third), waits) == (["10.0.0.13"], [allocation.ASK_AGAIN_S])
 
 
 def test_what_was_reserved_is_free_a_moment_after_the_start(
@@ -99,13 +99,13 @@ def test_what_was_reserved_is_free_a_moment_after_the_start(
 ) -> None:
     """From then on the Master counts it (here it doesn't: it is a recording)."""
     now = 1000.0
-    monkeypatch.setattr(sizing, "time", SimpleNamespace(time=lambda: now))
+    monkeypatch.setattr(allocation, "time", SimpleNamespace(time=lambda: now))
     with room_for(launch("a"), hook) as room:
         room.started()
-        now = 1000.0 + sizing.SETTLE_S - 0.1
+        now = 1000.0 + allocation.SETTLE_S - 0.1
         with room_for(launch("b"), hook) as early:
             assert workers(early) == ["10.0.0.13"]
-        now = 1000.0 + sizing.SETTLE_S
+        now = 1000.0 + allocation.SETTLE_S
         with room_for(launch("c"), hook) as late:
             assert workers(late) == ["10.0.0.11"]
 
@@ -115,7 +115,7 @@ def test_a_resource_that_nobody_offers(
 ) -> None:
     mine = launch("f", {"spark.executor.resource.fpga.amount": "1"})
     with room_for(mine, hook) as room, pytest.raises(DoesNotFit, match="custom resource 'fpga'"):
-        sized(mine, hook, room.chosen, TRY, tmp_path)
+        sized(mine.flow.conf, hook, room.chosen, TRY, tmp_path)
 
 
 def test_an_author_s_pod_template_and_the_connection_s_tolerations(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
+from airflow_dagsched.provider.clusters.planner_hook import dataflows
 
 
 @task.spark_step(runtime_s=60, memory="1g")
@@ -94,3 +95,13 @@ def test_a_long_task_does_not_hold_the_steps_that_need_not_wait_for_it(dag: DAG)
 
     assert made("a") == ["orders clean report"]
     assert made("b", task_runtimes={"sensor_of_b": 10_800}) == ["orders clean", "report"]
+
+
+def test_every_dataflow_of_a_dag_is_seen(dag: DAG) -> None:
+    """Also by Airflow, which keeps the task groups it finds when it is first asked for them."""
+    names = ["north", "south", "west"]
+    for name in names:
+        with SparkDataflow(name):
+            orders()
+    assert [flow.group_id for flow in dataflows(dag)] == names
+    assert set(names) <= set(dag.task_group_dict)

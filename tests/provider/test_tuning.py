@@ -13,17 +13,17 @@ from airflow.sdk import DAG, task
 from msgspec.structs import replace
 
 from airflow_dagsched import SparkDataflow
-from airflow_dagsched.launch.events import StepDone
-from airflow_dagsched.launch.learning import Ran
+from airflow_dagsched.launch.history.learning import Ran
+from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
+from airflow_dagsched.plan.plan_types import Group, Plan, Spill
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.values import Group, Plan, Spill
-from airflow_dagsched.provider import commands
-from airflow_dagsched.provider.history import record
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.plan_file import plan_file
-from airflow_dagsched.provider.tuning import tune
+from airflow_dagsched.provider.authoring.plan_file import plan_file
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.commands import actions
+from airflow_dagsched.provider.commands.tuning import tune
+from airflow_dagsched.provider.runtime.history import record
 
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
 
@@ -118,11 +118,11 @@ def test_edges_made_later_are_no_reason_to_warn(dag: DAG, tmp_path: Path) -> Non
 def test_the_command(dag: DAG, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run writes nothing; then the file is there, and says which step is in whose group."""
     flow = flow_in(dag, tmp_path)
-    monkeypatch.setattr(commands, "_flows", lambda name: [flow])
+    monkeypatch.setattr(actions, "flows_of", lambda name: [flow])
     file = tmp_path / "sales.f.plan.json"
-    commands.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=True))
+    actions.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=True))
     assert not file.exists()
-    commands.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=False))
+    actions.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=False))
     assert json.loads(file.read_text())["groups"][0]["steps"] == ["a", "b"]
     assert capsys.readouterr().out.count("the groups stay") == 2
 
@@ -135,17 +135,22 @@ def test_exactly(dag: DAG, tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     with SparkDataflow("f", work_dir=str(tmp_path), cluster=cluster) as flow:
         for name, runtime in seconds.items():
             rows.override(task_id=name, runtime_s=runtime)()
-    monkeypatch.setattr(commands, "_flows", lambda name: [flow])
+    monkeypatch.setattr(actions, "flows_of", lambda name: [flow])
     for exact in (False, True):
-        commands.tune(Namespace(dag="sales", conn_id=None, exact=exact, dry_run=False))
+        actions.tune(Namespace(dag="sales", conn_id=None, exact=exact, dry_run=False))
     made = read(Plan, plan_file(flow))
     assert (made.makespan_s, made.gap) == (20.0, 0.0)
     assert "21.0 s predicted" in capsys.readouterr().out
 
 
-def test_a_folder_that_takes_no_plan_file(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_takes_no_plan_file(
+    dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     flow = flow_in(dag, tmp_path)
     dag.fileloc = str(tmp_path / "gone" / "sales.py")
-    monkeypatch.setattr(commands, "_flows", lambda name: [flow])
-    with pytest.raises(SystemExit, match=r"sales.f.plan.json: cannot be written: No such file or directory"):
-        commands.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=False))
+    monkeypatch.setattr(actions, "flows_of", lambda name: [flow])
+    with pytest.raises(SystemExit) as ended:
+        actions.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=False))
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("sales.f.plan.json: cannot be written: No such file or directory")

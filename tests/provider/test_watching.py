@@ -7,8 +7,8 @@ import json
 import pytest
 
 from airflow_dagsched.errors import ClusterUnknown, InvalidInput
-from airflow_dagsched.provider.hook import EXECUTOR_WITHIN_S, PlannerHook
-from airflow_dagsched.provider.watching import Watch
+from airflow_dagsched.provider.clusters.planner_hook import EXECUTOR_WITHIN_S, PlannerHook
+from airflow_dagsched.provider.following.watching import Watch
 
 
 class Manager:

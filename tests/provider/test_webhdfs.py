@@ -10,10 +10,10 @@ import pytest
 
 from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.model.dataflow import Block
-from airflow_dagsched.plan.prune.layout import Entry
-from airflow_dagsched.provider.clusters import Reached
-from airflow_dagsched.provider.hook import PlannerHook
-from airflow_dagsched.provider.webhdfs import WebHdfsLister
+from airflow_dagsched.plan.pruning.layout import Entry
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.clusters.spark_connection import Reached
+from airflow_dagsched.provider.clusters.webhdfs import WebHdfsLister
 from tests.testbed.answers import Asked, Said, answering
 
 RECORDED = Path(__file__).parents[1] / "launch" / "recorded"
@@ -60,7 +60,7 @@ def lister(*addresses: str) -> WebHdfsLister:
 
 def children(folder: str, *addresses: str) -> list[Entry]:
     with lister(*addresses) as hdfs:
-        return hdfs.children(folder)
+        return hdfs.list_children(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def test_an_older_server_is_asked_its_own_way_and_once_only_the_newer() -> None:
     }
     with answering(answers) as (url, asked), lister(url) as hdfs:
         for _ in range(2):
-            (entry,) = hdfs.children("/t")
+            (entry,) = hdfs.list_children("/t")
             assert entry.blocks == (Block(bytes=7, hosts=("w1", "w2")),)
     twice = ["LISTSTATUS", "GET_BLOCK_LOCATIONS"]
     newer = ["GETFILESTATUS", "LISTSTATUS_BATCH", "LISTSTATUS", "GETFILEBLOCKLOCATIONS", "GET_BLOCK_LOCATIONS"]
@@ -163,6 +163,6 @@ def test_the_hook_lists_an_hdfs_by_http_and_all_else_here(monkeypatch: pytest.Mo
         monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(connection))
         hook = PlannerHook("cluster")
         with hook.listing("hdfs://lake/t") as (lister, root):
-            assert (root, list(lister.children(root))) == ("/t", [Entry("day=1", is_folder=True)])
+            assert (root, list(lister.list_children(root))) == ("/t", [Entry("day=1", is_folder=True)])
         with hook.listing(str(tmp_path)) as (lister, root):
-            assert list(lister.children(root)) == [Entry("a", bytes=7)]
+            assert list(lister.list_children(root)) == [Entry("a", bytes=7)]

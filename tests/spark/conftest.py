@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.manifest import Manifest, StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import CommitLog
-from airflow_dagsched.spark.outputs import Outputs
-from airflow_dagsched.spark.stores import open_store
+from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.files.stores import open_store
+from airflow_dagsched.spark.outputs.commits import CommitLog
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,6 @@ def outputs_of(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Ou
             clear_number=0,
             work_dir=f"{tmp_path}/work",
             events=f"{tmp_path}/events",
-            payload=f"{tmp_path}/payload",
             interval_key=interval,
             targets=(),
             steps=tuple(StepSpec(f"step{number}", "code", writes=table) for number, table in enumerate(tables)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,17 +13,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_dagsched import __version__
-from airflow_dagsched.launch.calls import Call, ContextValue, Output
-from airflow_dagsched.launch.events import Event, StepDone, StepLog, StepRunning, from_line
-from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec
-from airflow_dagsched.launch.masking import Masking
-from airflow_dagsched.spark.commits import CommitLog
-from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
-from airflow_dagsched.spark.engine import application, run_group
-from airflow_dagsched.spark.outputs import Outputs
-from airflow_dagsched.spark.payload import Payload
-from airflow_dagsched.spark.prints import capturing
-from airflow_dagsched.spark.store import LocalStore
+from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.protocol.events import Event, StepDone, StepLog, StepRunning, from_line
+from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.spark.driver.engine import application, run_group
+from airflow_dagsched.spark.driver.payload import Payload
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.commits import CommitLog
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.reuse.ends import Ends
+from airflow_dagsched.spark.session.capture_output import capturing
+from airflow_dagsched.spark.telling.emitter import Emitter, LocalEventFile
 
 
 @dataclass
@@ -81,22 +83,24 @@ class Ran:
 
 def run(spark: SparkSession, folder: Path, flow: Flow, *, repeats: tuple[Repeat, ...] = (), **manifest: Any) -> Ran:
     """Run ``flow`` as one group, unless ``targets`` says otherwise; ``manifest`` overrides its fields."""
-    made = _manifest(folder, flow, repeats, **manifest)
+    made = manifest_of(folder, flow, repeats, **manifest)
     masking = Masking()
     payload = Payload(flow.calls, {})
     masking.learn(payload.arguments())
-    events = folder / f"events-{made.run_id}-{made.try_number}.jsonl"
+    events = folder / f"events-{uuid.uuid4().hex}.jsonl"
     emitter = Emitter(LocalEventFile(str(events)), "", io.StringIO(), masking)
     log = CommitLog(LocalStore(), made.work_dir)
+    ends = Ends(LocalStore(), made, masking.value)
     outputs = Outputs(spark, LocalStore(), log, made)
     with capturing(emitter.log):
-        ok = run_group(application(spark, made, payload, emitter.emit, log, outputs))
+        ok = run_group(application(spark, made, payload, emitter.emit, log, outputs, ends=ends))
     emitter.flush()
     outputs.close()
     return Ran(ok, [from_line(line) for line in events.read_text().splitlines()])
 
 
-def _manifest(folder: Path, flow: Flow, repeats: tuple[Repeat, ...], **fields: Any) -> Manifest:
+def manifest_of(folder: Path, flow: Flow, repeats: tuple[Repeat, ...] = (), **fields: Any) -> Manifest:
+    """The manifest of ``flow`` as one group."""
     made = Manifest(
         package_version=__version__,
         python="3.11",
@@ -108,7 +112,6 @@ def _manifest(folder: Path, flow: Flow, repeats: tuple[Repeat, ...], **fields: A
         clear_number=0,
         work_dir=str(folder / "work"),
         events="",
-        payload="",
         interval_key="2013-01-01",
         targets=tuple(flow.specs),
         steps=tuple(flow.specs.values()),

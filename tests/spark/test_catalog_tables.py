@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.manifest import StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import Committed
-from airflow_dagsched.spark.outputs import Outputs
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.outputs.commits import Committed
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
 
 pytestmark = pytest.mark.spark
 OutputsOf = Callable[..., Outputs]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.spark.commits import CommitLog, CommitRefused, Committed
-from airflow_dagsched.spark.store import LocalStore
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.commits import CommitLog, CommitRefused, Committed
 
 FIRST = Committed(
     output="dag/flow/step/",
@@ -18,7 +18,6 @@ FIRST = Committed(
     generation=1,
     fingerprint="f",
     run_id="run 1",
-    clear_number=0,
     path="/data/x",
     table=None,
     rows=None,
@@ -41,8 +40,8 @@ def test_the_newest_commit_is_the_output(tmp_path: Path):
     log.commit(FIRST)
     log.commit(second)
     assert log.latest(FIRST.output, FIRST.interval) == second
-    assert log.of_run(FIRST.output, FIRST.interval, "run 1") == FIRST
-    assert log.of_run(FIRST.output, FIRST.interval, "run 3") is None
+    assert log.of_task(FIRST.output, FIRST.interval, "run 1", "") == FIRST
+    assert log.of_task(FIRST.output, FIRST.interval, "run 3", "") is None
     assert log.latest(FIRST.output, "2013-01-02") is None
     assert log.last_generation(FIRST.output, FIRST.interval) == 2
 
@@ -70,7 +69,7 @@ def test_a_taken_generation_is_refused(tmp_path: Path):
     """The message says that nothing changed, and nothing has."""
     log = log_in(tmp_path)
     log.commit(FIRST)
-    with pytest.raises(CommitRefused, match=r"generation 1 is not committed.*Nothing was changed"):
+    with pytest.raises(CommitRefused, match=r"generation 1 is not committed.*Nothing was changed: a retry"):
         log.commit(replace(FIRST, run_id="run 2"))
     assert log.latest(FIRST.output, FIRST.interval) == FIRST
 

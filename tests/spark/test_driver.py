@@ -14,15 +14,36 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from pyspark.sql import SparkSession
 
 import airflow_dagsched
-from airflow_dagsched.launch.calls import Call, Output
-from airflow_dagsched.launch.events import Event, Failure, Finished, Started, StepDone, StepRunning, from_line
-from airflow_dagsched.launch.manifest import PAYLOAD_KEY, Manifest, StepSpec
-from airflow_dagsched.launch.masking import Masking
-from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
-from airflow_dagsched.spark.program import REFUSED, STOPPED, Driver
-from airflow_dagsched.spark.stop import Launcher
+from airflow_dagsched.launch.managers import spark_versions
+from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.events import (
+    Event,
+    Failure,
+    Finished,
+    Started,
+    StepDone,
+    StepRunning,
+    from_line,
+    from_marker,
+)
+from airflow_dagsched.launch.protocol.manifest import (
+    ENV_MANIFEST_SHA256,
+    ENV_NONCE,
+    ENV_PAYLOAD,
+    ENV_PAYLOAD_SHA256,
+    PAYLOAD_KEY,
+    SECRETS_KEY,
+    Manifest,
+    StepSpec,
+    digest,
+)
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.spark.driver.program import REFUSED, STOPPED, Driver, events_path, main
+from airflow_dagsched.spark.driver.stop import Launcher
+from airflow_dagsched.spark.telling.emitter import Emitter, HadoopEventFile, LocalEventFile
 
 PACKAGE = Path(airflow_dagsched.__file__).parent
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -31,7 +52,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 def manifest(folder: Path, *steps: StepSpec, **fields: Any) -> Manifest:
     made = Manifest(
         airflow_dagsched.__version__, PYTHON, "d", "f", "g", "run", 1, 0, str(folder / "work"),
-        str(folder / "events"), str(folder / "payload"), "key", tuple(step.id for step in steps), steps,
+        str(folder / "events"), "key", tuple(step.id for step in steps), steps,
     )  # fmt: skip
     return replace(made, **fields)
 
@@ -44,16 +65,80 @@ def manifest(folder: Path, *steps: StepSpec, **fields: Any) -> Manifest:
         ({"python": "3.8"}, "pickled by Python 3.8"),
     ],
 )
-def test_another_versions_manifest_is_refused(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
+def test_another_versions_manifest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], reason: str
+) -> None:
     """Exit code 2, and one event that says which side to change. Spark is not started for it."""
+    made = manifest(tmp_path, **fields)
+    launched_with(monkeypatch, write_payload(tmp_path, made, {}))
     emitter = Emitter(LocalEventFile(str(tmp_path / "events")), "", io.StringIO(), Masking())
-    assert Driver(emitter, Masking()).run(manifest(tmp_path, **fields).to_json()) == REFUSED
+    assert Driver(emitter, Masking()).run(made.to_json()) == REFUSED
     ((last,),) = events(tmp_path)
     assert isinstance(last, Finished)
     assert not last.ok
     assert last.failure is not None
     assert last.failure.kind == "refused"
     assert reason in last.failure.message
+
+
+def test_an_event_file_is_one_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A driver program that is started again, or by mistake, says so on stdout: the file is the first one's."""
+    (tmp_path / "events").write_text("of the first\n")
+    (tmp_path / "manifest").write_text(manifest(tmp_path).to_json())
+    launched_with(monkeypatch, {ENV_NONCE: "n0nce", **write_payload(tmp_path, manifest(tmp_path), {})})
+    assert main([str(tmp_path / "manifest")]) == REFUSED
+    assert (tmp_path / "events").read_text() == "of the first\n"
+    marked = from_marker(capsys.readouterr().out, "n0nce")
+    assert marked is not None
+    (last,) = marked.events
+    assert isinstance(last, Finished)
+    assert last.failure is not None
+    assert "is another driver program's already" in last.failure.message
+
+
+def test_an_event_file_of_another_file_system_is_one_programs(spark: SparkSession, tmp_path: Path) -> None:
+    path = f"file://{tmp_path}/events"
+    HadoopEventFile(spark, path)
+    with pytest.raises(FileExistsError):
+        HadoopEventFile(spark, path)
+
+
+def test_what_somebody_else_changed_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest that names another event file, a payload with other functions: neither is followed, nor run."""
+    made, out, called = manifest(tmp_path, StepSpec("a", "1")), io.StringIO(), tmp_path / "called"
+    private = write_payload(tmp_path, made, {})
+    launched_with(monkeypatch, private)
+    forged = manifest(tmp_path, StepSpec("a", "1"), events=str(tmp_path / "victim")).to_json()
+    assert events_path(made.to_json()) == str(tmp_path / "events")
+    assert events_path(forged) is None
+    write_payload(tmp_path, made, {"a": cloudpickle.dumps(Call(called.touch))})
+    for text, what in ((forged, "the manifest"), (made.to_json(), "the payload")):
+        assert Driver(Emitter(None, "n0nce", out, Masking()), Masking()).run(text) == REFUSED
+        assert f"{what} is not as the launch task wrote it" in out.getvalue()
+    assert not called.exists()
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_spark_that_is_broken_runs_no_step(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version that counts is the running one's: kind ``refused``, what was seen, what to install."""
+    monkeypatch.setitem(spark_versions.BROKEN, spark.version, "it was seen to hang")
+    made = manifest(tmp_path, StepSpec("a", "1"))
+    called = tmp_path / "called"
+    launched_with(monkeypatch, write_payload(tmp_path, made, {"a": cloudpickle.dumps(Call(called.touch))}))
+    emitter = Emitter(LocalEventFile(str(tmp_path / "events")), "", io.StringIO(), Masking())
+    assert Driver(emitter, Masking()).run(made.to_json()) == REFUSED
+    ((last,),) = events(tmp_path)
+    assert isinstance(last, Finished)
+    assert last.failure is not None
+    assert last.failure.kind == "refused"
+    assert last.failure.message.startswith(
+        f"Spark {spark.version} is refused: it was seen to hang (pip install pyspark"
+    )
+    assert not called.exists()
 
 
 @pytest.fixture
@@ -121,7 +206,7 @@ def test_a_driver_whose_launcher_is_gone_stops(tmp_path: Path, launcher: subproc
 
 
 def from_marker_or_none(line: str) -> tuple[Event, ...]:
-    from airflow_dagsched.launch.events import from_marker
+    from airflow_dagsched.launch.protocol.events import from_marker
 
     marked = from_marker(line, "n0nce")
     return marked.events if marked else ()
@@ -135,13 +220,14 @@ def submit(
     folder: Path, made: Manifest, payload: dict[str, bytes], on_line: Callable[[str], None] = lambda _: None
 ) -> int:
     """Run ``spark-submit`` as on a machine that has PySpark and what is shipped; its exit code."""
-    (folder / "payload").write_bytes(cloudpickle.dumps({PAYLOAD_KEY: made.to_json().encode(), **payload}))
+    private = write_payload(folder, made, payload)
     (folder / "manifest").write_text(made.to_json())
     command = [
         str(Path(sys.executable).with_name("spark-submit")), "--master", "local[1]", "--conf", "spark.ui.enabled=false",
         "--py-files", str(shipped(folder)), str(folder / "driver.py"), str(folder / "manifest"),
     ]  # fmt: skip
-    environment = {**os.environ, "DAGSCHED_NONCE": "n0nce", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
+    ours = {"DAGSCHED_NONCE": "n0nce", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
+    environment = {**os.environ, **ours, **private}
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -149,9 +235,25 @@ def submit(
     return process.returncode
 
 
+def write_payload(folder: Path, made: Manifest, payload: dict[str, bytes]) -> dict[str, str]:
+    """The private file beside a manifest; what the environment says of both."""
+    content = cloudpickle.dumps({PAYLOAD_KEY: made.to_json().encode(), SECRETS_KEY: b"[]", **payload})
+    (folder / "payload").write_bytes(content)
+    return {
+        ENV_MANIFEST_SHA256: digest(made.to_json().encode()),
+        ENV_PAYLOAD: str(folder / "payload"),
+        ENV_PAYLOAD_SHA256: digest(content),
+    }
+
+
+def launched_with(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
 def shipped(folder: Path) -> Path:
     """A zip of the pure folders and ``spark/``, and beside it the file that is submitted."""
-    (folder / "driver.py").write_bytes((PACKAGE / "spark" / "driver.py").read_bytes())
+    (folder / "driver.py").write_bytes((PACKAGE / "spark" / "driver" / "main.py").read_bytes())
     with zipfile.ZipFile(folder / "package.zip", "w") as archive:
         for part in ("__init__.py", "errors.py", "launch", "spark"):
             found = PACKAGE / part

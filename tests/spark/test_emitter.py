@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from airflow_dagsched.launch.events import (
+from airflow_dagsched.launch.protocol.events import (
+    Failure,
     Finished,
     Heartbeat,
     Marked,
@@ -15,8 +16,8 @@ from airflow_dagsched.launch.events import (
     from_line,
     from_marker,
 )
-from airflow_dagsched.launch.masking import Masking
-from airflow_dagsched.spark.emitter import Emitter, LocalEventFile
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.spark.telling.emitter import BATCH_CHARS, Emitter, LocalEventFile
 
 
 def emitter(folder: Path) -> tuple[Emitter, io.StringIO, Masking]:
@@ -35,7 +36,49 @@ def test_file_and_stdout_say_the_same(tmp_path: Path) -> None:
     on_stdout = [marked for line in out.getvalue().splitlines() if (marked := from_marker(line, "n0nce"))]
     assert in_file == [(StepRunning("a"),), (StepLog("a", ("hello",)), StepDone("a", "success", rows=1))]
     assert on_stdout == [Marked(1, in_file[0]), Marked(1, (Heartbeat(),)), Marked(2, in_file[1])]
-    assert "[a] hello\n" in out.getvalue()
+    assert "[a] hello" not in out.getvalue(), "whoever follows shows it: once"
+
+
+def test_where_nobody_follows_lines_are_shown_at_once() -> None:
+    out = io.StringIO()
+    Emitter(None, "", out, Masking()).log("a", "hello \x1b[31mred")
+    assert out.getvalue() == "[a] hello \\x1b[31mred\n"
+
+
+NASTY = "nul \0, escape \x1b, return \r, C1 \x9b, half a pair \ud83d, line \u2028, tab \t, newline \n, 100 €"
+SHOWN = "nul \\x00, escape \\x1b, return \\x0d, C1 \\x9b, half a pair \\ud83d, line \\u2028, tab \t, newline \n, 100 €"
+
+
+def test_every_text_is_safe_to_store(tmp_path: Path) -> None:
+    """Control characters are shown; of a returned value only what no database takes, the rest is the author's."""
+    sender, _, _ = emitter(tmp_path)
+    failure = Failure("author", NASTY, NASTY)
+    sender.log("a", NASTY)
+    sender.emit(
+        StepDone("a", "failed", failure=failure, reason=NASTY, metrics={NASTY: 1.0}, datasets={NASTY: NASTY}),
+        StepDone("b", "success", value=[{NASTY: NASTY}]),
+        Finished(False, 1.0, failure),
+    )
+    (line,) = (tmp_path / "events").read_text().splitlines()
+    log, bad, good, last = from_line(line)
+    shown = Failure("author", SHOWN, SHOWN)
+    assert log == StepLog("a", (SHOWN,))
+    assert bad == StepDone("a", "failed", failure=shown, reason=SHOWN, metrics={SHOWN: 1.0}, datasets={SHOWN: SHOWN})
+    value = NASTY.replace("\0", "\\x00").replace("\ud83d", "\\ud83d")
+    assert good == StepDone("b", "success", value=[{value: value}])
+    assert last == Finished(False, 1.0, shown)
+
+
+def test_a_flood_of_lines_is_sent_in_parts(tmp_path: Path) -> None:
+    """1,000 lines of 1,000 characters, without a heartbeat in between: no batch is much more than a part."""
+    sender, _, _ = emitter(tmp_path)
+    for number in range(1000):
+        sender.log("a", f"{number:04} " + "x" * 995)
+    sender.flush()
+    batches = (tmp_path / "events").read_text().splitlines()
+    lines = [text for batch in batches for log in from_line(batch) if isinstance(log, StepLog) for text in log.lines]
+    assert [int(text[:4]) for text in lines] == list(range(1000))
+    assert max(map(len, batches)) < 1.2 * BATCH_CHARS
 
 
 def test_nothing_follows_the_last_event(tmp_path: Path) -> None:

@@ -13,8 +13,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.launch.calls import Output
-from airflow_dagsched.launch.tables import Table
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.manifest import Repeat
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.launch.protocol.wire import DEEPEST
+from tests.garbled import nested
 from tests.spark.running import Flow, run
 
 
@@ -317,6 +320,7 @@ def test_a_failing_expression_is_found_by_its_line(spark: SparkSession, tmp_path
         (object(), "return a DataFrame"),
         ("x" * 50_000, "50002 bytes of JSON"),
         ({"a": 1, "b": float("nan")}, "return a DataFrame"),
+        (nested(DEEPEST), "more than 100 levels"),
     ],
 )
 def test_a_wrong_answer_says_what_to_return(spark: SparkSession, tmp_path: Path, returned: Any, message: str) -> None:
@@ -406,12 +410,12 @@ def test_what_is_committed_is_reused(spark: SparkSession, tmp_path: Path, counte
     first = run(spark, tmp_path, flow)
     second = run(spark, tmp_path, flow, try_number=2)
     assert first.states == {"a": "success", "b": "success", "c": "success"}
-    assert second.states == {"a": "reused", "b": "reused", "c": "success"}
+    assert second.states == {"a": "reused", "b": "reused", "c": "reused"}
     assert (second.done["b"].wrote, second.done["b"].rows, second.done["c"].value) == (f"file://{tmp_path}/b", 7, 7)
     assert counter.seen.value == 10
     flow.step(b, writes=Table(str(tmp_path / "b")), force=True)
     third = run(spark, tmp_path, flow, try_number=3, clear_number=1)
-    assert third.states == {"a": "success", "b": "success", "c": "success"}
+    assert third.states == {"a": "success", "b": "success", "c": "reused"}
     retried = run(spark, tmp_path, flow, try_number=4, clear_number=1)
     assert retried.states == second.states
     other = run(spark, tmp_path, flow, run_id="another")
@@ -453,7 +457,8 @@ def test_no_secret_leaves(spark: SparkSession, tmp_path: Path) -> None:
     flow.calls["a"].kwargs["url"] = "jdbc:postgresql://me:s3cr%40t@db/x?password=tops3cret"  # type: ignore[index]
     ran = run(spark, tmp_path, flow)
     assert ran.lines("a") == ["connecting to jdbc:postgresql://me:***@db/x?password=***"]
-    assert "s3cr" not in (tmp_path / "events-run-1.jsonl").read_text()
+    (events,) = tmp_path.glob("events-*.jsonl")
+    assert "s3cr" not in events.read_text()
 
 
 def test_lines_belong_to_their_step(spark: SparkSession, tmp_path: Path) -> None:
@@ -504,3 +509,142 @@ def test_output_of_a_written_step_is_what_was_committed(spark: SparkSession, tmp
     there = [row.x for row in spark.read.parquet(str(tmp_path / "a")).orderBy("id").collect()]
     assert ran.done["b"].value == ran.done["c"].value == there
     assert Output("a") in flow.specs["b"].inputs
+
+
+ANOTHER_DAY = {"run_id": "another day", "interval_key": "2013-01-02"}
+
+
+def test_what_is_the_same_for_every_interval_is_made_once(
+    spark: SparkSession, tmp_path: Path, counter: Counter
+) -> None:
+    """a (dataset for another group) and w (a whole table) see no interval; d, below them, does."""
+    flow, static = Flow(), {"dated": False, "within_run": False}
+
+    def a(spark):
+        return counter.through(spark.range(10))
+
+    def w(a):
+        return counter.through(a)
+
+    def d(a):
+        return a.where("id > 2")
+
+    flow.step(a, store=("",), **static)
+    flow.step(w, writes=Table(str(tmp_path / "w")), **static)
+    flow.step(d, store=("",))
+    first, second = run(spark, tmp_path, flow), run(spark, tmp_path, flow, **ANOTHER_DAY)
+    assert first.states == dict.fromkeys("adw", "success")
+    assert second.states == {"a": "reused", "d": "success", "w": "reused"}
+    assert counter.seen.value == 20
+    assert second.done["a"].datasets == first.done["a"].datasets
+    assert second.done["d"].rows == 7
+
+
+def test_a_whole_table_that_rows_were_added_to_is_written_for_each_interval(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """w writes the whole table, d (dated) appends to it: as with one submit a step, the last day's rows are left."""
+    flow, table = Flow(), str(tmp_path / "t")
+
+    def w(spark):
+        return spark.range(3)
+
+    def d(spark, ds):
+        return spark.range(100 + int(ds), 101 + int(ds))
+
+    flow.step(w, writes=Table(table), dated=False, within_run=False)
+    flow.step(d, writes=Table(table, mode="append"), after=("w",))
+    for day in (1, 2):
+        key = f"2013-01-0{day}"
+        ran = run(spark, tmp_path, flow, run_id=key, interval_key=key, context={"ds": str(day)})
+        assert ran.states == {"w": "success", "d": "success"}
+    again = run(spark, tmp_path, flow, run_id=key, interval_key=key, context={"ds": "2"}, try_number=2)
+    assert again.states == {"w": "reused", "d": "reused"}
+    assert sorted(row.id for row in spark.read.parquet(table).collect()) == [0, 1, 2, 102]
+
+
+def test_a_step_without_rows_ends_once(spark: SparkSession, tmp_path: Path) -> None:
+    """a ─┬─> count ──> told      count leaves a value, mail and told nothing, sink rows that nobody reads
+    ├─> mail
+    ├─> sink
+    └─> last ✗
+    """
+    flow, called, broken = Flow(), [], [True]
+
+    def a(spark):
+        return spark.range(10)
+
+    def count(a):
+        called.append("count")
+        return {"rows": a.count()}
+
+    def told(count):
+        called.append(f"told {count['rows']}")
+
+    def mail(a):
+        called.append("mail")
+
+    def sink(a):
+        called.append("sink")
+        return a.where("id > 2")
+
+    def last(count):
+        assert count == {"rows": 10}
+        called.append("last")
+        if broken:
+            raise ValueError("not yet")
+
+    for step in (a, count, told, mail, sink, last):
+        flow.step(step)
+    first = run(spark, tmp_path, flow)
+    assert first.states == {**dict.fromkeys(["a", "count", "mail", "sink", "told"], "success"), "last": "failed"}
+    broken.clear()
+    second = run(spark, tmp_path, flow, try_number=2)
+    assert second.states == {**dict.fromkeys(["a", "count", "mail", "sink", "told"], "reused"), "last": "success"}
+    assert (second.done["count"].value, second.done["sink"].rows) == ({"rows": 10}, 7)
+    assert second.ran == ["last"]
+    assert sorted(called) == ["count", "last", "last", "mail", "sink", "told 10"]
+    assert run(spark, tmp_path, flow, run_id="another").ran == sorted(flow.specs)
+
+
+def test_a_value_is_made_once_for_all_groups(spark: SparkSession, tmp_path: Path) -> None:
+    """n (earlier group) -> r (target): r gets n's value, and n is not called again for it."""
+    flow, called = Flow(), []
+
+    def n():
+        called.append("n")
+        return 7
+
+    def r(n):
+        return n + 1
+
+    flow.step(n, store=("",))
+    flow.step(r)
+    assert run(spark, tmp_path, flow, targets=("n",)).done["n"].value == 7
+    assert run(spark, tmp_path, flow, targets=("r",), try_number=2).done["r"].value == 8
+    assert called == ["n"]
+
+
+def test_a_loop_for_its_effect_ends_once(spark: SparkSession, tmp_path: Path) -> None:
+    """(a -> b) twice, nobody reads it; other fails, and a retry runs other alone."""
+    flow, called = Flow(), []
+
+    def a(spark):
+        called.append("a")
+        return spark.range(3)
+
+    def b(a):
+        called.append("b")
+        return a
+
+    def other():
+        raise ValueError("no")
+
+    flow.step(a, repeat="l")
+    flow.step(b, repeat="l")
+    flow.step(other)
+    loop = (Repeat("l", ("a", "b"), 2),)
+    first = run(spark, tmp_path, flow, repeats=loop)
+    second = run(spark, tmp_path, flow, repeats=loop, try_number=2)
+    assert (first.states["b"], second.states) == ("success", {"a": "reused", "b": "reused", "other": "failed"})
+    assert called == ["a", "b"] * 2

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from airflow_dagsched.launch.manifest import StepSpec
-from airflow_dagsched.spark.calls import StepFault
-from airflow_dagsched.spark.failures import culprit, failure_of, kind_of, message_of
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.spark.driver.call_step import StepFault
+from airflow_dagsched.spark.driver.failures import culprit, failure_of, kind_of, message_of
 
 
 @pytest.mark.parametrize(
@@ -82,3 +83,14 @@ def test_a_traceback_has_the_authors_frames_alone() -> None:
     shown = failure_of(caught.value, "a").traceback
     assert "in author" in shown
     assert shown.endswith("ValueError: here")
+
+
+def test_java_that_is_gone_when_it_is_asked_for_its_exception():
+    """Py4J asks again where it got no answer, and nobody listens any more; an author's own server may be away, too."""
+    with pytest.raises(ConnectionRefusedError) as asked_java:
+        try:
+            raise Py4JNetworkError("Answer from Java side is empty")
+        except Py4JNetworkError:
+            raise ConnectionRefusedError(111, "Connection refused")  # noqa: B904 - as Py4J does
+    assert kind_of(asked_java.value) == "lost_driver"
+    assert kind_of(ConnectionRefusedError(111, "Connection refused")) == "author"

@@ -9,8 +9,8 @@ from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.keep import Kept, level, storage_memory
-from airflow_dagsched.spark.marks import is_bare_scan, marks
+from airflow_dagsched.spark.session.dataframe_cache import Kept, level, storage_memory
+from airflow_dagsched.spark.session.plan_markers import is_bare_scan, marks
 
 
 def test_equal_plans_are_kept_until_both_let_go(spark: SparkSession) -> None:

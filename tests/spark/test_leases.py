@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from airflow_dagsched.spark.leases import RELEASED, Claim, Keeper, Lease, LeaseLost, judge
-from airflow_dagsched.spark.store import LocalStore
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.spark.files.clock import MachineClock
+from airflow_dagsched.spark.files.store import Entry, LocalStore
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
+from airflow_dagsched.spark.outputs.leases import RELEASED, Claim, Keeper, Lease, LeaseLost, commit_next, judge
 
-ME = Claim("run", clear_number=0, try_number=2, nonce="me")
-HELD = Lease("out", "day", 1, Claim("other", 0, 1, "it"), expires=100.0)
+ME = Claim("run", TryId("2026", 0, 2), "me")
+HELD = Lease("out", "day", 1, Claim("other", TryId("2026", 0, 1), "it"), expires=100.0)
+
+
+def of_try(*identity: Any, task: str = "") -> Lease:
+    """Held by another driver of this run."""
+    return replace(HELD, claim=Claim("run", TryId(*identity), "it", task))
 
 
 @pytest.mark.parametrize(
@@ -23,10 +34,16 @@ HELD = Lease("out", "day", 1, Claim("other", 0, 1, "it"), expires=100.0)
         (HELD, 110, "wait"),  # expired at 100, but its clock may be 15 s behind
         (HELD, 116, "take"),
         (replace(HELD, expires=RELEASED), 0, "take"),
-        (replace(HELD, claim=Claim("run", 0, 1, "it")), 0, "take"),  # this run's earlier try
-        (replace(HELD, claim=Claim("run", 0, 2, "it")), 0, "take"),  # an earlier driver of this try
-        (replace(HELD, claim=Claim("run", 0, 3, "it")), 0, "stale"),
-        (replace(HELD, claim=Claim("run", 1, 1, "it")), 0, "stale"),  # cleared meanwhile
+        (of_try("2026", 0, 1), 0, "take"),  # this run's earlier try
+        (of_try("2026", 0, 2), 0, "take"),  # an earlier driver of this try
+        (of_try("2026", 0, 3), 0, "stale"),
+        (of_try("2026", 1, 1), 0, "stale"),  # cleared meanwhile
+        (of_try("2027", 0, 1), 0, "stale"),  # deleted and made again
+        (of_try("2025", 7, 7), 0, "take"),
+        (replace(of_try("2026", 0, 3), expires=RELEASED), 0, "stale"),  # the later try is through
+        (of_try("2026", 0, 3), 1000, "stale"),
+        (of_try("2026", 0, 1, task="other group"), 0, "wait"),  # tries of two launch tasks have no order
+        (replace(of_try("2026", 0, 3, task="other group"), expires=RELEASED), 0, "take"),
         (replace(HELD, claim=ME), 0, "wait"),  # another thread of this driver
     ],
 )
@@ -35,14 +52,14 @@ def test_judge(held: Lease | None, now: float, verdict: str):
     assert judge(held, ME, now, margin_s=15) == verdict
 
 
-class Clock:
-    """A time that is set."""
+class Clock(MachineClock):
+    """A time that is set; sleep and renewal are the machine's."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
+        self.time = 1000.0
 
-    def __call__(self) -> float:
-        return self.now
+    def now(self) -> float:
+        return self.time
 
 
 @pytest.fixture
@@ -53,7 +70,7 @@ def clock() -> Clock:
 
 def keeper(folder: Path, clock: Clock, run_id: str = "run", try_number: int = 1) -> Keeper:
     """Leases of a minute."""
-    return Keeper(LocalStore(), str(folder), run_id=run_id, try_number=try_number, clock=clock)
+    return Keeper(CommitLog(LocalStore(), str(folder)), run_id=run_id, try_id=TryId("", 0, try_number), clock=clock)
 
 
 def test_a_later_try_fences_the_earlier(tmp_path: Path, clock: Clock):
@@ -78,7 +95,7 @@ def test_renewal_keeps_a_lease_alive(tmp_path: Path, clock: Clock):
     """At 1050 the lease of 1000 is good until 1110."""
     held = keeper(tmp_path, clock)
     held.acquire("out", "day")
-    clock.now = 1050.0
+    clock.time = 1050.0
     held.renew()
     newest = held.newest("out", "day")
     assert newest is not None
@@ -90,7 +107,7 @@ def test_an_expired_lease_is_taken_by_another_run(tmp_path: Path, clock: Clock):
     """60 s, and 15 s for clocks that differ."""
     dead, other = keeper(tmp_path, clock), keeper(tmp_path, clock, run_id="other")
     lease = dead.acquire("out", "day")
-    clock.now = 1076.0
+    clock.time = 1076.0
     assert other.acquire("out", "day").generation == 2
     with pytest.raises(LeaseLost):
         dead.check(lease)
@@ -139,14 +156,14 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_lost(tmp_path: Path, clock: C
     (folder / "0000000001.json").mkdir()
     held.renew()
     assert held.lost is None
-    clock.now = lease.expires + 1
+    clock.time = lease.expires + 1
     held.renew()
     assert "could not be renewed in 60 s" in str(held.lost)
 
 
 def test_the_thread_renews(tmp_path: Path):
     """With a real clock and a short lease: the file's text changes by itself."""
-    held = Keeper(LocalStore(), str(tmp_path), run_id="run", try_number=1, lease_s=0.4)
+    held = Keeper(CommitLog(LocalStore(), str(tmp_path)), run_id="run", lease_s=0.4)
     lease = held.acquire("out", "day")
     renewed = threading.Event()
     while not renewed.wait(0.02):
@@ -177,3 +194,147 @@ def test_many_threads_take_one_lease_in_turn(tmp_path: Path, clock: Clock):
     for thread in threads:
         thread.join(60)
     assert seen == [1] * 6
+
+
+def test_an_older_try_never_comes_back(tmp_path: Path, clock: Clock):
+    """Another run had the lease since the later try committed: that record tells."""
+    first, second, other = (keeper(tmp_path, clock, *who) for who in (("run", 1), ("run", 2), ("other", 1)))
+    lease = second.acquire("out", "day")
+    commits = CommitLog(LocalStore(), str(tmp_path))
+    commit_next(commits, second, record(second), lease)
+    second.release(lease)
+    other.release(other.acquire("out", "day"))
+    with pytest.raises(LeaseLost, match="a later try of the same run"):
+        first.acquire("out", "day")
+    assert second.acquire("out", "day").generation == 3
+
+
+def record(of: Keeper) -> Committed:
+    """Of ``out`` on that day."""
+    return Committed(
+        "out", "day", 0, "f", of.claim.run_id, "/x", None, None, None, "{}", (), "parquet", try_id=of.claim.try_id
+    )
+
+
+def test_a_record_has_the_number_of_its_lease(tmp_path: Path, clock: Clock):
+    """A frozen older try's record, however late, is older than the newer try's."""
+    first, second = keeper(tmp_path, clock), keeper(tmp_path, clock, try_number=2)
+    commits = CommitLog(LocalStore(), str(tmp_path))
+    old = first.acquire("out", "day")
+    new = second.acquire("out", "day")
+    made = commit_next(commits, second, record(second), new)
+    commits.commit(replace(record(first), generation=old.generation))
+    assert commits.latest("out", "day") == made
+    with pytest.raises(LeaseLost):
+        commit_next(commits, first, record(first), old)
+
+
+def test_a_number_that_is_taken_leads_to_the_next(tmp_path: Path, clock: Clock):
+    """No writer is refused for good."""
+    held = keeper(tmp_path, clock)
+    commits = CommitLog(LocalStore(), str(tmp_path))
+    lease = held.acquire("out", "day")
+    assert commits.refuse(commits.record("out", "day", lease.generation), "tag", LocalStore())
+    assert commit_next(commits, held, record(held), lease).generation == 2
+    held.release(lease)
+    newest = held.newest("out", "day")
+    assert newest is not None
+    assert (newest.generation, newest.expires) == (2, RELEASED)
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "3", '{"claim": 3}', '{"output": "out", "interval": 1}', "\0"])
+def test_a_lease_that_is_none_lasts_from_its_date(tmp_path: Path, clock: Clock, text: str):
+    """It is respected, and then taken: nobody stumbles over it."""
+    folder = tmp_path / "leases" / "out" / "day"
+    folder.mkdir(parents=True)
+    (folder / "0000000007.json").write_text(text)
+    os.utime(folder / "0000000007.json", (clock.time, clock.time))
+    held = keeper(tmp_path, clock).newest("out", "day")
+    assert held is not None
+    assert judge(held, ME, clock.time + 75, 15) == "wait"
+    clock.time += 76
+    assert keeper(tmp_path, clock).acquire("out", "day").generation == 8
+
+
+class Overtaken(LocalStore):
+    """Stands still once after it has listed a folder."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], object] | None = None
+
+    def list(self, path: str) -> tuple[Entry, ...]:
+        seen = super().list(path)
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return seen
+
+
+def test_who_needs_the_next_number_does_not_take_the_lease_of_another(tmp_path: Path, clock: Clock):
+    """It looked whether its own, long expired, was the newest; then another took the next, and is at work."""
+    store, other = Overtaken(), keeper(tmp_path, clock, "other")
+    late = Keeper(CommitLog(store, str(tmp_path)), run_id="run", clock=clock)
+    lease = late.acquire("out", "day")
+    clock.time += 1000
+    store.meanwhile = lambda: other.acquire("out", "day")
+    with pytest.raises(LeaseLost, match="another driver has just taken the lease"):
+        late.advance(lease)
+    newest = other.newest("out", "day")
+    assert newest is not None
+    assert newest.claim == other.claim
+
+
+def test_a_higher_number_is_no_lease_if_all_were_removed_meanwhile(tmp_path: Path, clock: Clock):
+    """A driver looked at lease 3, long given back, and was frozen; that was cleaned away, and another took lease 1."""
+    for _ in range(3):
+        before = keeper(tmp_path, clock, "before")
+        before.release(before.acquire("out", "day"))
+    folder, other = tmp_path / "leases" / "out" / "day", keeper(tmp_path, clock, "other")
+
+    def clean() -> None:
+        (folder / "0000000003.json").unlink()
+        assert other.acquire("out", "day").generation == 1
+        clock.time += 1000
+
+    frozen = Keeper(CommitLog(Stalling(clean), str(tmp_path)), run_id="run", clock=clock)
+    assert frozen.acquire("out", "day").generation == 2, "after the other's, which has expired since"
+
+
+def test_a_later_try_that_commits_under_its_lock_ends_the_earlier(tmp_path: Path, clock: Clock):
+    """Its lease was taken while its text was torn: then nobody can see whose it is."""
+    later, earlier = (keeper(tmp_path, clock, try_number=number) for number in (2, 1))
+    lease = later.acquire("out", "day")
+    path = tmp_path / "leases" / "out" / "day" / "0000000001.json"
+    path.write_text("")
+    os.utime(path, (clock.time, clock.time))
+    clock.time += 1000
+    taken = earlier.acquire("out", "day")
+    CommitLog(LocalStore(), str(tmp_path)).commit(replace(record(later), generation=lease.generation))
+    with pytest.raises(LeaseLost, match="a later try of the same run has committed"):
+        earlier.check(taken)
+
+
+class Stalling(LocalStore):
+    """Stands still before it creates a file for the first time."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.meanwhile: Callable[[], None] | None = meanwhile
+
+    def create_exclusive(self, path: str, text: str) -> bool:
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return super().create_exclusive(path, text)
+
+
+def test_a_number_that_was_taken_long_ago_is_no_lease(tmp_path: Path, clock: Clock):
+    """A driver saw none and was frozen; 1 and 2 were taken, 1 was removed: it creates 1, and gives it up."""
+    others = [keeper(tmp_path, clock, run) for run in ("a", "b")]
+
+    def take_both() -> None:
+        for each in others:
+            each.release(each.acquire("out", "day"))
+
+    frozen = Keeper(CommitLog(Stalling(take_both), str(tmp_path)), run_id="run", clock=clock)
+    assert frozen.acquire("out", "day").generation == 3
+    assert [path.name for path in (tmp_path / "leases" / "out" / "day").iterdir()] == ["0000000003.json"]

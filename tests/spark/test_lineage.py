@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.calls import Output
-from airflow_dagsched.launch.manifest import Repeat, StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.lineage import Lineage
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.driver.lineage import Lineage
 
 
 def step(name: str, *reads: str, after: tuple[str, ...] = (), **spec: object) -> StepSpec:

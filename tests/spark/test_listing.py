@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.listing import input_generation, matches, parse_where
-from airflow_dagsched.spark.store import LocalStore
+from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.inputs.listing import input_generation, matches, parse_where
 
 DAY = Interval("2013-01-01", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 2, tzinfo=UTC))
 COLUMNS = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True).filter(lambda name: name != "and")

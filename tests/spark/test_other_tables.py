@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.manifest import StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import CommitLog, Committed, OutputGone
-from airflow_dagsched.spark.other_tables import CannotAppend
-from airflow_dagsched.spark.outputs import Outputs
-from airflow_dagsched.spark.store import LocalStore
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, OutputGone
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.outputs.other_tables import CannotAppend
 
 pytestmark = pytest.mark.spark
 OutputsOf = Callable[..., Outputs]
@@ -61,7 +61,9 @@ def test_an_append_is_made_once(outputs_of: OutputsOf, spark: SparkSession, tmp_
 def test_an_append_in_doubt_is_refused(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
     """An earlier try said that it would, and not that it did: nobody knows."""
     table = Table(f"{tmp_path}/t", "xml", mode="append", options=ROW)
-    intent = CommitLog(LocalStore(), f"{tmp_path}/work").intent(table.location, "2013-01-01", "dag/flow/s")
+    log = CommitLog(LocalStore(), f"{tmp_path}/work")
+    log.homes.settle(table.location, LocalStore(), table.location)
+    intent = log.intent(table.location, "2013-01-01", "dag/flow/s")
     LocalStore().write_text(intent, '"version 7"')
     with pytest.raises(CannotAppend, match="an earlier try may have"):
         write(outputs_of(table), "select 1 a", table, spark)

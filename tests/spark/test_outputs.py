@@ -11,15 +11,16 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.manifest import StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import CommitLog, Origin, OutputGone
-from airflow_dagsched.spark.datasets import Datasets
-from airflow_dagsched.spark.hadoop_store import HadoopStore
-from airflow_dagsched.spark.leases import Keeper
-from airflow_dagsched.spark.outputs import Outputs
-from airflow_dagsched.spark.store import LocalStore
-from airflow_dagsched.spark.swap import Swap, torn, write_journal
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.files.hadoop_store import HadoopStore
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.commits import CommitLog, Origin, OutputGone
+from airflow_dagsched.spark.outputs.datasets import Datasets
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.outputs.leases import Keeper
+from airflow_dagsched.spark.outputs.swap import Swap, torn, write_journal
 
 pytestmark = pytest.mark.spark
 OutputsOf = Callable[..., Outputs]
@@ -81,12 +82,36 @@ def test_a_dataset_that_is_gone_says_so(outputs_of: OutputsOf, spark: SparkSessi
         outputs.read(committed, spark)
 
 
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_a_dataset_that_lost_a_file_is_not_read(outputs_of: OutputsOf, spark: SparkSession, damage: str):
+    """One of four: nine of twelve rows would be there. By record and by path."""
+    outputs = outputs_of()
+    committed = outputs.write_dataset(spark.range(0, 12, 1, 4), STEP, "", "f")
+    assert len(committed.files) == 4
+    assert outputs.holds_path(committed.path)
+    file = Path(committed.path, committed.files[2][0])
+    file.unlink() if damage == "gone" else file.write_bytes(file.read_bytes()[:-9])
+    assert not outputs.holds(committed)
+    assert not outputs.holds_path(committed.path)
+    for read in (lambda: outputs.read(committed, spark), lambda: outputs.read_path(committed.path, spark)):
+        with pytest.raises(OutputGone, match="1 of 4 files are missing"):
+            read()
+
+
+def test_files_that_came_later_are_not_read(outputs_of: OutputsOf, spark: SparkSession):
+    """A dataset is the files of its record."""
+    outputs = outputs_of()
+    committed = outputs.write_dataset(spark.range(3), STEP, "", "f")
+    spark.range(5).write.mode("append").parquet(committed.path)
+    assert outputs.read(committed, spark).count() == 3
+
+
 def test_a_failed_dataset_leaves_nothing(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
     """Neither a record, nor a folder, nor a lease that others wait for."""
     with pytest.raises(PySparkException):
         outputs_of().write_dataset(spark.sql("select raise_error('no') as id"), STEP, "", "f")
     assert list(tmp_path.glob("work/datasets/*/*/*")) == []
-    assert outputs_of(run="other").write_dataset(spark.range(1), STEP, "", "f").generation == 1
+    assert outputs_of(run="other").write_dataset(spark.range(1), STEP, "", "f").generation == 2
 
 
 def test_many_threads_write_at_once(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
@@ -117,7 +142,7 @@ def test_a_torn_swap_is_finished_by_the_next_driver(outputs_of: OutputsOf, spark
     draft = f"{tmp_path}/.dagsched-t/0-1-0"
     LocalStore().mkdirs(draft)
     LocalStore().rename(table.location, f"{draft}/new")
-    record = CommitLog(LocalStore(), f"{tmp_path}/work").record(committed.output, committed.interval, 1)
+    record = f"{tmp_path}/.dagsched-t/commits/2013-01-01/0000000001.json"
     write_journal(LocalStore(), Swap(record, committed.tag, table.location, draft, "overwrite", ("",)))
     outputs_of(table)
     assert spark.read.parquet(table.location).count() == 3
@@ -128,11 +153,11 @@ def test_through_hadoops_file_system(spark: SparkSession, tmp_path: Path):
     """All of it, records, leases and data, with nothing but Hadoop's API: as on HDFS."""
     store, work_dir = HadoopStore(spark), f"file://{tmp_path}/work"
     log = CommitLog(store, work_dir)
-    keeper = Keeper(store, work_dir, run_id="run", try_number=1)
+    keeper = Keeper(log, run_id="run")
     datasets = Datasets(store, work_dir, log, keeper)
     key = ("dag/flow/step/", "2013-01-01T00:00:00+00:00")
     for generation in (1, 2):
-        committed = datasets.write(spark.range(3), Origin(*key, "f", "run", 0))
+        committed = datasets.write(spark.range(3), Origin(*key, "f", "run", TryId()))
         assert committed.generation == generation
         assert datasets.read(committed, spark).count() == 3
     assert log.latest(*key) == committed

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.model.dataflow import Buckets
-from airflow_dagsched.plan.prune.buckets import buckets_needed
-from airflow_dagsched.plan.prune.condition import Comparison, Value
-from airflow_dagsched.plan.prune.layout import list_stored
-from airflow_dagsched.plan.prune.query import read_query
+from airflow_dagsched.plan.pruning.buckets import find_needed_buckets
+from airflow_dagsched.plan.pruning.conditions.condition import Comparison, Value
+from airflow_dagsched.plan.pruning.conditions.query import read_query
+from airflow_dagsched.plan.pruning.layout import list_stored
 from tests.plan.prune.trees import Tree
 
 pytestmark = pytest.mark.spark
@@ -65,7 +65,7 @@ def pruned_reads(table: Path, where: str) -> set[tuple[str, int, str]]:
     """Partitions that the step's SQL is listed for."""
     files = {str(file): 1 for file in table.rglob("*.parquet")}
     listing = list_stored(Tree(files), str(table), read_query(f"select * from t where {where}").conditions["t"])
-    assert not listing.off
+    assert listing.objection is None
     keys = [stored.partition.key for stored in listing.stored]
     return {(str(key["day"]), int(str(key["hour"])), str(key["carrier"])) for key in keys}
 
@@ -106,4 +106,4 @@ def test_buckets_are_sparks(spark: SparkSession, kind: str) -> None:
     frame = spark.createDataFrame([(value,) for value in VALUES[kind]], f"c {kind}")
     buckets = Buckets(column="c", count=1000, type=kind)  # type: ignore[arg-type]
     for value, expected in frame.selectExpr("c", "pmod(hash(c), 1000)").collect():
-        assert buckets_needed(Comparison("c", "=", value), buckets) == {expected}
+        assert find_needed_buckets(Comparison("c", "=", value), buckets) == {expected}

@@ -12,14 +12,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.manifest import StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.commits import Committed, OutputGone, WriteRefused
-from airflow_dagsched.spark.listing import others_generation
-from airflow_dagsched.spark.outputs import Outputs
-from airflow_dagsched.spark.store import LocalStore
-from airflow_dagsched.spark.swap import drafts
+from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.inputs.listing import others_generation
+from airflow_dagsched.spark.outputs.commits import Committed, OutputGone, WriteRefused
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.outputs.homes import beside
 
 pytestmark = pytest.mark.spark
 OutputsOf = Callable[..., Outputs]
@@ -183,9 +183,9 @@ def test_a_write_that_fails_leaves_the_table(outputs_of: OutputsOf, spark: Spark
     write(outputs, spark.range(2), table)
     with pytest.raises(PySparkException):
         write(outputs, spark.sql("select raise_error('no') as id from range(2)"), table)
-    assert [entry.name for entry in LocalStore().list(drafts(table.location))] == ["lock"]
+    assert [entry.name for entry in LocalStore().list(beside(table.location))] == ["commits", "leases", "lock"]
     assert spark.read.parquet(table.location).count() == 2
-    assert write(outputs, spark.range(3), table).generation == 2
+    assert write(outputs, spark.range(3), table).generation == 3
 
 
 def test_a_step_may_read_the_table_it_writes(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
@@ -205,7 +205,7 @@ def test_rows_that_another_interval_wrote_over_are_gone(outputs_of: OutputsOf, s
     assert outputs.holds(committed)
     write(outputs_of(table, interval="other"), spark.range(3), table)
     assert not outputs.holds(committed)
-    with pytest.raises(OutputGone, match=r"0 of .* bytes are there.*clear the step that writes it"):
+    with pytest.raises(OutputGone, match=r"\d of \d files are missing.*clear the step that writes it"):
         outputs.read(committed, spark)
 
 
@@ -271,3 +271,49 @@ def test_what_others_wrote_is_told_from_own(outputs_of: OutputsOf, spark: SparkS
     assert others(two) == before
     write(tuesday, spark.sql("select 3 id, 3 day"), table)
     assert others(two) != before
+
+
+def test_a_link_is_written_through(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
+    """To a table elsewhere: the link stays, and the draft was beside what it points to."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "link").symlink_to(elsewhere / "t")
+    for mode in ("overwrite", "append"):
+        table = Table(f"{tmp_path}/link", mode=mode)  # type: ignore[arg-type]
+        outputs = outputs_of(table)
+        for count in (2, 3):
+            committed = write(outputs, spark.range(count), table)
+            assert outputs.read(committed, spark).count() == count
+        assert (tmp_path / "link").is_symlink()
+        assert sorted(path.name for path in elsewhere.iterdir()) == [".dagsched-t", "t"]
+        assert spark.read.parquet(f"{tmp_path}/link").count() == 3
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_an_append_without_its_records_is_made_once(
+    outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path, partition_by: tuple[str, ...]
+):
+    """Somebody removed all beside the table: the step's earlier files are known by their names. Others' stay."""
+    table = Table(f"{tmp_path}/t", partition_by=partition_by, mode="append")
+    write(outputs_of(table, interval="other"), spark.sql("select 9L id, 1 p"), table)
+    write(outputs_of(table), spark.sql("select id, 1 p from range(3)"), table)
+    LocalStore().delete(beside(table.location))
+    committed = write(outputs_of(table), spark.sql("select id, 2 p from range(3)"), table)
+    assert rows(spark.read.parquet(table.location).select("id")) == [f"Row(id={n})" for n in (0, 1, 2, 9)]
+    assert outputs_of(table).read(committed, spark).count() == 3
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_a_table_that_lost_a_file_does_not_hold_its_commit(
+    outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path, damage: str
+):
+    """Nor is it read: the step is made again."""
+    table = Table(f"{tmp_path}/t")
+    outputs = outputs_of(table)
+    committed = write(outputs, spark.range(0, 12, 1, 4), table)
+    assert len(committed.files) == 4
+    file = tmp_path / "t" / committed.files[2][0]
+    file.unlink() if damage == "gone" else file.write_bytes(file.read_bytes()[:-9])
+    assert not outputs.holds(committed)
+    with pytest.raises(OutputGone, match="1 of 4 files are missing"):
+        outputs.read(committed, spark)

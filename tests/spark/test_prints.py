@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 
-from airflow_dagsched.spark.current import working_for
-from airflow_dagsched.spark.prints import capturing, end_lines
+from airflow_dagsched.spark.session.capture_output import LINE_CHARS, capturing, end_lines
+from airflow_dagsched.spark.session.current import working_for
 
 
 def test_prints_of_a_step_and_of_nobody(capsys) -> None:  # type: ignore[no-untyped-def]
@@ -37,3 +37,14 @@ def test_a_logger_configured_before_is_heard_once() -> None:
         logging.getLogger("tests.prints.new").info("this too")
     assert lines == ["heard", "INFO tests.prints.new: this too"]
     assert handler.stream is old
+
+
+def test_a_line_without_end_is_several() -> None:
+    """Written in small parts, as a progress bar does: nothing is lost, nothing waits for the end."""
+    lines: list[str] = []
+    with capturing(lambda _, line: lines.append(line)), working_for("a"):
+        for _ in range(2 * LINE_CHARS // 80):
+            print("." * 100, end="")
+        assert [len(line) for line in lines] == [LINE_CHARS] * 2
+        print("\r\nand\rmore\r")
+    assert lines[2:] == ["." * (LINE_CHARS // 2), "and\rmore"]

@@ -10,13 +10,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.launch.manifest import Needed
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.plan.prune import list_stored
-from airflow_dagsched.plan.prune.where import condition_of
-from airflow_dagsched.provider.files import FileLister
-from airflow_dagsched.spark.current import reading
-from airflow_dagsched.spark.reads import narrow
+from airflow_dagsched.launch.protocol.manifest import Needed
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.plan.pruning import list_stored
+from airflow_dagsched.plan.pruning.conditions.where import parse_condition
+from airflow_dagsched.provider.clusters.folder_listing import FileLister
+from airflow_dagsched.spark.inputs.reads import narrow
+from airflow_dagsched.spark.session.current import reading
 from tests.spark.running import Flow, run
 
 pytestmark = pytest.mark.spark
@@ -89,7 +89,7 @@ def test_nothing_is_needed_but_the_columns(spark: SparkSession, table: str) -> N
 
 @pytest.mark.parametrize("where", [WHERE, "day > '2013-01-01'", "day in ('2013-01-03', '2013-01-01')"])
 def test_what_the_lister_finds_is_what_spark_reads(spark: SparkSession, table: str, where: str) -> None:
-    listing = list_stored(*FileLister.of(table), condition_of(where, {}))
+    listing = list_stored(*FileLister.of(table), parse_condition(where, {}))
     folders = tuple(stored.folder for stored in listing.stored)
     whole = spark.read.option("__globPaths__", "false").parquet(table)
     with reading({table: Needed(folders)}):

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.interval import Interval
-from airflow_dagsched.launch.tables import Table
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.managers import spark_versions
+from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.local import run_local
 from tests.spark.running import Flow
 from tests.spark.test_repeat import BLOCK, loop
 
 
-def local(spark: SparkSession, flow: Flow, **options: Any) -> dict[str, Any]:
+def local(spark: SparkSession | None, flow: Flow, **options: Any) -> dict[str, Any]:
     options = {"interval": Interval("2013-01-01"), "context": {}, "inputs": {}, **options}
     return run_local(tuple(flow.specs.values()), flow.calls, spark=spark, **options)
 
@@ -55,3 +57,17 @@ def test_what_a_step_raises_is_raised(spark: SparkSession) -> None:
 
 def test_a_loop(spark: SparkSession) -> None:
     assert local(spark, loop(), repeats=(BLOCK,))["out"] == 127
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_spark_that_must_run_no_step_runs_none(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, passed: bool
+) -> None:
+    """The session that was passed, or the one there is: refused in one line, where it would hang."""
+    monkeypatch.setitem(spark_versions.BROKEN, spark.version, "it was seen to hang")
+    with pytest.raises(LaunchRefused) as refused:
+        local(spark if passed else None, sample())
+    assert str(refused.value).startswith(
+        f"run_local: Spark {spark.version} is refused: it was seen to hang (pip install"
+    )
+    assert "\n" not in str(refused.value)

@@ -6,20 +6,29 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_dagsched.launch.calls import Output
-from airflow_dagsched.launch.manifest import Manifest, Repeat, StepSpec
-from airflow_dagsched.launch.tables import Table
-from airflow_dagsched.spark.reuse import Selection, fingerprints, select
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, Repeat, StepSpec
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.spark.reuse.ends import End
+from airflow_dagsched.spark.reuse.filing import filing_of
+from airflow_dagsched.spark.reuse.reusable_steps import Known, Selection, fingerprints, select
 from tests.spark.test_lineage import step
 
 
 def manifest(*specs: StepSpec, targets: tuple[str, ...] | None = None, repeats: tuple[Repeat, ...] = ()) -> Manifest:
     ids = tuple(spec.id for spec in specs) if targets is None else targets
-    return Manifest("1", "3.11", "d", "f", "g", "run", 1, 0, "/w", "", "", "key", ids, specs, repeats=repeats)
+    return Manifest("1", "3.11", "d", "f", "g", "run", 1, 0, "/w", "", "key", ids, specs, repeats=repeats)
 
 
-def chosen(made: Manifest, committed: str = "", at_hand: str = "") -> Selection:
-    return select(made, lambda output: output.step in committed.split(), lambda output: output.step in at_hand.split())
+def chosen(made: Manifest, committed: str = "", at_hand: str = "", **ends: object) -> Selection:
+    """``ends``: steps that ended without rows -> the plain value they returned."""
+
+    def end(name: str) -> End | None:
+        return End(name, "run", TryId(), "", ends[name]) if name in ends else None
+
+    there, read = committed.split(), at_hand.split()
+    return select(made, Known(lambda output: output.step in there, lambda output: output.step in read, end))
 
 
 A_B_C = (step("a"), step("b", "a", store=("",)), step("c", "b", store=("",)))
@@ -41,9 +50,39 @@ def test_a_cleared_step_without_a_commit_runs() -> None:
     assert (found.run, set(found.reused)) == ({"a"}, {"b", "c"})
 
 
-def test_a_leaf_without_commit_always_runs() -> None:
-    """a -> n: n's value is nowhere, so it is made again, and a for it."""
-    assert chosen(manifest(step("a"), step("n", "a"))).run == {"a", "n"}
+def test_a_leaf_without_rows_runs_until_it_ends_well() -> None:
+    """a -> n: n leaves a value, or nothing."""
+    made = manifest(step("a"), step("n", "a"))
+    assert chosen(made).run == {"a", "n"}
+    assert set(chosen(made, n=None).reused) == {"a", "n"}
+
+
+def test_a_value_is_there_for_whoever_reads_it() -> None:
+    """a -> n (a value) -> r: r gets it from n's end; rows, which n returned the last time, it does not."""
+    made = manifest(step("a"), step("n", "a"), step("r", "n"))
+    assert (chosen(made, n=7).run, set(chosen(made, n=7).reused)) == ({"r"}, {"a", "n"})
+    assert chosen(made, n=None).run == {"a", "n", "r"}
+    assert chosen(made, r=None).run == set()
+
+
+def test_a_value_for_another_group_is_there() -> None:
+    """n's reader is in another group: its rows were to be stored, but it returned a value."""
+    assert chosen(manifest(step("n", store=("",))), n=7).reused == {"n": "it ended well in this run"}
+
+
+def test_a_cleared_step_that_was_called_since_is_not_called_again() -> None:
+    """a, cleared, is handed over to b, which is right: the try after the clear called it."""
+    a, b = step("a", force=True), step("b", "a", store=("",))
+    assert chosen(manifest(a, b), "b").run == {"a"}
+    assert chosen(manifest(a, b), "b", a=None).run == set()
+
+
+def test_a_block_without_rows_ends_as_one() -> None:
+    """(a -> b) repeated, for its effect."""
+    block = (step("a", repeat="l"), step("b", "a", repeat="l"))
+    made = manifest(*block, repeats=(Repeat("l", ("a", "b"), 2),))
+    assert chosen(made, a=None).run == {"a", "b"}
+    assert set(chosen(made, a=None, b=None).reused) == {"a", "b"}
 
 
 def test_an_output_that_was_not_committed_is_made_for_its_reader() -> None:
@@ -80,15 +119,15 @@ READER = step("a", reads=(Table("/in"),))
 @pytest.mark.parametrize(
     "other",
     [
-        prints(replace(READER, code="x"), step("b", "a", takes_session=False)),
-        prints(READER, step("b", "a", takes_session=False), generation="2"),
-        prints(READER, step("b", "a", takes_session=False), interval_key="other"),
-        prints(READER, step("b", "a", takes_session=False), package_version="2"),
+        prints(replace(READER, code="x"), step("b", "a", within_run=False)),
+        prints(READER, step("b", "a", within_run=False), generation="2"),
+        prints(READER, step("b", "a", within_run=False), interval_key="other"),
+        prints(READER, step("b", "a", within_run=False), package_version="2"),
     ],
     ids=["code", "declared read", "interval", "version"],
 )
 def test_what_changes_a_step_changes_what_is_below(other: dict[str, str]) -> None:
-    same = prints(READER, step("b", "a", takes_session=False))
+    same = prints(READER, step("b", "a", within_run=False))
     assert same["a"] != other["a"]
     assert same["b"] != other["b"]
 
@@ -110,11 +149,10 @@ def test_a_table_written_in_another_way_is_another(other: Table) -> None:
 
 
 def test_undeclared_reads_are_the_runs_own() -> None:
-    """a sees the session and declares nothing; b sees its inputs alone, c declares."""
-    c = step("c", reads=())
-    b = step("b", takes_session=False)
-    one, other = prints(step("a"), b, c), prints(step("a"), b, c, run_id="other")
-    assert [one[name] == other[name] for name in "abc"] == [False, True, True]
+    """a may read anything, b not."""
+    b = step("b", within_run=False)
+    one, other = prints(step("a"), b), prints(step("a"), b, run_id="other")
+    assert [one[name] == other[name] for name in "ab"] == [False, True]
 
 
 def test_a_table_written_above_counts_as_its_writer() -> None:
@@ -140,3 +178,72 @@ def test_a_read_that_fails_equals_nothing() -> None:
 
     made = manifest(READER)
     assert fingerprints(made, "4", broken) != fingerprints(made, "4", broken)
+
+
+def static(name: str, *reads: str, **spec: object) -> StepSpec:
+    return step(name, *reads, **{"dated": False, "within_run": False, **spec})
+
+
+def test_the_interval_counts_where_a_step_can_see_it() -> None:
+    """a (static) -> b (static) -> c (asks for the interval) -> d; e declares its reads and asks for nothing."""
+    specs = (static("a"), static("b", "a"), static("c", "b", dated=True), static("d", "c"), static("e", reads=()))
+    one, other = prints(*specs), prints(*specs, interval_key="other")
+    assert [one[name] == other[name] for name in "abcde"] == [True, True, False, False, True]
+
+
+def test_what_is_read_of_a_table_counts_whoever_wrote_it() -> None:
+    """w (static) writes all of /t; r reads of it what steps below, which are dated, need."""
+    w = static("w", writes=Table("/t"))
+    days = [
+        static("r", after=("w",), reads=(Table("/t"),), needed={"/t": Needed((f"day={day}",))}) for day in (1, 1, 2)
+    ]
+    first, again, other = (prints(w, r)["r"] for r in days)
+    assert first == again != other
+
+
+def test_undeclared_reads_are_of_one_incarnation() -> None:
+    """A run that was deleted and made again with its id is another."""
+    one, other = (prints(step("a"), incarnation=begun) for begun in ("2026-01-01", "2026-01-02"))
+    assert one["a"] != other["a"]
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "again"),
+    [
+        (Table("/t"), Table("/t", mode="append"), True),
+        (Table("/t", partition_by=("day",)), Table("/t", partition_by=("day",)), True),
+        (Table("/t", mode="append"), Table("/t", mode="append"), False),
+        (Table("/t"), Table("/other"), False),
+    ],
+    ids=["whole, then append", "partitions", "appends", "two tables"],
+)
+def test_who_writes_a_table_after_another_does_so_again(upper: Table, lower: Table, again: bool) -> None:
+    """u ~~> l, one table: u's rows are written anew, and l's, which are there, belong on top of them."""
+    made = manifest(step("u", writes=upper), step("l", after=("u",), writes=lower))
+    assert chosen(made, "l").run == ({"u", "l"} if again else {"u"})
+
+
+def test_filing() -> None:
+    """Under the fingerprint: what is the same for every interval, but for tables that writes add to."""
+    steps = (
+        static("rows", store=("",)),
+        static("whole", writes=Table("/whole")),
+        static("added", writes=Table("/added", mode="append")),
+        static("days", writes=Table("/days", partition_by=("day",))),
+        static("named", writes=Table("catalog.table")),
+        static("dated", dated=True),
+        static("below", "dated"),
+    )
+    made = manifest(*steps)
+    filing = filing_of(made, prints(*steps))
+    keys = {spec.id: filing.key(spec) for spec in steps}
+    assert {name for name, key in keys.items() if key == "key"} == {"added", "days", "named", "dated", "below"}
+    assert filing.key(steps[2], "beside") == f"every-{prints(*steps)['added'][:16]}"
+
+
+def test_what_another_run_shared_is_not_made_again() -> None:
+    """s (shared) -> d: s is there; or a scan that was not worth it, so that s goes with d."""
+    made = manifest(step("s", share=("",)), step("d", "s"))
+    assert chosen(made, "s").run == {"d"}
+    assert chosen(made).run == {"s", "d"}
+    assert chosen(made, d=None).run == set()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.spark.hadoop_store import HadoopStore
-from airflow_dagsched.spark.store import LocalStore, Store, join, local_path, walk
-from airflow_dagsched.spark.stores import open_store
+from airflow_dagsched.spark.files.hadoop_store import HadoopStore
+from airflow_dagsched.spark.files.store import LocalStore, Store, join, local_path, walk
+from airflow_dagsched.spark.files.stores import open_store
 
 
 @pytest.fixture(params=["local", "hadoop"])

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,12 +18,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from airflow_dagsched.spark.commits import CommitLog, CommitRefused, Committed
-from airflow_dagsched.spark.leases import Keeper, LeaseLost
-from airflow_dagsched.spark.store import LocalStore, join, walk
-from airflow_dagsched.spark.swap import EMPTY, Swap, drafts, torn
-from airflow_dagsched.spark.table_commit import TableCommits, draft_path
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.keys import short
+from airflow_dagsched.spark.files.store import LocalStore, join, walk
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
+from airflow_dagsched.spark.outputs.homes import beside
+from airflow_dagsched.spark.outputs.leases import Keeper, LeaseLost
+from airflow_dagsched.spark.outputs.swap import COORDINATION, EMPTY, Swap, draft_files, torn
+from airflow_dagsched.spark.outputs.table_commit import TableCommits, draft_path
 
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 Content = Mapping[str, frozenset[str]]
 """Folder -> tags of the files in it."""
 
@@ -67,37 +72,45 @@ class CrashingStore(LocalStore):
 
 
 class Writer:
-    """One driver that writes tables in ``folder``; commits are filed in the same folder."""
+    """One driver that writes tables in ``folder``, with a work dir of its own: they meet at the table."""
 
-    def __init__(self, folder: str, store: LocalStore, try_number: int = 1) -> None:
+    def __init__(self, folder: str, store: LocalStore, try_number: int = 1, work_dir: str = "work") -> None:
         self.store = store
         self.table = f"{folder}/table"
-        self.log = CommitLog(LocalStore(), folder)
-        self.keeper = Keeper(LocalStore(), folder, run_id="run", try_number=try_number)
-        self.commits = TableCommits(CommitLog(store, folder), self.keeper)
+        self.log = _log(LocalStore(), folder, work_dir)
+        self.writer = f"{work_dir}/step"
+        self.keeper = Keeper(self.log, run_id="run", try_id=TryId("", 0, try_number), task=work_dir)
+        self.commits = TableCommits(_log(store, folder, work_dir), self.keeper)
 
     def prepare(self, interval: str, folders: tuple[str, ...], mode: Literal["overwrite", "append"] = "overwrite"):
         """Write a draft as Spark would, and return what its commit takes."""
         lease = self.keeper.acquire("table", interval)
-        generation = self.log.last_generation("table", interval) + 1
-        earlier = self.log.latest("table", interval)
+        generation = lease.generation
         draft, tag = draft_path(self.table, interval, lease), f"{interval}-{generation}"
+        key = f"d{short(interval, self.writer)}" if mode == "append" else ""
         for folder in folders:
-            LocalStore().write_text(join(draft, "new", folder, f"part-{tag}.csv"), tag)
+            LocalStore().write_text(join(draft, "new", folder, f"part-{tag}.{key}.csv"), tag)
         LocalStore().write_text(join(draft, EMPTY), "")
-        swap = Swap(
-            record=self.log.record("table", interval, generation),
-            tag=tag,
-            table=self.table,
-            draft=draft,
-            mode=mode,
-            folders=folders,
-            old_tag=earlier.tag if earlier else "",
-            old_folders=earlier.partitions if earlier else (),
-            empty="" if folders else EMPTY,
-        )
+        files = draft_files(LocalStore(), draft)
+        empty = "" if folders else EMPTY
+        swap = Swap("", tag, self.table, draft, mode, folders, empty=empty, key=key)
         committed = Committed(
-            "table", interval, generation, "f", "run", 0, self.table, None, None, 0, "{}", folders, "csv", tag
+            output="table",
+            interval=interval,
+            generation=generation,
+            fingerprint="f",
+            run_id="run",
+            path=self.table,
+            table=None,
+            rows=None,
+            bytes=0,
+            schema="{}",
+            partitions=folders,
+            format="csv",
+            tag=tag,
+            mode=mode,
+            writer=self.writer,
+            files=files,
         )
         return committed, swap, lease
 
@@ -108,32 +121,43 @@ class Writer:
         self.keeper.release(lease)
 
 
+def _log(store: LocalStore, folder: str, work_dir: str) -> CommitLog:
+    log = CommitLog(LocalStore(), f"{folder}/{work_dir}")
+    log.homes.settle("table", store, f"{folder}/table")
+    return log
+
+
 def content(table: str) -> Content:
     """What a reader of the table sees."""
     found: dict[str, frozenset[str]] = {}
     for folder, entry in walk(LocalStore(), table):
         if not entry.name.startswith(EMPTY):
-            tag = entry.name.removeprefix("part-").removesuffix(".csv")
+            tag = entry.name.removeprefix("part-").partition(".")[0]
             found[folder] = found.get(folder, frozenset()) | {tag}
     return found
 
 
-def expected(before: Content, swap: Swap) -> Content:
+def expected(before: Content, swap: Swap, earlier: Committed | None) -> Content:
     """The oracle: what the table should hold after the swap."""
     after = dict(before)
     for folder in swap.folders:
         after[folder] = frozenset({swap.tag}) | (
             after.get(folder, frozenset()) if swap.mode == "append" else frozenset()
         )
-    for folder in swap.old_folders:
-        after[folder] = after.get(folder, frozenset()) - {swap.old_tag}
+    for folder in earlier.partitions if earlier else ():
+        after[folder] = after.get(folder, frozenset()) - {earlier.tag if earlier else ""}
     return {folder: tags for folder, tags in after.items() if tags}
+
+
+def left(table: str) -> list[str]:
+    """Drafts beside the table."""
+    return [entry.name for entry in LocalStore().list(beside(table)) if entry.name not in COORDINATION]
 
 
 @contextmanager
 def folder() -> Iterator[str]:
     """A new folder for each example."""
-    with tempfile.TemporaryDirectory() as path:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as path:
         yield path
 
 
@@ -152,7 +176,7 @@ def test_old_content_or_new_wherever_the_writer_dies(mode, earlier, last, left, 
         writer = Writer(path, LocalStore())
         for interval, folders in earlier:
             writer.write(interval, folders, mode)
-        before = content(writer.table)
+        before, replaced = content(writer.table), writer.log.latest("table", last[0])
         dying = Writer(path, CrashingStore(left, exchanges), try_number=2)
         committed, swap, lease = dying.prepare(*last, mode)
         crashed = False
@@ -163,7 +187,7 @@ def test_old_content_or_new_wherever_the_writer_dies(mode, earlier, last, left, 
         made = writer.log.latest("table", last[0]) == committed
         assert made or crashed
         Writer(path, LocalStore()).commits.finish_torn(LocalStore(), writer.table)
-        assert content(writer.table) == (expected(before, swap) if made else before)
+        assert content(writer.table) == (expected(before, swap, replaced) if made else before)
         assert not torn(LocalStore(), writer.table)
         for one in (writer, dying):
             one.keeper.close()
@@ -184,7 +208,8 @@ def test_a_finisher_that_dies_too_is_finished(left, again, exchanges):
         with suppress(Crashed):
             writer.commits.finish_torn(CrashingStore(again, exchanges), writer.table)
         writer.commits.finish_torn(LocalStore(), writer.table)
-        made = writer.log.last_generation("table", "mon") == 2
+        latest = writer.log.latest("table", "mon")
+        made = latest is not None and latest.generation == 2
         assert content(writer.table) == {"": {"mon-2" if made else "mon-1"}}
         for one in (writer, dying):
             one.keeper.close()
@@ -208,21 +233,21 @@ def test_a_fenced_writer_is_refused(tmp_path: Path):
     new.write("mon", ("a=2",))
     with pytest.raises(LeaseLost):
         old.commits.commit(old.store, *late)
-    assert content(new.table) == {"a=2": {"mon-1"}}
-    assert [entry.name for entry in LocalStore().list(drafts(new.table))] == ["lock"]
+    assert content(new.table) == {"a=2": {"mon-2"}}
+    assert left(new.table) == []
     for one in (old, new):
         one.keeper.close()
 
 
-def test_a_generation_that_is_taken_is_refused(tmp_path: Path):
-    """Even by a writer that never had the lease: the record decides."""
+def test_a_number_that_is_taken_is_not_the_end(tmp_path: Path):
+    """The same draft is committed under the next."""
     writer = Writer(str(tmp_path), LocalStore())
     committed, swap, lease = writer.prepare("mon", ("a=1",))
-    LocalStore().write_text(swap.record, "{}")
-    with pytest.raises(CommitRefused):
-        writer.commits.commit(writer.store, committed, swap, lease)
-    assert content(writer.table) == {}
-    assert [entry.name for entry in LocalStore().list(drafts(writer.table))] == ["lock"]
+    LocalStore().create_exclusive(writer.log.record("table", "mon", lease.generation), "")
+    made = writer.commits.commit(writer.store, committed, swap, lease)
+    assert (made.generation, writer.log.latest("table", "mon")) == (2, made)
+    assert content(writer.table) == {"a=1": {swap.tag}}
+    assert left(writer.table) == []
     writer.keeper.close()
 
 
@@ -257,12 +282,13 @@ def test_a_reader_never_sees_a_mix(tmp_path: Path):
 
     def read() -> None:
         while not done.is_set():
-            seen.append({path.name.split("-")[-1] for path in Path(writer.table).iterdir()})
+            seen.append({path.name.partition("part-")[2] for path in Path(writer.table).glob("[!.]*")})
 
     def write() -> None:
         committed, swap, lease = writer.prepare("mon", ("",))
         for number in (1, 2):
-            LocalStore().write_text(join(swap.draft, "new", f"{number}-part-{swap.tag}.csv"), "")
+            LocalStore().write_text(join(swap.draft, "new", f"{number}-part-{swap.tag}..csv"), "")
+        committed = replace(committed, files=draft_files(LocalStore(), swap.draft))
         writer.commits.commit(writer.store, committed, swap, lease)
         writer.keeper.release(lease)
 
@@ -277,14 +303,14 @@ def test_a_reader_never_sees_a_mix(tmp_path: Path):
     assert all(len(tags) == 1 for tags in seen)
     writer.keeper.close()
     writer.commits.close()
-    assert [entry.name for entry in LocalStore().list(drafts(writer.table))] == ["lock"]
+    assert left(writer.table) == []
 
 
 KILLED = f"""
 import os, signal, sys
 sys.path[:0] = sys.argv[2].split(os.pathsep)
 from tests.spark.test_table_commit import Writer
-from airflow_dagsched.spark.store import LocalStore
+from airflow_dagsched.spark.files.store import LocalStore
 
 class Killed(LocalStore):
     exchange = lambda *_: os.kill(os.getpid(), {int(signal.SIGKILL)})

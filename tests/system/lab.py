@@ -131,6 +131,11 @@ class Lab:
 
     # What was written
 
+    def notes(self, name: str) -> list[str]:
+        """The lines that steps noted."""
+        file = self.home / "notes" / name
+        return file.read_text().splitlines() if file.exists() else []
+
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         """The rows of ``tables/<table>`` in order, read without Spark; none where it is not there."""
         folder = self.home / "tables" / table

@@ -74,6 +74,7 @@ def filled(lab: Lab) -> Lab:
     for dag_id in PLANNED:
         wait(lab, dag_id)
         assert states(lab, dag_id) == ["failed"] + ["success"] * (DAYS - 1)
+        assert len(lab.rows(f"{dag_id}/called")) == 1, "what is the same for all days was made more than once"
     backfill(lab, "intervals_per_step", DAYS, "none", PER_STEP)
     return lab
 
@@ -114,6 +115,7 @@ def assert_written_once(lab: Lab) -> None:
     """Both tables of both DAGs are those of one application a step, run once."""
     wait(lab, "intervals_per_step")
     assert states(lab, "intervals_per_step") == ["success"] * DAYS
+    assert len(lab.rows("intervals_per_step/called")) == 1
     for table in ("takings", "ledger"):
         expected = lab.rows(f"intervals_per_step/{table}")
         assert len({dict(row)["day"] for row in expected}) == DAYS

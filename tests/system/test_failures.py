@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from secrets import token_hex
 
 import psutil
 import pytest
@@ -18,13 +19,15 @@ import pytest
 from demo.rest import Run
 from demo.standalone import AirflowStandalone, airflow_command
 from tests.dags.conftest import CHECKOUT, environment
+from tests.dags.test_secrets import command_lines
 from tests.system.lab import DAGS, DAY, PER_STEP, Lab, gone, kill, reused
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.spark, pytest.mark.airflow]
 
 STOPS_WITHIN_S = 30.0
 """An orphan looks for its launcher once a second; the rest is the load of the machine."""
-PASSWORDS = ("tr0ub4dor", "c0rrecth0rse")
+PASSWORDS = tuple(token_hex(8) for _ in range(3))
+"""Nobody else on this machine has them on a command line."""
 SETTINGS = {
     "AIRFLOW__CORE__PARALLELISM": "8",
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
@@ -34,6 +37,7 @@ SETTINGS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
     "AIRFLOW_CONN_SHOP_DB": f"postgres://clerk:{PASSWORDS[0]}@db.invalid:5432/shop",
     "AIRFLOW_VAR_SHOP_URL": f"jdbc:postgresql://db.invalid:5432/shop?user=clerk&password={PASSWORDS[1]}",
+    "AIRFLOW_VAR_SHOP_TOKEN": PASSWORDS[2],
 }
 
 
@@ -46,10 +50,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def undisturbed(lab: Lab) -> Run:
-    """sales, totals, ledger, best: four applications, one after another, and nothing happens to them."""
+    """sales, totals, ledger, mail, best: five applications, one after another, and nothing happens to them."""
     run = lab.start("undisturbed", conf=PER_STEP)
     assert lab.end(run) == "success", lab.logs(run, "takings.launch", 1)
-    assert lab.client.xcom(run, "takings.launch")["applications"] == 4
+    assert lab.client.xcom(run, "takings.launch")["applications"] == 5
+    assert lab.notes("undisturbed") == ["7 shops"]
     return run
 
 
@@ -59,6 +64,7 @@ def assert_mended(lab: Lab, run: Run) -> None:
     assert set(states.values()) == {"success"}, (states, lab.logs(run, "takings.launch", 2))
     for table in ("totals", "ledger", "best"):
         assert lab.rows(f"{run.dag_id}/{table}") == lab.rows(f"undisturbed/{table}") != [], table
+    assert lab.notes(run.dag_id) == ["7 shops"], "a step without rows ran twice"
 
 
 @pytest.mark.usefixtures("undisturbed")
@@ -75,7 +81,7 @@ def test_step_that_fails_once(lab: Lab) -> None:
     assert_mended(lab, run)
     states = {name: each["state"] for name, each in lab.client.xcom(run, "takings.launch")["steps"].items()}
     assert states.pop("sales") in ("reused", "pruned")
-    assert states == {"totals": "reused", "ledger": "reused", "best": "success"}
+    assert states == {"totals": "reused", "ledger": "reused", "mail": "reused", "best": "success"}
     assert reused(lab.client.xcom(run, "takings.launch", "dagsched")) >= {"totals", "ledger"}
     first = lab.client.log(run, "takings.launch", 1)
     assert "RuntimeError: the till is open" in first
@@ -156,7 +162,7 @@ def test_two_runs_of_one_interval(lab: Lab) -> None:
 
 def test_step_that_fails_for_good(lab: Lab) -> None:
     """
-    sales ─┬─► kept                                  green, written
+    sales ─┬─► kept ─► told                          green, written, noted
            └─► broken ✗ ─► below ─► publish          red, red, upstream failed; then repaired; then all again
     """
     lab.wire("repaired", "always")
@@ -164,7 +170,9 @@ def test_step_that_fails_for_good(lab: Lab) -> None:
     assert lab.end(run) == "failed"
     states = lab.states(run, "goods")
     sales = states.pop("sales")
-    assert states == {"launch": "failed", "kept": "success", "broken": "failed", "below": "failed"}
+    gate = {"launch_started": "success"}
+    assert states.pop("told") == "success"
+    assert states == {"launch": "failed", "kept": "success", "broken": "failed", "below": "failed", **gate}
     assert sales in ("success", "failed")
     assert lab.states(run)["publish"] == "upstream_failed"
     assert "no such warehouse" in lab.client.log(run, "goods.broken")
@@ -177,13 +185,15 @@ def test_step_that_fails_for_good(lab: Lab) -> None:
     assert set(lab.states(run).values()) == {"success"}
     assert reused(lab.client.xcom(run, "goods.launch", "dagsched")) >= {"kept"}
     assert lab.client.xcom(run, "publish") == 2
+    assert lab.notes("repaired") == ["20 sales"]
 
     lab.client.clear(run, ["goods.launch"], downstream=True)
     assert lab.end(run) == "success"
     again = lab.client.xcom(run, "goods.launch", "dagsched")
     assert {step: done["state"] for step, done in again["steps"].items()} == dict.fromkeys(
-        ("sales", "kept", "broken", "below"), "success"
+        ("sales", "kept", "told", "broken", "below"), "success"
     )
+    assert lab.notes("repaired") == ["20 sales"] * 2, "a person had it run again"
 
     lab.client.clear(run, ["goods.below"])
     lab.end(run)
@@ -229,11 +239,15 @@ def test_trigger_rules(lab: Lab) -> None:
 
 def test_passwords_are_nowhere(lab: Lab) -> None:
     """One step prints its arguments; another run raises with them. Airflow's database is a file of the home folder."""
-    green = lab.start("secret_arguments")
-    red = lab.start("secret_arguments", day=DAY + timedelta(days=1), conf={"raises": True})
-    assert [lab.end(green), lab.end(red)] == ["success", "failed"]
+    with command_lines() as seen:
+        green = lab.start("secret_arguments")
+        red = lab.start("secret_arguments", day=DAY + timedelta(days=1), conf={"raises": True})
+        assert [lab.end(green), lab.end(red)] == ["success", "failed"]
+    assert [line for line in seen() if any(word in line for word in PASSWORDS)] == []
     assert "asked" in lab.client.log(green, "shop.launch")
+    assert "told *** *** ['***']" in lab.client.log(green, "shop.lengths")
     assert "refused by" in lab.client.log(red, "shop.launch")
+    assert "/***/***.py" in lab.client.log(red, "shop.lengths")
     ((connection, variable),) = lab.rows("secret_arguments/lengths")
     assert (connection[1], variable[1]) == (
         len(SETTINGS["AIRFLOW_CONN_SHOP_DB"]),
@@ -290,7 +304,7 @@ def test_launch_is_refused(lab: Lab, dag_id: str, words: list[str]) -> None:
     """Launch task and mirror are red at once, and both say why."""
     run = lab.start(dag_id)
     assert lab.end(run) == "failed"
-    assert lab.states(run, "shop") == {"launch": "failed", "sales": "failed"}
+    assert lab.states(run, "shop") == {"launch": "failed", "launch_started": "success", "sales": "failed"}
     for text in (lab.client.log(run, "shop.launch"), lab.client.log(run, "shop.sales")):
         assert all(word in text for word in words), text
     assert lab.manifests(run) == []

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 
+from airflow_dagsched.provider.wiring.links import SparkUiLink
 from demo.progress import LAUNCH, MIRRORS
 from demo.rest import AirflowClient, Run
 from demo.results import read_day
@@ -62,10 +63,11 @@ def test_every_step_is_green_and_one_application_ran(client: AirflowClient, run:
     launches = [each["task_id"] for each in instances if each["operator"] == LAUNCH]
     mirrors = {each["task_id"] for each in instances if each["operator"] in MIRRORS}
     logs = "\n".join(client.log(run, launch) for launch in launches)
-    assert client.states(run) == dict.fromkeys([*launches, *mirrors], "success"), logs
+    assert client.states(run) == dict.fromkeys([*launches, *mirrors, "flights.launch_started"], "success"), logs
     assert mirrors == {f"flights.{step}" for step in STEPS}
     assert launches == ["flights.launch"]
     assert client.xcom(run, "flights.launch")["applications"] == 1
+    assert client.xcom(run, "flights.launch", SparkUiLink().xcom_key).startswith("http://")
 
 
 def test_mirrors_took_no_worker(client: AirflowClient, run: Run) -> None:

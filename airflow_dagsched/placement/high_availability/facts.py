@@ -37,69 +37,69 @@ class Facts(Struct, frozen=True):
     stateful: tuple[int, ...]
     stateless: tuple[int, ...]
     capacity: tuple[int, ...]
-    """By worker."""
-    place: Mapping[str, int]
+    """What the load of each worker is divided by."""
+    position: Mapping[str, int]
     """Position of each instance's id."""
-    seat: Mapping[str, int]
+    worker_at: Mapping[str, int]
     """Position of each worker's id."""
     reports: tuple[Mapping[str, Lag], ...]
-    """For each instance the lags that workers report, dead ones too."""
+    """Lags that workers report, dead ones too, by instance."""
     totals: tuple[float, ...]
-    """For each instance what a worker without any state is behind; infinite: more than any lag."""
-    homes: tuple[Sequence[int], ...]
-    """For each instance the workers it may be on."""
+    """What a worker without any state is behind, by instance; infinite: more than any lag."""
+    allowed: tuple[Sequence[int], ...]
+    """Workers that each instance may be on."""
     previous: Assignment | None
-    """Without what is told of instances that moved."""
-    moved: frozenset[int]
+    """The prior assignment without the record of what was handed over."""
+    handed_over: frozenset[int]
     """Instances handed over since the workers last changed."""
     settings: Settings
     space: Space | None = None
     """None: all have room everywhere."""
 
-    def seats(self) -> Seats:
+    def make_seats(self) -> Seats:
         """All of them free."""
         return Seats(self.space)
 
-    def lag(self, instance: int, worker: int) -> Lag:
+    def get_lag(self, instance: int, worker: int) -> Lag:
         """Raises ``InvalidInput`` for a stateless instance: it has no lag."""
         if not self.instances[instance].stateful:
             raise InvalidInput("lags", self.instances[instance].id, "a stateless instance has no lag")
         return self.reports[instance].get(self.workers[worker].id, self.totals[instance])
 
-    def id(self, worker: int) -> str:
+    def get_id(self, worker: int) -> str:
         return self.workers[worker].id
 
-    def lags_of(self, instance: int) -> list[Lag]:
-        """By worker."""
+    def list_lags(self, instance: int) -> list[Lag]:
+        """The lag of the instance on each worker."""
         reports, total = self.reports[instance], self.totals[instance]
         return [reports.get(worker.id, total) for worker in self.workers]
 
-    def caught_up(self, instance: int, worker: int) -> bool:
+    def is_caught_up(self, instance: int, worker: int) -> bool:
         """Runs there, or is within ``acceptable_recovery_lag``."""
         if self.settings.accepts_any_lag:
             return True
-        lag = self.lag(instance, worker)
+        lag = self.get_lag(instance, worker)
         if lag is None or isinstance(lag, str):
             return lag == RUNNING
         return lag <= self.settings.acceptable_recovery_lag
 
-    def caught_up_workers(self, instance: int) -> list[int]:
-        """In natural order."""
-        lags, limit = self.lags_of(instance), self.settings.acceptable_recovery_lag
+    def find_caught_up(self, instance: int) -> list[int]:
+        """Workers whose copy has caught up, in natural order."""
+        lags, limit = self.list_lags(instance), self.settings.acceptable_recovery_lag
         if self.settings.accepts_any_lag:
             return list(range(len(lags)))
         return [at for at, lag in enumerate(lags) if lag is not None and (isinstance(lag, str) or lag <= limit)]
 
-    def movement(self, instance: int, source: str, target: str, copy: Copy, how: How) -> Movement:
+    def make_movement(self, instance: int, source: str, target: str, copy: Copy, how: How) -> Movement:
         """Between workers by id: the source may be gone. With the lag of the copy at the target, if it is known."""
         what = self.instances[instance]
-        lag = self.lag(instance, self.seat[target]) if what.stateful else 0.0
+        lag = self.get_lag(instance, self.worker_at[target]) if what.stateful else 0.0
         behind = 0.0 if isinstance(lag, str) else lag
         known = None if behind is None or behind == math.inf else float(behind)
         return Movement(what.id, source, target, known, copy, how, limit=self.settings.acceptable_recovery_lag)
 
 
-def facts_of(  # noqa: PLR0917 - as the policy is given them
+def gather_facts(  # noqa: PLR0917 - as the policy is given them
     instances: Iterable[Instance],
     workers: Iterable[Worker],
     lags: Lags,
@@ -115,8 +115,8 @@ def facts_of(  # noqa: PLR0917 - as the policy is given them
     """
     ordered = tuple(sorted(instances, key=lambda instance: natural_key(instance.id)))
     hosts = tuple(sorted(workers, key=lambda worker: natural_key(worker.id)))
-    _refuse_twice("instances", [instance.id for instance in ordered])
-    _refuse_twice("workers", [worker.id for worker in hosts])
+    _refuse_duplicates("instances", [instance.id for instance in ordered])
+    _refuse_duplicates("workers", [worker.id for worker in hosts])
     for worker in hosts:
         if worker.capacity < 1:
             raise InvalidInput(
@@ -130,40 +130,41 @@ def facts_of(  # noqa: PLR0917 - as the policy is given them
         stateful=tuple(at for at, instance in enumerate(ordered) if instance.stateful),
         stateless=tuple(at for at, instance in enumerate(ordered) if not instance.stateful),
         capacity=tuple(worker.capacity for worker in hosts),
-        place={instance.id: at for at, instance in enumerate(ordered)},
-        seat={worker.id: at for at, worker in enumerate(hosts)},
+        position={instance.id: at for at, instance in enumerate(ordered)},
+        worker_at={worker.id: at for at, worker in enumerate(hosts)},
         reports=tuple(lags.get(instance.id, _NOTHING) for instance in ordered),
         totals=tuple((offsets or {}).get(instance.id, math.inf) for instance in ordered),
-        homes=tuple(_homes(instance, hosts) for instance in ordered),
+        allowed=tuple(_list_allowed(instance, hosts) for instance in ordered),
         previous=previous and replace(previous, moved={}),
-        moved=_moved(ordered, hosts, previous),
+        handed_over=_find_moved(ordered, hosts, previous),
         settings=settings,
         space=space,
     )
 
 
-def _moved(ordered: Sequence[Instance], hosts: Sequence[Worker], previous: Assignment | None) -> frozenset[int]:
+def _find_moved(ordered: Sequence[Instance], hosts: Sequence[Worker], previous: Assignment | None) -> frozenset[int]:
     if previous is None or not previous.moved:
         return frozenset()
-    now = digest(hosts)
+    # A hand-over counts for the workers it was made among: once some come or go, all may move again.
+    now = digest_workers(hosts)
     return frozenset(at for at, instance in enumerate(ordered) if previous.moved.get(instance.id) == now)
 
 
-def digest(hosts: Iterable[Worker]) -> str:
+def digest_workers(hosts: Iterable[Worker]) -> str:
     """Equal for the same workers."""
     return hashlib.sha256("\n".join(worker.id for worker in hosts).encode()).hexdigest()[:16]
 
 
-def _homes(instance: Instance, hosts: Sequence[Worker]) -> Sequence[int]:
+def _list_allowed(instance: Instance, hosts: Sequence[Worker]) -> Sequence[int]:
     if not instance.pinned:
         return range(len(hosts))
-    found = tuple(at for at, worker in enumerate(hosts) if worker.id in instance.pinned)
-    if not found:
+    allowed = tuple(at for at, worker in enumerate(hosts) if worker.id in instance.pinned)
+    if not allowed:
         raise DoesNotFit(f"instance {instance.id!r}", "workers it is pinned to", 1, 0)
-    return found
+    return allowed
 
 
-def _refuse_twice(field: str, ids: list[str]) -> None:
-    for one, other in pairwise(ids):
-        if one == other:
-            raise InvalidInput("high_availability", field, f"id {one!r} is given twice")
+def _refuse_duplicates(field: str, ids: list[str]) -> None:
+    for first, second in pairwise(ids):
+        if first == second:
+            raise InvalidInput("high_availability", field, f"id {first!r} is given twice")

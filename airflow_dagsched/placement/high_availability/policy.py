@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 
 from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.state import Assignment
-from airflow_dagsched.placement.high_availability import seed
-from airflow_dagsched.placement.high_availability.facts import Facts, digest, facts_of
-from airflow_dagsched.placement.high_availability.fitted import fitted, refitted
-from airflow_dagsched.placement.high_availability.kafka import strategy as kafka
-from airflow_dagsched.placement.high_availability.kafka_2020 import strategy as kafka_2020
+from airflow_dagsched.placement.high_availability.facts import Facts, digest_workers, gather_facts
 from airflow_dagsched.placement.high_availability.settings import DEFAULTS, Settings
 from airflow_dagsched.placement.high_availability.space import Space
-from airflow_dagsched.placement.high_availability.sticky import strategy as sticky
 from airflow_dagsched.placement.high_availability.values import Instance, Lags, Movement, Outcome, Worker
+from airflow_dagsched.placement.high_availability.within_capacity import fit_outcome, refit_assignment
 
-STRATEGIES: dict[str, Callable[[Facts], Outcome]] = {
-    "sticky": sticky.assign,
-    "seed": seed.assign,
-    "kafka_2020": kafka_2020.assign,
-    "kafka": kafka.assign,
+Strategy = Callable[[Facts], Outcome]
+
+FOLDER = "airflow_dagsched.placement"
+STRATEGIES: Mapping[str, str] = {
+    "sticky": f"{FOLDER}.high_availability.sticky.strategy.assign_sticky",
+    "seed": f"{FOLDER}.reproductions.seed.assign_seed",
+    "kafka_2020": f"{FOLDER}.reproductions.kafka_2020.strategy.assign_kafka_2020",
+    "kafka": f"{FOLDER}.reproductions.kafka.strategy.assign_kafka",
 }
+"""Names and the functions they stand for."""
 
 
-def place(
+def load_strategy(name: str) -> Strategy:
+    """The function of the setting ``strategy``."""
+    # By path, as policies are: the reproductions are made of this folder's facts, so it imports none of them.
+    module, _, attribute = STRATEGIES[name].rpartition(".")
+    strategy: Strategy = getattr(import_module(module), attribute)
+    return strategy
+
+
+def place_instances(
     instances: Iterable[Instance],
     workers: Iterable[Worker],
     lags: Lags,
@@ -44,29 +53,29 @@ def place(
     Raises ``InvalidInput`` for ids given twice and for pinned instances where the strategy has no such thing,
     ``DoesNotFit`` where there is no worker, or none of those an instance is pinned to, or no room for all.
     """
-    facts = facts_of(instances, workers, lags, settings, previous, offsets, space)
+    facts = gather_facts(instances, workers, lags, settings, previous, offsets, space)
     if settings.strategy != "sticky":
         _refuse_pinned(facts)
-    made = _within_room(facts)
-    moving = tuple(hand_overs(facts, made.assignment))
+    outcome = _assign_within_capacity(facts)
+    moving = tuple(list_hand_overs(facts, outcome.assignment))
     if settings.strategy == "sticky":
-        made = replace(made, assignment=_with_moved(facts, made.assignment, moving))
-    return replace(made, movements=(*moving, *made.movements))
+        outcome = replace(outcome, assignment=_record_moved(facts, outcome.assignment, moving))
+    return replace(outcome, movements=(*moving, *outcome.movements))
 
 
-def _with_moved(facts: Facts, made: Assignment, moving: Iterable[Movement]) -> Assignment:
+def _record_moved(facts: Facts, assignment: Assignment, movements: Iterable[Movement]) -> Assignment:
     """The next round leaves alone what has been handed over, until workers come or go."""
-    gone = {facts.instances[at].id for at in facts.moved} | {one.instance for one in moving}
+    gone = {facts.instances[at].id for at in facts.handed_over} | {movement.instance for movement in movements}
     stateful = [facts.instances[at].id for at in facts.stateful]
     moved = [instance for instance in stateful if instance in gone]
-    return with_fields(made, moved=dict.fromkeys(moved, digest(facts.workers))) if moved else made
+    return with_fields(assignment, moved=dict.fromkeys(moved, digest_workers(facts.workers))) if moved else assignment
 
 
-def _within_room(facts: Facts) -> Outcome:
+def _assign_within_capacity(facts: Facts) -> Outcome:
     try:
-        return fitted(facts, STRATEGIES[facts.settings.strategy](facts))
+        return fit_outcome(facts, load_strategy(facts.settings.strategy)(facts))
     except DoesNotFit:
-        return refitted(facts)
+        return refit_assignment(facts)
 
 
 def _refuse_pinned(facts: Facts) -> None:
@@ -77,10 +86,10 @@ def _refuse_pinned(facts: Facts) -> None:
             raise InvalidInput("high_availability", instance.step, rule)
 
 
-def hand_overs(facts: Facts, assignment: Assignment) -> Iterator[Movement]:
+def list_hand_overs(facts: Facts, assignment: Assignment) -> Iterator[Movement]:
     """The instances that are active on another worker than before."""
     before = facts.previous.active if facts.previous else {}
     for instance in facts.instances:
         source, target = before.get(instance.id), assignment.active[instance.id]
         if source is not None and source != target:
-            yield facts.movement(facts.place[instance.id], source, target, "active", "hand over")
+            yield facts.make_movement(facts.position[instance.id], source, target, "active", "hand over")

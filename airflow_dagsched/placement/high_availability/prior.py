@@ -21,37 +21,39 @@ class Prior(Struct, frozen=True):
     warmup: dict[int, tuple[int, ...]]
 
 
-def prior_of(facts: Facts) -> Prior:
+def read_prior(facts: Facts) -> Prior:
     """Empty if there was none."""
     before = facts.previous or Assignment()
     return Prior(
         active={
-            facts.place[instance]: facts.seat[worker]
+            facts.position[instance]: facts.worker_at[worker]
             for instance, worker in before.active.items()
-            if instance in facts.place and worker in facts.seat
+            if instance in facts.position and worker in facts.worker_at
         },
-        standby=_live(facts, before.standby),
-        warmup=_live(facts, before.warmup),
+        standby=_keep_live(facts, before.standby),
+        warmup=_keep_live(facts, before.warmup),
     )
 
 
-def _live(facts: Facts, held: Mapping[str, Iterable[str]]) -> dict[int, tuple[int, ...]]:
+def _keep_live(facts: Facts, held: Mapping[str, Iterable[str]]) -> dict[int, tuple[int, ...]]:
     return {
-        facts.place[instance]: tuple(sorted({facts.seat[worker] for worker in workers if worker in facts.seat}))
+        facts.position[instance]: tuple(
+            sorted({facts.worker_at[worker] for worker in workers if worker in facts.worker_at})
+        )
         for instance, workers in held.items()
-        if instance in facts.place
+        if instance in facts.position
     }
 
 
 def is_candidate(facts: Facts) -> bool:
     """Whether the prior assignment could be kept: only live workers, every instance once, with its standbys."""
     before = facts.previous
-    if before is None or before.active.keys() != facts.place.keys():
+    if before is None or before.active.keys() != facts.position.keys():
         return False
-    if not facts.place.keys() >= before.standby.keys() | before.warmup.keys():
+    if not facts.position.keys() >= before.standby.keys() | before.warmup.keys():
         return False
-    named = [*before.active.values(), *_flat(before.standby), *_flat(before.warmup)]
-    if not all(worker in facts.seat for worker in named):
+    named = [*before.active.values(), *_flatten(before.standby), *_flatten(before.warmup)]
+    if not all(worker in facts.worker_at for worker in named):
         return False
     return all(_has_standbys(facts, before, instance) for instance in facts.instances)
 
@@ -61,28 +63,28 @@ def _has_standbys(facts: Facts, before: Assignment, instance: Instance) -> bool:
     held = (*before.standby.get(instance.id, ()), *before.warmup.get(instance.id, ()))
     if len({before.active[instance.id], *held}) <= len(held):
         return False
-    return len(held) >= wanted_standbys(facts) if instance.stateful else not held
+    return len(held) >= count_wanted_standbys(facts) if instance.stateful else not held
 
 
-def wanted_standbys(facts: Facts) -> int:
-    """As many as the settings ask for, and there are other workers."""
+def count_wanted_standbys(facts: Facts) -> int:
+    """Standbys of each instance: what the settings ask for, no more than there are other workers."""
     return min(facts.settings.num_standbys, len(facts.workers) - 1)
 
 
-def skew(facts: Facts, assignment: Assignment) -> tuple[int, int]:
+def compute_skew(facts: Facts, assignment: Assignment) -> tuple[int, int]:
     """Most minus least on a worker: of active instances, then of all copies."""
-    active = dict.fromkeys(facts.seat, 0)
+    active = dict.fromkeys(facts.worker_at, 0)
     for worker in assignment.active.values():
         active[worker] += 1
     copies = dict(active)
-    for worker in (*_flat(assignment.standby), *_flat(assignment.warmup)):
+    for worker in (*_flatten(assignment.standby), *_flatten(assignment.warmup)):
         copies[worker] += 1
-    return _spread(active), _spread(copies)
+    return _compute_spread(active), _compute_spread(copies)
 
 
-def _spread(counts: Mapping[str, int]) -> int:
+def _compute_spread(counts: Mapping[str, int]) -> int:
     return max(counts.values(), default=0) - min(counts.values(), default=0)
 
 
-def _flat(held: Mapping[str, Iterable[str]]) -> list[str]:
+def _flatten(held: Mapping[str, Iterable[str]]) -> list[str]:
     return [worker for workers in held.values() for worker in workers]

@@ -8,22 +8,23 @@ disk, but no cores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, natural_sort
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.capacity import check_capacity
-from airflow_dagsched.placement.high_availability.assign import assign
-from airflow_dagsched.placement.high_availability.space import Seat, Space
-from airflow_dagsched.placement.high_availability.values import Instance, Worker
-from airflow_dagsched.placement.request import Request, Work, request_of
-from airflow_dagsched.placement.room import SLACK, Rooms, rooms_of
-from airflow_dagsched.placement.schedule import schedule_of
+from airflow_dagsched.model.units import TOLERANCE
+from airflow_dagsched.placement.high_availability.assign import assign_instances, convert_outcome
+from airflow_dagsched.placement.high_availability.space import Space
+from airflow_dagsched.placement.high_availability.values import How, Instance, Movement, Outcome, Worker
+from airflow_dagsched.placement.offer_capacity import Limit, compute_limits
+from airflow_dagsched.placement.refusals import check_capacity
+from airflow_dagsched.placement.request import Request, StepRequest, make_request
+from airflow_dagsched.placement.schedule import make_schedule
 from airflow_dagsched.placement.settings import SPARK, PlacementSettings
-from airflow_dagsched.placement.values import Amounts, Assigned, InstancePlan, Offer, TaskSchedulePlan, instance_id
+from airflow_dagsched.placement.values import Amounts, InstancePlan, Offer, TaskSchedulePlan, name_instance
 
 
 class HighAvailability:
@@ -38,32 +39,32 @@ class HighAvailability:
 
     def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
         """See ``PlacementPolicy``. ``state`` tells the lags and the assignment before."""
-        request = request_of(dataflow, workers, self.settings)
-        limits = rooms_of(request)
+        request = make_request(dataflow, workers, self.settings)
+        limits = compute_limits(request)
         check_capacity(request, limits)
-        steps = {step.id: step for step in dataflow.steps}
-        works = sorted(_instances(request), key=lambda pair: natural_key(instance_id(pair[0].step, pair[1])))
-        hosts = _hosts(request, limits)
+        declared = {step.id: step for step in dataflow.steps}
+        numbered = sorted(_list_instances(request), key=lambda pair: natural_key(name_instance(pair[0].id, pair[1])))
+        by_worker = _group_offers(request, limits)
         space = Space(
             request,
             limits,
-            offers=tuple(hosts.values()),
-            works=works,
-            states=[_state(steps[work.step], work) for work, _ in works],
+            offers=tuple(by_worker.values()),
+            instances=numbered,
+            states=[_get_state_needs(declared[step.id], step) for step, _ in numbered],
         )
-        instances = [_instance(steps[work.step], index) for work, index in works]
-        known = [_worker(request, worker, offers) for worker, offers in hosts.items()]
-        made, seats = assign(instances, known, state, self.settings, space)
-        return _schedule(space, list(hosts), made, seats)
+        instances = [_make_instance(declared[step.id], index) for step, index in numbered]
+        live = [_make_worker(request, worker, offers) for worker, offers in by_worker.items()]
+        outcome = assign_instances(instances, live, state, self.settings, space)
+        return _make_schedule(space, list(by_worker), outcome)
 
 
-def _instances(request: Request) -> list[tuple[Work, int]]:
-    return [(work, index) for work in request.works for index in range(work.parallelism)]
+def _list_instances(request: Request) -> list[tuple[StepRequest, int]]:
+    return [(step, index) for step in request.steps for index in range(step.parallelism)]
 
 
-def _instance(step: Step, index: int) -> Instance:
+def _make_instance(step: Step, index: int) -> Instance:
     return Instance(
-        id=instance_id(step.id, index),
+        id=name_instance(step.id, index),
         step=step.id,
         stateful=step.stateful,
         weight=step.weight,
@@ -71,44 +72,50 @@ def _instance(step: Step, index: int) -> Instance:
     )
 
 
-def _state(step: Step, work: Work) -> Amounts:
-    return Amounts(step.state_mb or work.needs.memory_mb, work.needs.disk_mb)
+def _get_state_needs(declared: Step, step: StepRequest) -> Amounts:
+    """What a copy of the state takes where nothing runs."""
+    return Amounts(declared.state_mb or step.needs.memory_mb, step.needs.disk_mb)
 
 
-def _hosts(request: Request, limits: Sequence[Rooms]) -> dict[str, list[int]]:
+def _group_offers(request: Request, limits: Sequence[Limit]) -> dict[str, list[int]]:
     """Offers by worker, in natural order; without those that no instance fits in."""
-    needs = [work.needs.values() for work in request.works]
-    found: dict[str, list[int]] = {}
+    needs = [step.needs.list_values() for step in request.steps]
+    offers: dict[str, list[int]] = {}
     for at, limit in enumerate(limits):
-        if any(all(need <= has + SLACK for need, has in zip(one, limit, strict=True)) for one in needs):
-            found.setdefault(request.offers[at].worker, []).append(at)
-    return {worker: found[worker] for worker in natural_sort(found)}
+        if any(all(need <= has + TOLERANCE for need, has in zip(each, limit, strict=True)) for each in needs):
+            offers.setdefault(request.offers[at].worker, []).append(at)
+    return {worker: offers[worker] for worker in natural_sort(offers)}
 
 
-def _worker(request: Request, worker: str, offers: Sequence[int]) -> Worker:
+def _make_worker(request: Request, worker: str, offers: Sequence[int]) -> Worker:
     first = request.offers[offers[0]]
     cores = sum(request.offers[at].cores or 1 for at in offers)
     rack = {} if first.rack is None else {"rack": first.rack}
     return Worker(worker, max(1, int(cores)), {**first.tags, **rack})
 
 
-def _schedule(space: Space, workers: Sequence[str], made: Assigned, seats: Mapping[Seat, int]) -> TaskSchedulePlan:
-    """``seats`` by position of instance and worker, both in natural order."""
-    request, place = space.request, {worker: at for at, worker in enumerate(workers)}
-    places = [[0] * work.parallelism for work in request.works]
+def _make_schedule(space: Space, workers: Sequence[str], outcome: Outcome) -> TaskSchedulePlan:
+    """The outcome's seats are by position of instance and worker, both in natural order."""
+    request, position = space.request, {worker: at for at, worker in enumerate(workers)}
+    placement = [[0] * step.parallelism for step in request.steps]
     copies: dict[str, dict[int, list[InstancePlan]]] = {"standby": {}, "warmup": {}}
-    for at, (work, index) in enumerate(space.works):
-        name = instance_id(work.step, index)
-        places[work.number][index] = seats[at, place[made.assignment.active[name]]]
-        for role, kept in copies.items():
-            for worker in getattr(made.assignment, role).get(name, ()):
-                one = InstancePlan(work.step, work.number, index, space.states[at])
-                kept.setdefault(seats[at, place[worker]], []).append(one)
-    schedule = schedule_of(request, places, _reason(made), copies["standby"], copies["warmup"])
-    return replace(schedule, assigned=made)
+    for at, (step, index) in enumerate(space.instances):
+        name = name_instance(step.id, index)
+        placement[step.number][index] = outcome.seats[at, position[outcome.assignment.active[name]]]
+        for role, by_offer in copies.items():
+            for worker in getattr(outcome.assignment, role).get(name, ()):
+                copy = InstancePlan(step.id, step.number, index, space.states[at])
+                by_offer.setdefault(outcome.seats[at, position[worker]], []).append(copy)
+    reason = _explain_movements(outcome.movements)
+    schedule = make_schedule(request, placement, reason, copies["standby"], copies["warmup"])
+    return replace(schedule, assigned=convert_outcome(outcome))
 
 
-def _reason(made: Assigned) -> str:
-    counts = Counter(moving.reason.partition(":")[0].partition(" of ")[0] for moving in made.movements)
-    told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    return f"where its state is{f'; movements: {told}' if told else ''}"
+COUNTED: dict[How, str] = {"hand over": "hand-over", "warm up": "warm-up", "wait": "waits", "no room": "waits"}
+"""What a movement counts as in the reason."""
+
+
+def _explain_movements(movements: Iterable[Movement]) -> str:
+    counts = Counter(COUNTED[movement.how] for movement in movements)
+    listed = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    return f"where its state is{f'; movements: {listed}' if listed else ''}"

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from airflow_dagsched.placement.request import Request, Work
-from airflow_dagsched.placement.room import Room, Rooms
+from airflow_dagsched.placement.offer_capacity import Limit, OfferCapacity
+from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.values import Amounts
 
 Seat = tuple[int, int]
@@ -23,12 +23,12 @@ class Space(Struct, frozen=True):
     """Offers by worker, needs by instance; both by position in natural order."""
 
     request: Request
-    limits: Sequence[Rooms]
+    limits: Sequence[Limit]
     offers: Sequence[Sequence[int]]
-    works: Sequence[tuple[Work, int]]
+    instances: Sequence[tuple[StepRequest, int]]
     """Step and index of each instance."""
     states: Sequence[Amounts]
-    """Of each instance, what a copy takes that is not active."""
+    """What a copy takes that is not active, by instance."""
 
 
 class Seats:
@@ -39,103 +39,103 @@ class Seats:
         self.active: dict[Seat, int] = {}
         """Seat to offer."""
         self.copies: dict[Seat, int] = {}
-        self._room = None if space is None else Room(space.request, space.limits)
+        self._capacity = None if space is None else OfferCapacity(space.request, space.limits)
 
-    def copy(self) -> Seats:
+    def copy_active(self) -> Seats:
         """The same active instances in the same offers; no copies."""
-        made = Seats(self.space)
+        seats = Seats(self.space)
         for (instance, worker), at in self.active.items():
-            made.run_in(instance, worker, at)
-        return made
+            seats.activate_in(instance, worker, at)
+        return seats
 
-    def may_run(self, instance: int, worker: int) -> bool:
+    def may_activate(self, instance: int, worker: int) -> bool:
         """Whether it can be active there."""
-        return self._room is None or self._first(instance, worker) is not None
+        return self._capacity is None or self._find_offer(instance, worker) is not None
 
-    def run(self, instance: int, worker: int) -> bool:
+    def activate(self, instance: int, worker: int) -> bool:
         """Make it active there; False: there is no room."""
-        at = 0 if self._room is None else self._first(instance, worker)
+        at = 0 if self._capacity is None else self._find_offer(instance, worker)
         if at is None:
             return False
-        self.run_in(instance, worker, at)
+        self.activate_in(instance, worker, at)
         return True
 
-    def run_in(self, instance: int, worker: int, at: int) -> None:
+    def activate_in(self, instance: int, worker: int, at: int) -> None:
         """Make it active in offer ``at`` of the worker, which has room."""
         self.active[instance, worker] = at
-        if self.space is not None and self._room is not None:
-            self._room.take(self.space.works[instance][0], at)
+        if self.space is not None and self._capacity is not None:
+            self._capacity.take_instance(self.space.instances[instance][0], at)
 
-    def stop(self, instance: int, worker: int) -> None:
+    def deactivate(self, instance: int, worker: int) -> None:
         """It is active there no more."""
         at = self.active.pop((instance, worker))
-        if self.space is not None and self._room is not None:
-            self._room.give(self.space.works[instance][0], at)
+        if self.space is not None and self._capacity is not None:
+            self._capacity.give_back(self.space.instances[instance][0], at)
 
-    def move(self, instance: int, source: int, target: int) -> None:
+    def move_active(self, instance: int, source: int, target: int) -> None:
         """Where it may run."""
-        self.stop(instance, source)
-        self.run(instance, target)
+        self.deactivate(instance, source)
+        self.activate(instance, target)
 
-    def may_keep(self, instance: int, worker: int) -> bool:
+    def may_add_copy(self, instance: int, worker: int) -> bool:
         """Whether there is room for a copy that is not active."""
-        return self._room is None or self._first_to_keep(instance, worker) is not None
+        return self._capacity is None or self._find_copy_offer(instance, worker) is not None
 
-    def keep(self, instance: int, worker: int) -> bool:
+    def add_copy(self, instance: int, worker: int) -> bool:
         """Put a copy there; False: there is no room."""
-        at = 0 if self._room is None else self._first_to_keep(instance, worker)
+        at = 0 if self._capacity is None else self._find_copy_offer(instance, worker)
         if at is None:
             return False
-        self._lay(instance, worker, at)
+        self._put_copy(instance, worker, at)
         return True
 
-    def drop(self, instance: int, worker: int) -> None:
+    def remove_copy(self, instance: int, worker: int) -> None:
         """Take the copy away."""
         at = self.copies.pop((instance, worker))
-        if self.space is not None and self._room is not None:
-            self._room.keep(self.space.states[instance], at, -1)
+        if self.space is not None and self._capacity is not None:
+            self._capacity.take_copy(self.space.states[instance], at, -1)
 
-    def shift(self, instance: int, source: int, target: int) -> None:
+    def move_copy(self, instance: int, source: int, target: int) -> None:
         """Move a copy to where there is room for it."""
-        self.drop(instance, source)
-        self.keep(instance, target)
+        self.remove_copy(instance, source)
+        self.add_copy(instance, target)
 
-    def exchange(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
+    def exchange_copies(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
         """Move one copy of each instance, all at once; False: that does not fit, and nothing has moved."""
         held = {seat: self.copies[seat] for seat in before.items()}
         for seat in held:
-            self.drop(*seat)
+            self.remove_copy(*seat)
         done: list[Seat] = []
         for seat in after.items():
-            if not self.keep(*seat):
+            if not self.add_copy(*seat):
                 break
             done.append(seat)
         if len(done) == len(after):
             return True
         for seat in done:
-            self.drop(*seat)
+            self.remove_copy(*seat)
         for seat, at in held.items():
-            self._lay(*seat, at)
+            self._put_copy(*seat, at)
         return False
 
-    def _lay(self, instance: int, worker: int, at: int) -> None:
+    def _put_copy(self, instance: int, worker: int, at: int) -> None:
         self.copies[instance, worker] = at
-        if self.space is not None and self._room is not None:
-            self._room.keep(self.space.states[instance], at)
+        if self.space is not None and self._capacity is not None:
+            self._capacity.take_copy(self.space.states[instance], at)
 
-    def _first(self, instance: int, worker: int) -> int | None:
+    def _find_offer(self, instance: int, worker: int) -> int | None:
         assert self.space is not None
-        assert self._room is not None
-        work, index = self.space.works[instance]
+        assert self._capacity is not None
+        step, index = self.space.instances[instance]
         for at in self.space.offers[worker]:
-            if self._room.may_hold(work, index, at):
+            if self._capacity.may_hold(step, index, at):
                 return at
         return None
 
-    def _first_to_keep(self, instance: int, worker: int) -> int | None:
+    def _find_copy_offer(self, instance: int, worker: int) -> int | None:
         assert self.space is not None
-        assert self._room is not None
+        assert self._capacity is not None
         for at in self.space.offers[worker]:
-            if self._room.may_keep(self.space.states[instance], at):
+            if self._capacity.may_hold_copy(self.space.states[instance], at):
                 return at
         return None

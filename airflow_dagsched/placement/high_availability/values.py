@@ -15,7 +15,7 @@ Lag = float | None | Literal["running"]
 """How far a copy is behind, in the unit of ``acceptable_recovery_lag``; None: unknown."""
 
 Lags = Mapping[str, Mapping[str, Lag]]
-"""By instance, then worker. A worker that is left out has nothing of the instance's state."""
+"""Lags by instance, then worker. A worker that is left out has nothing of the instance's state."""
 
 Copy = Literal["active", "standby"]
 How = Literal["hand over", "warm up", "wait", "no room"]
@@ -49,7 +49,7 @@ class Movement(Struct, frozen=True):
     source: str
     target: str
     lag: float | None
-    """Of the copy at the target; None: unknown, or all of the state."""
+    """How far the copy at the target is behind; None: unknown, or all of the state."""
     copy: Copy
     how: How
     limit: float

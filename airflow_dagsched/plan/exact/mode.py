@@ -1,6 +1,6 @@
 """The exact mode, for small dataflows: all there is tried, or a solver's bound and what it finds.
 
-    up to 8 steps     all groupings, lists inside groups and orders of launches (see ``tried``)
+    up to 8 steps     all groupings, lists inside groups and orders of launches (see ``enumeration``)
     more              the heuristic's plan ── changes ──> solver: bound, grouping or order ── changes ──> plan
                       (resident steps: with a bound by phases first, see ``phases``)
 
@@ -13,115 +13,111 @@ never at a parse.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.collector import uncollected
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.costing.lower_bound import LowerBound
+from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.exact.enumeration import Solved, solve
 from airflow_dagsched.plan.exact.model import solved
 from airflow_dagsched.plan.exact.phases import phased
-from airflow_dagsched.plan.exact.tried import Solved, solve
-from airflow_dagsched.plan.given import Given, Pass
-from airflow_dagsched.plan.planner import as_placed, completed, given_of
-from airflow_dagsched.plan.prune.asked import NOTHING_ASKED, Asked
-from airflow_dagsched.plan.search.choice import Choice
-from airflow_dagsched.plan.search.choose import choose
-from airflow_dagsched.plan.search.moves import improve
-from airflow_dagsched.plan.search.relist import relist
+from airflow_dagsched.plan.grouping.candidates import search_groupings
+from airflow_dagsched.plan.grouping.local_search import improve_locally
+from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
+from airflow_dagsched.plan.grouping.selection import Selection
+from airflow_dagsched.plan.passes.select_groups import choose_strategy, describe_selection, search_problem
+from airflow_dagsched.plan.plan_types import Plan
+from airflow_dagsched.plan.planner import PASSES, run_passes
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.problem.run import NO_RUN, Run
+from airflow_dagsched.plan.reasons.bounds import GroupingsTried
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.values import Plan
-from airflow_dagsched.plan.words import count
 
 BUDGET = 1.5
 """Deterministic seconds of the solver: about as many of one core."""
 POLISH = 300_000
 """Steps and edges that may be simulated in changes to what was found: about a second."""
 KIND = "found by the exact mode"
-PROOF = "the exact mode has proved it"
 
 
 @uncollected
-def exact_plan(
-    dataflow: Dataflow,
-    cluster: Cluster,
-    settings: Settings = DEFAULTS,
-    *,
-    asked: Asked = NOTHING_ASKED,
-    moved: Pass = as_placed,
-) -> Plan:
+def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, run: Run = NO_RUN) -> Plan:
     """The plan with what a solver proves, and finds, within its budget; for small dataflows.
 
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
-    choice = choose_exactly(given_of(dataflow, cluster, settings))
-    choice.given = replace(choice.given, asked=asked)
-    return completed(dataflow, choice, moved)
+    passes = select_groups_exactly, *PASSES[1:]
+    return run_passes(passes, dataflow, Problem.of(dataflow, cluster, settings, run))
 
 
-def choose_exactly(given: Given, budget: float = BUDGET) -> Choice:
-    """The best grouping found, among what it was compared with; its given has the bound, and the order of the lists.
+def select_groups_exactly(draft: Draft) -> Draft:
+    """The pass that takes the place of ``select_groups``; raises as ``exact_plan`` does."""
+    return describe_selection(draft, search_exactly(draft.problem))
 
-    Raises ``InvalidInput`` where a solver is needed without the extra ``[exact]``, ``DoesNotFit`` as ``choose`` does.
+
+def search_exactly(problem: Problem, budget: float = BUDGET) -> Selection:
+    """The best grouping found, among what it was compared with; with the bound, and the order of the lists.
+
+    Raises ``InvalidInput`` where a solver is needed without the extra ``[exact]``, ``DoesNotFit`` where nothing fits.
     """
-    choice = choose(given)
-    if choice.best is None or choice.proved:
-        return choice
-    phases = phased(choice.given)
-    if phases.seconds > choice.given.bound:
-        choice.given = replace(choice.given, bound=phases.seconds, bound_reason=phases.why)
-    tiny = solve(choice.given, choice.best)
+    selection = search_problem(problem)
+    if selection.best is None or selection.is_proved:
+        return selection
+    phases = phased(problem)
+    if phases.seconds > selection.bound.seconds:
+        selection.bound = phases
+    tiny = solve(selection.evaluator, selection.best)
     if tiny is not None:
-        choice.given = tiny.given
-        if tiny.priced is not choice.best:
-            choice.take(KIND, tiny.priced)
-        if tiny.proved and not given.settings.failures_per_hour:
-            choice.given = _proved(tiny)
-            return choice
-    _polish(choice)
-    choice = _by_solver(choice, budget)
-    if choice.chosen == KIND:
-        _polish(choice)
-    return choice
+        selection.evaluator = tiny.evaluator
+        if tiny.evaluated is not selection.best:
+            selection.keep_if_better(KIND, tiny.evaluated)
+        if tiny.proved and not problem.settings.failures_per_hour:
+            selection.bound = _bound_by_optimum(tiny)
+            return selection
+    _polish(selection)
+    selection = _search_by_solver(selection, budget)
+    if selection.best_kind == KIND:
+        _polish(selection)
+    return selection
 
 
-def _polish(choice: Choice) -> None:
+def _polish(selection: Selection) -> None:
     """Small changes to the best, as long as none can be proved to be in vain."""
-    choice.budget = POLISH
-    if choice.open:
-        improve(choice)
-        choice.decide()
-        relist(choice, POLISH)
+    selection.budget = POLISH
+    if selection.is_open:
+        improve_locally(selection)
+        selection.decide_launch_orders()
+        reorder_steps(selection, POLISH)
 
 
-def _proved(tiny: Solved) -> Given:
-    """The given, bounded by the optimum."""
-    why = f"all {count(tiny.tried, 'grouping')} there are have been tried, in all orders"
-    return replace(tiny.given, bound=tiny.priced.cost.makespan_s, bound_reason=why)
+def _bound_by_optimum(tiny: Solved) -> LowerBound:
+    """There is no better plan than the best of all."""
+    return LowerBound(tiny.evaluated.cost.makespan_s, GroupingsTried(tiny.tried))
 
 
-def _by_solver(choice: Choice, budget: float) -> Choice:
-    """The choice with the solver's bound, and what it found where that is better."""
-    found = solved(choice.given, choice, budget)
+def _search_by_solver(selection: Selection, budget: float) -> Selection:
+    """The selection with the solver's bound, and what it found where that is better."""
+    found = solved(selection, budget)
     if found is None:
-        return choice
-    if found.bound_s > choice.given.bound:
-        choice.given = replace(choice.given, bound=found.bound_s, bound_reason=PROOF)
+        return selection
+    if found.bound_s > selection.bound.seconds:
+        selection.bound = LowerBound(found.bound_s, "solver")
     if found.order is not None:
-        return _reordered(choice, found.order)
-    if found.home is not None:
-        choice.offer(KIND, found.home)
-        choice.decide()
-    return choice
+        return _search_reordered(selection, found.order)
+    if found.group_of is not None:
+        selection.evaluate(KIND, found.group_of)
+        selection.decide_launch_orders()
+    return selection
 
 
-def _reordered(choice: Choice, order: tuple[int, ...]) -> Choice:
-    """The choice anew with the solver's order inside groups, where that is better."""
-    given = choice.given
-    other = choose(replace(given, work=replace(given.work, order=order, shapes={}, chosen={})))
-    assert choice.best is not None
+def _search_reordered(selection: Selection, order: tuple[int, ...]) -> Selection:
+    """The search anew with the solver's order inside groups, where that is better."""
+    evaluator = selection.evaluator.reorder(order)
+    other = search_groupings(evaluator, selection.bound, choose_strategy(selection.problem))
+    assert selection.best is not None
     assert other.best is not None
-    if other.best.cost >= choice.best.cost:
-        return choice
-    other.compared = {**other.compared, **choice.compared, KIND: other.best.cost}
-    other.chosen = KIND
+    if other.best.cost >= selection.best.cost:
+        return selection
+    other.costs = {**other.costs, **selection.costs, KIND: other.best.cost}
+    other.best_kind = KIND
     return other

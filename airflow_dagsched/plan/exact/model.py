@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.plan.between import kept_apart
-from airflow_dagsched.plan.bound import Gaps
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.parts import find, join
-from airflow_dagsched.plan.search.choice import Choice
-from airflow_dagsched.plan.work import MIB
+from airflow_dagsched.model.units import MIB
+from airflow_dagsched.plan.costing.lower_bound import Gaps
+from airflow_dagsched.plan.grouping.selection import Selection
+from airflow_dagsched.plan.problem.partition import find_root, join_parts
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.separation import list_kept_apart
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -46,23 +46,24 @@ class Found(Struct, frozen=True):
     """What the solver proves and finds."""
 
     bound_s: float
-    home: tuple[int, ...] | None
+    group_of: tuple[int, ...] | None
     """The groups, all resident."""
     order: tuple[int, ...] | None
     """The order of starts, batch."""
 
 
-def solved(given: Given, choice: Choice, budget: float) -> Found | None:
+def solved(selection: Selection, budget: float) -> Found | None:
     """None where there is nothing to solve: no steps, streaming and batch mixed, too many instances, proved already.
 
     ``budget``: deterministic seconds. Raises ``InvalidInput`` without the extra ``[exact]``.
     """
-    streaming = given.work.streaming
-    if not streaming or choice.proved or any(streaming) != all(streaming):
+    problem = selection.problem
+    streaming = problem.arrays.streaming
+    if not streaming or selection.is_proved or any(streaming) != all(streaming):
         return None
-    model = _Model.of(given, choice)
+    model = _Model.of(selection)
     if not any(streaming):
-        if sum(step.parallelism for step in given.graph.steps) > INSTANCES:
+        if sum(step.parallelism for step in problem.graph.steps) > INSTANCES:
             return None
         return _batch(model, budget)
     return _resident(model, budget)
@@ -71,8 +72,8 @@ def solved(given: Given, choice: Choice, budget: float) -> Found | None:
 class _Model(Struct):
     """The solver's model under construction; time in ticks, rounded down, so that it stays a relaxation."""
 
-    given: Given
-    choice: Choice
+    problem: Problem
+    selection: Selection
     cp: Any
     horizon: int
     ticks: float
@@ -80,18 +81,18 @@ class _Model(Struct):
     makespan: Any
 
     @classmethod
-    def of(cls, given: Given, choice: Choice) -> _Model:
+    def of(cls, selection: Selection) -> _Model:
         """An empty model that ends no later than the best plan so far, and no sooner than the bound."""
         try:
             from ortools.sat.python import cp_model
         except ImportError:
             raise InvalidInput("dagsched plan", "--exact", "needs the extra: airflow-dagsched[exact]") from None
-        assert choice.best is not None
-        ticks = TICKS / choice.best.cost.makespan_s
+        assert selection.best is not None
+        ticks = TICKS / selection.best.cost.makespan_s
         cp = cp_model.CpModel()
-        makespan = cp.new_int_var(int(given.bound * ticks), TICKS, "")
+        makespan = cp.new_int_var(int(selection.bound.seconds * ticks), TICKS, "")
         cp.minimize(makespan)
-        return cls(given, choice, cp, TICKS, ticks, makespan)
+        return cls(selection.problem, selection, cp, TICKS, ticks, makespan)
 
     def time(self, seconds: float) -> int:
         """Whole ticks."""
@@ -103,11 +104,11 @@ class _Model(Struct):
 
     def bytes_time(self, size: int) -> int:
         """Ticks to write or read so much."""
-        return self.time(size / (self.given.cluster.spill_mb_s * MIB))
+        return self.time(size / (self.problem.cluster.spill_mb_s * MIB))
 
     def padded(self, memory_mb: int) -> int:
         """With the padding, at least."""
-        return int(memory_mb * (1 + self.given.settings.padding_fraction))
+        return int(memory_mb * (1 + self.problem.settings.padding_fraction))
 
     def solve(self, budget: float, *, interleave: bool) -> cp_model.CpSolver | None:
         """Solve, by several strategies in turn if ``interleave``; None where nothing was found, not even a bound."""
@@ -128,7 +129,7 @@ class _Model(Struct):
 
     def hold(self, intervals: list[Any], cores: list[int], memory: list[int]) -> None:
         """All of these find room on the cluster's workers taken together."""
-        workers = self.given.work.workers
+        workers = self.problem.arrays.workers
         self.cp.add_cumulative(intervals, cores, sum(worker.free_cores for worker in workers))
         if memory:
             self.cp.add_cumulative(intervals, memory, sum(worker.free_memory_mb for worker in workers))
@@ -142,10 +143,10 @@ class _Span(Struct, frozen=True):
 def _tasks(model: _Model) -> dict[int, _Span]:
     """Ordinary tasks take their time and no room."""
     spans = {}
-    graph = model.given.graph
+    graph = model.problem.graph
     for node in range(len(graph.steps), len(graph.ids)):
         start = model.moment()
-        end = start + model.time(model.given.work.runtime[node])
+        end = start + model.time(model.problem.arrays.runtime_s[node])
         model.cp.add(end <= model.makespan)
         spans[node] = _Span(start, end)
     return spans
@@ -154,13 +155,13 @@ def _tasks(model: _Model) -> dict[int, _Span]:
 def _batch(model: _Model, budget: float) -> Found | None:
     spans = _tasks(model)
     intervals, cores, memory = _instances(model, spans)
-    graph, gaps = model.given.declared, Gaps(model.given)
+    graph, gaps = model.problem.declared, Gaps(model.problem)
     for node, nexts in enumerate(graph.successors):
         for after in nexts:
             if graph.loop[node] != graph.loop[after]:
                 gap = gaps.between(graph.loop[node], graph.loop[after])
                 model.cp.add(spans[after].start >= spans[node].end + model.time(gap or 0.0))
-    single = all(need.cores == 1 for need in model.given.work.needs)
+    single = all(need.cores == 1 for need in model.problem.arrays.needs)
     model.hold(intervals, cores, memory if single else [])
     # In turn, few instances take ten times the seconds that the budget counts, for the same bound.
     solver = model.solve(budget, interleave=False)
@@ -174,11 +175,11 @@ def _batch(model: _Model, budget: float) -> Found | None:
 
 def _instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], list[int], list[int]]:
     """Every instance of every step; adds the steps to ``spans``. Equal instances start in order."""
-    given, cp = model.given, model.cp
+    problem, cp = model.problem, model.cp
     intervals, cores, memory = [], [], []
-    for node, step in enumerate(given.graph.steps):
-        length, need = model.time(given.work.runtime[node]), given.work.needs[node]
-        starts = [model.moment(given.cluster.application_start_s) for _ in range(step.parallelism)]
+    for node, step in enumerate(problem.graph.steps):
+        length, need = model.time(problem.arrays.runtime_s[node]), problem.arrays.needs[node]
+        starts = [model.moment(problem.cluster.application_start_s) for _ in range(step.parallelism)]
         for one, other in pairwise(starts):
             cp.add(one <= other)
         intervals += [cp.new_fixed_size_interval_var(start, length, "") for start in starts]
@@ -191,19 +192,19 @@ def _instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], list[
 
 def _order(model: _Model, starts: dict[int, int]) -> tuple[int, ...]:
     """All nodes by their starts, those above first."""
-    place = {node: at for at, node in enumerate(model.given.work.order)}
+    place = {node: at for at, node in enumerate(model.selection.evaluator.start_order)}
     return tuple(sorted(starts, key=lambda node: (starts[node], place[node])))
 
 
 def _resident(model: _Model, budget: float) -> Found | None:
-    given, cp = model.given, model.cp
+    problem, cp = model.problem, model.cp
     spans = _tasks(model)
     cuts = _Cuts(model, spans)
     moved = _moved(model, cuts)
     intervals, cores, memory = [], [], []
-    for unit, members in _units(given).items():
-        needs = [(given.work.needs[node], given.graph.steps[node].parallelism) for node in members]
-        own = given.cluster.application_start_s + max(given.work.runtime[node] for node in members)
+    for unit, members in _units(problem).items():
+        needs = [(problem.arrays.needs[node], problem.graph.steps[node].parallelism) for node in members]
+        own = problem.cluster.application_start_s + max(problem.arrays.runtime_s[node] for node in members)
         length = spans[unit].end - spans[unit].start
         size = cp.new_int_var(model.time(own), model.horizon, "")
         cp.add(size == length)
@@ -217,15 +218,15 @@ def _resident(model: _Model, budget: float) -> Found | None:
     solver = model.solve(budget, interleave=True)
     if solver is None:
         return None
-    home = cuts.home(solver) if model.found(solver) else None
-    return Found(solver.best_objective_bound / model.ticks, home, None)
+    group_of = cuts.group_of(solver) if model.found(solver) else None
+    return Found(solver.best_objective_bound / model.ticks, group_of, None)
 
 
-def _units(given: Given) -> dict[int, list[int]]:
+def _units(problem: Problem) -> dict[int, list[int]]:
     """Steps that are never split, by the first of them."""
     units: dict[int, list[int]] = {}
-    for node in range(len(given.graph.steps)):
-        units.setdefault(given.graph.loop[node], []).append(node)
+    for node in range(len(problem.graph.steps)):
+        units.setdefault(problem.graph.loop[node], []).append(node)
     return units
 
 
@@ -235,13 +236,13 @@ class _Cuts:
     def __init__(self, model: _Model, spans: dict[int, _Span]) -> None:
         self._model = model
         self._spans = spans
-        given, cp = model.given, model.cp
-        for unit in _units(given):
-            spans[unit] = _Span(model.moment(), model.moment(given.cluster.application_start_s))
+        problem, cp = model.problem, model.cp
+        for unit in _units(problem):
+            spans[unit] = _Span(model.moment(), model.moment(problem.cluster.application_start_s))
         self.cut: dict[tuple[int, int], Any] = {}
-        gaps = Gaps(given)
-        loop = given.graph.loop
-        pairs = {(loop[node], loop[after]) for node, nexts in enumerate(given.graph.successors) for after in nexts}
+        gaps = Gaps(problem)
+        loop = problem.graph.loop
+        pairs = {(loop[node], loop[after]) for node, nexts in enumerate(problem.graph.successors) for after in nexts}
         for node, after in sorted(pair for pair in pairs if pair[0] != pair[1]):
             before, behind = spans[node], spans[after]
             if gaps.between(node, after) is not None:
@@ -252,36 +253,36 @@ class _Cuts:
             cp.add(behind.start >= before.end).only_enforce_if(cut)
             cp.add(behind.start == before.start).only_enforce_if(~cut)
             cp.add(behind.end == before.end).only_enforce_if(~cut)
-        for unit, befores in enumerate(kept_apart(given)):
+        for unit, befores in enumerate(list_kept_apart(problem)):
             for one in befores:
                 if loop[unit] != loop[one]:
                     cp.add(spans[loop[unit]].start >= spans[loop[one]].end)
 
     def hint(self) -> None:
         """Start from the best plan so far."""
-        model, best = self._model, self._model.choice.best
+        model, best = self._model, self._model.selection.best
         assert best is not None
         for node, span in best.spans.items():
-            for unit in {model.given.graph.loop[one] for one in best.members.get(node, [node])}:
+            for unit in {model.problem.graph.loop[one] for one in best.members.get(node, [node])}:
                 model.cp.add_hint(self._spans[unit].start, model.time(span.start_s))
         for (node, after), cut in self.cut.items():
             if not isinstance(cut, int):
-                model.cp.add_hint(cut, int(best.home[node] != best.home[after]))
+                model.cp.add_hint(cut, int(best.group_of[node] != best.group_of[after]))
 
-    def home(self, solver: cp_model.CpSolver) -> tuple[int, ...]:
+    def group_of(self, solver: cp_model.CpSolver) -> tuple[int, ...]:
         """The groups of a solution: what is joined by neighbours that are not cut."""
-        parent = list(self._model.given.graph.loop)
+        parent = list(self._model.problem.graph.loop)
         for (node, after), cut in self.cut.items():
             if not isinstance(cut, int) and not solver.value(cut):
-                join(parent, node, after)
-        return tuple(find(parent, node) for node in range(len(parent)))
+                join_parts(parent, node, after)
+        return tuple(find_root(parent, node) for node in range(len(parent)))
 
 
 def _moved(model: _Model, cuts: _Cuts) -> dict[int, list[Any]]:
     """For each unit the times it takes to read and write its own datasets, where they are cut."""
     moved: dict[int, list[Any]] = {}
-    loop = model.given.graph.loop
-    for dataset in model.given.graph.datasets:
+    loop = model.problem.graph.loop
+    for dataset in model.problem.graph.datasets:
         src, time = loop[dataset.src], model.bytes_time(dataset.bytes)
         readers = sorted({loop[reader] for reader in dataset.readers} - {src})
         if not time or not readers:

@@ -16,13 +16,13 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from airflow_dagsched.plan.between import reached
-from airflow_dagsched.plan.bound import Bound, Moments, moments_of
-from airflow_dagsched.plan.given import Given
+from airflow_dagsched.plan.costing.lower_bound import LowerBound, Moments, find_moments
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.reasons.bounds import PhasesNeeded
+from airflow_dagsched.plan.resident.separation import find_reached, list_kept_apart
 
 PASSED = 8
 """Steps through which most of the work passes that are looked at."""
-WHY = "much must run before or behind {}"
 
 
 class _Unit(Struct, frozen=True):
@@ -62,47 +62,47 @@ class _Bag(Struct, frozen=True):
         return self.seconds[bisect_right(self.cores, core) - 1]
 
 
-def phased(given: Given) -> Bound:
+def phased(problem: Problem) -> LowerBound:
     """Zero where steps may take turns, or are left out."""
-    moments = moments_of(given, streams=True)
+    moments = find_moments(problem, list_kept_apart(problem), streams=True)
     if not any(moments.apart):
-        return Bound()
-    units, cores = _units(given), sum(worker.free_cores for worker in given.work.workers)
-    above, below = _around(given, units)
+        return LowerBound()
+    units, cores = _units(problem), sum(worker.free_cores for worker in problem.arrays.workers)
+    above, below = _around(problem, units)
     weight = {one: sum(units[other].cores for other in (*above[one], *below[one])) for one in units}
     chosen = sorted(sorted(units, key=lambda one: (-weight[one], one))[:PASSED], key=lambda one: len(above[one]))
-    found = Bound()
+    found = LowerBound()
     for one, other in _pairs(chosen, moments):
         inside = _inside(one, other, above, below)
         bag = _Bag.of([units[unit] for unit in inside])
         ends = units.get(one, _NOBODY), units.get(other, _NOBODY)
-        ahead = _ahead(one, inside, moments, given)
+        ahead = _ahead(one, inside, moments, problem)
         behind = min([moments.tail[unit] for unit in inside], default=0.0) if other < 0 else moments.tail[other]
         if other >= 0:
-            ready = ahead + _shortest(bag, ends, cores, last=False) + given.cluster.application_start_s
+            ready = ahead + _shortest(bag, ends, cores, last=False) + problem.cluster.application_start_s
             moments.head[other] = max(moments.head[other], ready)
         seconds = ahead + _shortest(bag, ends, cores, last=True) + behind
         if seconds > found.seconds:
-            names = [given.declared.ids[end] for end in (one, other) if end >= 0]
-            found = Bound(seconds, WHY.format(" and ".join(names)))
+            names = tuple(problem.declared.ids[end] for end in (one, other) if end >= 0)
+            found = LowerBound(seconds, PhasesNeeded(names))
     return found
 
 
-def _units(given: Given) -> dict[int, _Unit]:
-    graph, work = given.declared, given.work
+def _units(problem: Problem) -> dict[int, _Unit]:
+    graph, arrays = problem.declared, problem.arrays
     found: dict[int, _Unit] = {}
     for node, step in enumerate(graph.steps):
         known = found.get(graph.loop[node], _NOBODY)
-        seconds = given.cluster.application_start_s + work.runtime[node]
-        cores = known.cores + work.needs[node].cores * step.parallelism
+        seconds = problem.cluster.application_start_s + arrays.runtime_s[node]
+        cores = known.cores + arrays.needs[node].cores * step.parallelism
         found[graph.loop[node]] = _Unit(max(known.seconds, seconds), cores)
     return found
 
 
-def _around(given: Given, units: dict[int, _Unit]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+def _around(problem: Problem, units: dict[int, _Unit]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """For each unit those before it, and those behind it."""
-    graph = given.declared
-    sets = reached(graph.condensed, [node for node in reversed(graph.order) if graph.loop[node] == node])
+    graph = problem.declared
+    sets = find_reached(graph.condensed, [node for node in reversed(graph.order) if graph.loop[node] == node])
     below = {one: [other for other in units if other != one and sets[one] >> other & 1] for one in units}
     above = {one: [other for other in units if other != one and sets[other] >> one & 1] for one in units}
     return above, below
@@ -122,10 +122,10 @@ def _inside(one: int, other: int, above: dict[int, list[int]], below: dict[int, 
     return below[one] if other < 0 else [unit for unit in below[one] if unit in above[other]]
 
 
-def _ahead(one: int, inside: Sequence[int], moments: Moments, given: Given) -> float:
+def _ahead(one: int, inside: Sequence[int], moments: Moments, problem: Problem) -> float:
     """When the first of the groups can start."""
     first = min([moments.head[unit] for unit in inside], default=0.0) if one < 0 else moments.head[one]
-    return max(0.0, first - given.cluster.application_start_s)
+    return max(0.0, first - problem.cluster.application_start_s)
 
 
 def _shortest(bag: _Bag, ends: tuple[_Unit, _Unit], cores: int, *, last: bool) -> float:

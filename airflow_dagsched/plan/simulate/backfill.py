@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from airflow_dagsched.plan.simulate.jobs import Need, Place
-from airflow_dagsched.plan.simulate.luck import NEVER
-from airflow_dagsched.plan.simulate.room import slots
+from airflow_dagsched.plan.simulate.modelled_capacity import slots
+from airflow_dagsched.plan.simulate.sampled_conditions import NEVER
 
 Ending = tuple[float, Sequence[Place]]
 """When a group is planned to end, and what it gives back."""

@@ -10,9 +10,9 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.order import natural_key, predecessors, topological
 from airflow_dagsched.plan.needs import runtime_of, task_runtime_of
+from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.simulate.values import Work
-from airflow_dagsched.plan.values import Group, Plan
 
 Need = tuple[int, int, int]
 """Cores, MiB of memory, MiB of disk."""

@@ -11,11 +11,10 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.simulate.run import simulate
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Outcome, Work
-
-DIGITS = 6
 
 
 class Runs(Struct, frozen=True):

@@ -15,9 +15,9 @@ from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.simulate.backfill import Ending, room_at
 from airflow_dagsched.plan.simulate.foresee import MOST, OVERDUE, Forecast, best, forecast
 from airflow_dagsched.plan.simulate.jobs import Jobs, Place, jobs_of
-from airflow_dagsched.plan.simulate.luck import NEVER, Luck, draw
+from airflow_dagsched.plan.simulate.modelled_capacity import Moves, Room
 from airflow_dagsched.plan.simulate.rank import ranks
-from airflow_dagsched.plan.simulate.room import Moves, Room
+from airflow_dagsched.plan.simulate.sampled_conditions import NEVER, Luck, draw
 from airflow_dagsched.plan.simulate.values import Conditions, Order, Outcome, Policy, Ran, Work
 
 LOOK_AHEAD = 16

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.plan.plan_types import Plan
 
 Order = Literal["plan", "b-level", "shortest", "downstream", "fifo"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
-from airflow_dagsched.placement.high_availability.facts import Facts, facts_of
+from airflow_dagsched.placement.high_availability.facts import Facts, gather_facts
 from airflow_dagsched.placement.high_availability.settings import Settings
 from airflow_dagsched.placement.high_availability.values import RUNNING, Instance, Lag, Outcome, Worker
 
@@ -87,7 +87,7 @@ def previous(row: Row) -> Assignment | None:
 
 
 def facts(row: Row, strategy: str = "kafka") -> Facts:
-    return facts_of(instances(row), workers(row), lags(row), settings(row, strategy), previous(row))
+    return gather_facts(instances(row), workers(row), lags(row), settings(row, strategy), previous(row))
 
 
 def given_copies(found: Facts, row: Row) -> Copies:
@@ -96,7 +96,7 @@ def given_copies(found: Facts, row: Row) -> Copies:
     for one in row["instances"]:
         for key, held in (("assigned_active", copies.active), ("assigned_standby", copies.standby)):
             for at in one.get(key, ()):
-                copies.add(held, found.seat[one["id"]], found.place[at])
+                copies.add_copy(held, found.worker_at[one["id"]], found.position[at])
     return copies
 
 

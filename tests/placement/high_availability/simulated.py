@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from airflow_dagsched.model.state import Assignment
-from airflow_dagsched.placement.high_availability.policy import place
+from airflow_dagsched.placement.high_availability.policy import place_instances
 from airflow_dagsched.placement.high_availability.settings import Settings
 from airflow_dagsched.placement.high_availability.values import RUNNING, Instance, Lag, Outcome, Worker
 
@@ -54,7 +54,7 @@ class Cluster:
     def step(self) -> Outcome:
         """One round."""
         prior = self.last if self.tells_prior else None
-        made = place(self.instances, self.workers, self.lags(), self.settings, previous=prior)
+        made = place_instances(self.instances, self.workers, self.lags(), self.settings, previous=prior)
         self.last = made.assignment
         self.history.append(made)
         return made
@@ -73,7 +73,7 @@ class Cluster:
         self.workers = [worker for worker in self.workers if worker.id not in gone]
 
 
-def hand_overs(before: Assignment, rounds: Iterable[Outcome]) -> dict[str, int]:
+def list_hand_overs(before: Assignment, rounds: Iterable[Outcome]) -> dict[str, int]:
     """How often each stateful instance changed its active worker."""
     counts: dict[str, int] = {}
     for made in rounds:
@@ -99,12 +99,12 @@ def check_settled(cluster: Cluster) -> None:
     stateful = {instance.id for instance in cluster.instances if instance.stateful}
     active = [worker for at, worker in made.active.items() if at in stateful]
     copies = [worker for workers in made.standby.values() for worker in workers]
-    assert skew(names, active) <= settings.balance_factor
-    assert skew(names, made.active.values()) <= settings.balance_factor
-    assert skew(names, active + copies) <= settings.balance_factor
+    assert compute_skew(names, active) <= settings.balance_factor
+    assert compute_skew(names, made.active.values()) <= settings.balance_factor
+    assert compute_skew(names, active + copies) <= settings.balance_factor
 
 
-def skew(names: Iterable[str], held: Iterable[str]) -> int:
+def compute_skew(names: Iterable[str], held: Iterable[str]) -> int:
     """Most minus least."""
     counts = dict.fromkeys(names, 0)
     for worker in held:

@@ -12,12 +12,12 @@ from airflow_dagsched.model.codec import checked, decode, encode
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.ranges import LARGEST
 from airflow_dagsched.model.state import Assignment, Lag, State
-from airflow_dagsched.placement.high_availability.assign import assign as assigned
+from airflow_dagsched.placement.high_availability.assign import assign_instances, convert_outcome
 from airflow_dagsched.placement.high_availability.settings import DEFAULTS, Settings
 from airflow_dagsched.placement.high_availability.values import Instance, Movement, Outcome
 from airflow_dagsched.placement.high_availability.values import Worker as Host
-from airflow_dagsched.placement.values import Assigned, instance_id
-from airflow_dagsched.plan.values import Plan
+from airflow_dagsched.placement.values import AssignmentPlan, name_instance
+from airflow_dagsched.plan.plan_types import Plan
 from tests.placement.high_availability import rows
 from tests.placement.high_availability.rows import Row
 
@@ -31,17 +31,18 @@ def flow(**steps: dict[str, Any]) -> Dataflow:
     return Dataflow(name="flow", steps=tuple(Step(id=at, **fields) for at, fields in steps.items()))
 
 
-def assign(dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = DEFAULTS) -> Assigned:
+def assign(dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = DEFAULTS) -> AssignmentPlan:
     """With room for everything on every worker; its capacity is its cores."""
     instances = [
-        Instance(instance_id(step.id, at), step.id, step.stateful, step.weight, frozenset(step.pinned))
+        Instance(name_instance(step.id, at), step.id, step.stateful, step.weight, frozenset(step.pinned))
         for step in dataflow.steps
         for at in range(step.parallelism)
     ]
     workers = [
         Host(one.id, one.cores, {**one.tags, **({"rack": one.rack} if one.rack else {})}) for one in cluster.workers
     ]
-    return assigned(instances, [worker for worker in workers if worker.capacity], state, settings)[0]
+    live = [worker for worker in workers if worker.capacity]
+    return convert_outcome(assign_instances(instances, live, state, settings))
 
 
 def as_files(row: Row) -> tuple[Dataflow, Cluster, State]:
@@ -66,7 +67,7 @@ def as_files(row: Row) -> tuple[Dataflow, Cluster, State]:
     return flow(**steps), cluster, State(lags=lags, previous=previous if prior.active else None)
 
 
-def back(assigned: Assigned) -> Outcome:
+def back(assigned: AssignmentPlan) -> Outcome:
     """In the names of the row."""
     made = assigned.assignment
     return Outcome(

@@ -16,9 +16,9 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import Assignment, Lag, State
 from airflow_dagsched.placement.high_availability.policy import STRATEGIES
-from airflow_dagsched.placement.policy import policy_of
+from airflow_dagsched.placement.policy import load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.placement.values import Assigned, Offer, TaskSchedulePlan
+from airflow_dagsched.placement.values import AssignmentPlan, Offer, TaskSchedulePlan
 from tests.placement.drawn import PLAIN, assert_sound, problems, shuffled
 from tests.placement.test_properties import everywhere, fits
 
@@ -32,12 +32,12 @@ def told(**fields: object) -> PlacementSettings:
 
 def placed(problem: Problem, state: State, said: PlacementSettings) -> TaskSchedulePlan | DoesNotFit:
     try:
-        return policy_of("high_availability", said).schedule(*problem, state)
+        return load_policy("high_availability", said).schedule(*problem, state)
     except DoesNotFit as refused:
         return refused
 
 
-def assigned(made: TaskSchedulePlan) -> Assigned:
+def assigned(made: TaskSchedulePlan) -> AssignmentPlan:
     assert made.assigned is not None
     return made.assigned
 
@@ -149,7 +149,7 @@ def test_sticky_comes_to_rest_on_unlike_workers(
     last = settle(problem, State(), said)[-1]
     for stage in (fewer, problem):
         rounds = settle(stage, after(stage, last), said)
-        assert max(hand_overs(dataflow.steps, [last, *rounds]).values(), default=1) == 1
+        assert max(list_hand_overs(dataflow.steps, [last, *rounds]).values(), default=1) == 1
         last = rounds[-1]
         again = placed(stage, after(stage, last), said)
         assert not isinstance(again, DoesNotFit)
@@ -203,7 +203,7 @@ def with_room(problem: Problem, times: float) -> Problem:
     return dataflow, sized
 
 
-def hand_overs(steps: Sequence[Step], rounds: Sequence[TaskSchedulePlan]) -> dict[str, int]:
+def list_hand_overs(steps: Sequence[Step], rounds: Sequence[TaskSchedulePlan]) -> dict[str, int]:
     stateful = {step.id for step in steps if step.stateful}
     counts: dict[str, int] = {}
     for before, made in pairwise(rounds):

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.state import Assignment
-from airflow_dagsched.placement.high_availability.policy import STRATEGIES, place
+from airflow_dagsched.placement.high_availability.policy import STRATEGIES, place_instances
 from airflow_dagsched.placement.high_availability.settings import Settings
 from airflow_dagsched.placement.high_availability.values import RUNNING, Instance, Lag, Outcome, Worker
 from tests.placement.high_availability.simulated import (
     Cluster,
     check_settled,
-    hand_overs,
+    list_hand_overs,
     stateful,
     stateless,
     workers,
@@ -61,7 +61,7 @@ def some_settings(strategy: str) -> st.SearchStrategy[Settings]:
 
 def made_of(given_: Input, chosen: Settings) -> Outcome:
     instances, hosts, lags, previous, offsets = given_
-    return place(instances, hosts, lags, chosen, previous=previous, offsets=offsets)
+    return place_instances(instances, hosts, lags, chosen, previous=previous, offsets=offsets)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -129,7 +129,7 @@ def settled(draw: st.DataObject, most_standbys: int = 3, most_workers: int = 12)
 
 
 def stateful_hand_overs(cluster: Cluster, before: Assignment) -> dict[str, int]:
-    return {at: count for at, count in hand_overs(before, cluster.history).items() if at.startswith("s")}
+    return {at: count for at, count in list_hand_overs(before, cluster.history).items() if at.startswith("s")}
 
 
 def loads(cluster: Cluster) -> Counter[str]:
@@ -211,7 +211,7 @@ def test_ten_workers_become_eleven(tells_prior: bool) -> None:
     assert before is not None
     cluster.join(Worker("w11"))
     assert cluster.settle() <= (15 if tells_prior else 10)
-    moved = hand_overs(before, cluster.history)
+    moved = list_hand_overs(before, cluster.history)
     assert set(moved.values()) == {1}
     assert len(moved) == 9
     check_settled(cluster)

@@ -20,16 +20,16 @@ import pytest
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.graph import graph_of
-from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.prune.apply import select_all
-from airflow_dagsched.plan.prune.asked import Asked
-from airflow_dagsched.plan.prune.condition import Condition, Some, values_of
-from airflow_dagsched.plan.prune.matching import Unprunable, matching
-from airflow_dagsched.plan.prune.owners import assigned, dealt
-from airflow_dagsched.plan.prune.presence import Edge, presence, targets
-from airflow_dagsched.plan.prune.query import read_query
-from airflow_dagsched.plan.prune.workers import Scene, workers_needed
+from airflow_dagsched.plan.pruning.apply import select_all
+from airflow_dagsched.plan.pruning.conditions.condition import Condition, Some, find_values
+from airflow_dagsched.plan.pruning.conditions.matching import match_keys
+from airflow_dagsched.plan.pruning.conditions.query import read_query
+from airflow_dagsched.plan.pruning.owners import assign_readers, deal_turns
+from airflow_dagsched.plan.pruning.presence import Edge, find_targets, spread_presence
+from airflow_dagsched.plan.pruning.pruning_input import PruningInput
+from airflow_dagsched.plan.pruning.workers import Scene, find_needed_workers
 
 FOLDER = Path(os.environ.get("DAGSCHED_CASES") or Path(__file__).parent / "cases")
 Case = Mapping[str, Any]
@@ -76,9 +76,9 @@ def source_of(case: Case, required: list[int]) -> Source:
 
 
 def needed_workers(flow: Dataflow, members: tuple[str, ...]) -> tuple[str, ...]:
-    graph, asked = graph_of(flow), Asked()
+    graph, asked = graph_of(flow), PruningInput()
     scene = Scene(graph, cluster_of(members), asked, select_all(graph, asked))
-    needed = workers_needed(scene, [step.id for step in flow.steps])
+    needed = find_needed_workers(scene, [step.id for step in flow.steps])
     assert not needed.any_because
     return tuple(name for name in members if name in needed.workers)
 
@@ -87,7 +87,7 @@ def planned_workers(flow: Dataflow, members: tuple[str, ...]) -> tuple[str, ...]
     """The workers that a whole plan leaves to the only group; it puts no container elsewhere."""
     cluster = cluster_of(members)
     made = plan(flow, cluster)
-    assert check(made, flow, cluster) == ()
+    assert check_strictly(made, flow, cluster) == ()
     (group,) = made.groups
     gone = {one.id for one in group.pruned if one.what == "worker"}
     assert gone.isdisjoint(box.worker for box in group.containers)
@@ -97,7 +97,7 @@ def planned_workers(flow: Dataflow, members: tuple[str, ...]) -> tuple[str, ...]
 def data_of(case: Case, data: list[int], required: list[str]) -> dict[str, list[int]]:
     """Who reads which partition, partitions as numbers again."""
     owner = case["cluster"]["owner"]
-    found = assigned({str(at): frozenset({owner[at]}) for at in data}, required, workers_of(case))
+    found = assign_readers({str(at): frozenset({owner[at]}) for at in data}, required, workers_of(case))
     return {worker: sorted(map(int, names)) for worker, names in found.items()}
 
 
@@ -134,7 +134,7 @@ def test_plans(case: Case) -> None:
 
 def _extra(extra: list[int], data: Mapping[str, list[int]], first: int = 0) -> list[list[int]]:
     """Partitions without data, in turn over the required members; ``first``: turns that orphans had."""
-    turns = dealt(len(extra), list(data), first)
+    turns = deal_turns(len(extra), list(data), first)
     return [[at for at, worker in zip(extra, turns, strict=True) if worker == name] for name in data]
 
 
@@ -152,7 +152,7 @@ def _present(case: Case, members: tuple[str, ...]) -> dict[str, list[str]]:
     edges = _edges(case)
     fed = {edge.dst for edge in edges}
     start = {name: frozenset(members) for name in case["dag"]["vertices"] if name not in fed}
-    found = presence(case["dag"]["vertices"], start, edges, members)
+    found = spread_presence(case["dag"]["vertices"], start, edges, members)
     return {name: sorted(on) for name, on in found.items()}
 
 
@@ -163,7 +163,7 @@ def test_placements(case: Case) -> None:
     assert _present(case, members) == expect["vertex_members"]
     for edge in _edges(case) if "connections" in expect else ():
         pairs = [
-            [src, dst] for src in expect["vertex_members"][edge.src] for dst in sorted(targets(edge, src, members))
+            [src, dst] for src in expect["vertex_members"][edge.src] for dst in sorted(find_targets(edge, src, members))
         ]
         assert sorted(pairs) == sorted(expect["connections"][f"{edge.src}->{edge.dst}"])
 
@@ -195,8 +195,8 @@ def test_scans(case: Case) -> None:
     condition = (
         read_query(f"select * from m where p in ({', '.join(map(str, keys))})").conditions["m"] if keys else None
     )
-    kept = matching(condition, [{"p": at} for at in range(len(owner))]) if condition else [keys is None] * len(owner)
-    assert not isinstance(kept, Unprunable)
+    kept = match_keys(condition, [{"p": at} for at in range(len(owner))]) if condition else [keys is None] * len(owner)
+    assert isinstance(kept, list | tuple)
     scanned = [at for at, keep in enumerate(kept) if keep]
     expect = case["expect"]
     if "member" in expect:
@@ -247,7 +247,7 @@ def variants(condition: Condition, columns: list[str], branches: int) -> list[di
     parts = condition.parts if branches > 1 and isinstance(condition, Some) else (condition,)
     found = []
     for part in parts:
-        values = {column: values_of(part, column.lower()) for column in columns}
+        values = {column: find_values(part, column.lower()) for column in columns}
         if not columns or any(known is None for known in values.values()):
             return []
         found.append({column: next(iter(known)) for column, known in values.items() if known})
@@ -308,8 +308,8 @@ def test_queries(case: Case) -> None:
     conditions = read_query(sql).conditions
     counts = []
     for name, condition in conditions.items():
-        kept = matching(condition, list(_keys(columns[name])))
-        counts.append(0 if isinstance(kept, Unprunable) or all(kept) else sum(kept))
+        kept = match_keys(condition, list(_keys(columns[name])))
+        counts.append(sum(kept) if isinstance(kept, tuple) and not all(kept) else 0)
     assert (0 if 0 in counts else sum(counts)) == case["expect"]["required_partition_count"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_dagsched.plan.prune.columns import same_types
+from airflow_dagsched.plan.pruning.columns import has_same_types
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from airflow_dagsched.plan.prune.columns import same_types
     ],
 )
 def test_kinds(folders: list[str], others: list[str], same: bool) -> None:
-    assert same_types(folders, others) == same
+    assert has_same_types(folders, others) == same

@@ -11,20 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.model.dataflow import Partition, Source
-from airflow_dagsched.plan.prune.asked import Asked, interval_names
-from airflow_dagsched.plan.prune.condition import values_of
-from airflow_dagsched.plan.prune.layout import spelled
-from airflow_dagsched.plan.prune.matching import Unprunable, matching
-from airflow_dagsched.plan.prune.readings import compare, kinds_of
-from airflow_dagsched.plan.prune.sources import condition_for, select
-from airflow_dagsched.plan.prune.truth import ANYTHING, FALSE, TRUE, both, negated
-from airflow_dagsched.plan.prune.where import condition_of
+from airflow_dagsched.plan.pruning.conditions.condition import find_values
+from airflow_dagsched.plan.pruning.conditions.matching import match_keys
+from airflow_dagsched.plan.pruning.conditions.readings import compare_values, infer_kinds
+from airflow_dagsched.plan.pruning.conditions.truth import ANYTHING, FALSE, TRUE, combine_by_and, negate_truth
+from airflow_dagsched.plan.pruning.conditions.where import parse_condition
+from airflow_dagsched.plan.pruning.layout import partition_name
+from airflow_dagsched.plan.pruning.pruning_input import PruningInput, name_interval
+from airflow_dagsched.plan.pruning.sources import combine_condition, select_listed
+from airflow_dagsched.plan.report.sentences import say_source_kept
 
 DAYS = ["2013-01-01", "2013-01-02", "2013-02-10"]
 HOURS = [0, 5, 10]
 CARRIERS = ["AA", "B6", "ab"]
 AMOUNTS = [None, 1, 7]
-DAY = interval_names(datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 2, tzinfo=UTC), "2013-01-01")
+DAY = name_interval(datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 2, tzinfo=UTC), "2013-01-01")
 
 
 def comparisons(column: str, literals: list[str]) -> st.SearchStrategy[str]:
@@ -71,8 +72,8 @@ def kept(text: str, *, typed: bool) -> set[tuple[str, int, str]]:
     """Of all partitions; ``typed``: the hour is known to be a number, else it is a folder's text."""
     rows = list(product(DAYS, HOURS, CARRIERS))
     keys = [{"Day": day, "hour": hour if typed else str(hour), "carrier": carrier} for day, hour, carrier in rows]
-    found = matching(condition_of(text, {}), keys)
-    assert not isinstance(found, Unprunable), found
+    found = match_keys(parse_condition(text, {}), keys)
+    assert isinstance(found, tuple), found
     return {row for row, keep in zip(rows, found, strict=True) if keep}
 
 
@@ -93,11 +94,11 @@ TRUTHS = st.integers(1, 7)
 
 @given(TRUTHS, TRUTHS, TRUTHS)
 def test_sets_of_truth_values_follow_kleene(one: int, other: int, third: int) -> None:
-    assert negated(negated(one)) == one
-    assert both(one, other) == both(other, one)
-    assert both(one, both(other, third)) == both(both(one, other), third)
-    assert both(one, TRUE) == one
-    assert both(one, FALSE) == FALSE
+    assert negate_truth(negate_truth(one)) == one
+    assert combine_by_and(one, other) == combine_by_and(other, one)
+    assert combine_by_and(one, combine_by_and(other, third)) == combine_by_and(combine_by_and(one, other), third)
+    assert combine_by_and(one, TRUE) == one
+    assert combine_by_and(one, FALSE) == FALSE
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_sets_of_truth_values_follow_kleene(one: int, other: int, third: int) ->
 def test_what_is_read_for_a_day(text: str, days: list[str]) -> None:
     """What is not understood leaves nothing out."""
     source = Source(path="/t", where=text, partitions=tuple(Partition(key={"day": day}) for day in DAYS))
-    found = select(source, condition_for("s", source, Asked(names=DAY)))
+    found = select_listed(source, combine_condition("s", source, PruningInput(names=DAY)))
     assert [partition.key["day"] for partition in found.needed] == days
     assert len(found.needed) + len(found.left_out) == len(DAYS)
 
@@ -153,9 +154,11 @@ def test_what_is_read_for_a_day(text: str, days: list[str]) -> None:
 def test_a_null_or_unreadable_key_turns_pruning_off(keys: list[dict[str, str | None]], text: str, reason: str) -> None:
     """For the whole source, with the reason."""
     source = Source(path="/t", where=text, partitions=tuple(Partition(key=key) for key in keys))
-    asked = Asked(names={**DAY, "interval.key": None})
-    found = select(source, condition_for("s", source, asked))
-    assert (len(found.needed), found.left_out, found.off) == (len(keys), (), reason)
+    asked = PruningInput(names={**DAY, "interval.key": None})
+    found = select_listed(source, combine_condition("s", source, asked))
+    assert (len(found.needed), found.left_out) == (len(keys), ())
+    assert found.objection is not None
+    assert say_source_kept(found.objection) == reason
 
 
 @pytest.mark.parametrize(
@@ -180,7 +183,7 @@ def test_a_null_or_unreadable_key_turns_pruning_off(keys: list[dict[str, str | N
 )
 def test_readings(values: list[str], sign: str, literal: object, expected: int) -> None:
     """Of the first value, under each type its column may have."""
-    assert compare(values[0], sign, literal, kinds_of(values)) == expected  # type: ignore[arg-type]
+    assert compare_values(values[0], sign, literal, infer_kinds(values)) == expected  # type: ignore[arg-type]
 
 
 def test_an_hour_is_of_its_day_and_of_a_zone_nobody_names() -> None:
@@ -190,14 +193,14 @@ def test_an_hour_is_of_its_day_and_of_a_zone_nobody_names() -> None:
         (datetime.fromisoformat("2013-01-02T00:30:00+01:00"), ["2013-01-01", "2013-01-02"]),
     ):
         source = Source(path="/t", partitions=tuple(Partition(key={"day": day}) for day in DAYS))
-        found = select(source, condition_of("day = interval.start", {"interval.start": start}))
+        found = select_listed(source, parse_condition("day = interval.start", {"interval.start": start}))
         assert [partition.key["day"] for partition in found.needed] == days
 
 
 def test_the_run_says_another_condition_than_the_author_and_sql_one_more() -> None:
     source = Source(path="/t", where="day = interval.start")
-    asked = Asked(where={"/t": "day = '2013-01-02'"}, queries={("s", "/t"): condition_of("hour = 1", {})})
-    assert str(condition_for("s", source, asked)) == "day = '2013-01-02' and hour = 1"
+    asked = PruningInput(where={"/t": "day = '2013-01-02'"}, queries={("s", "/t"): parse_condition("hour = 1", {})})
+    assert str(combine_condition("s", source, asked)) == "day = '2013-01-02' and hour = 1"
 
 
 @pytest.mark.parametrize(
@@ -213,9 +216,9 @@ def test_the_run_says_another_condition_than_the_author_and_sql_one_more() -> No
     ],
 )
 def test_values_a_column_is_one_of(text: str, values: set[int] | None) -> None:
-    assert values_of(condition_of(text, {}), "id") == values
+    assert find_values(parse_condition(text, {}), "id") == values
 
 
 def test_spelled_keys_are_folders() -> None:
     key = {"day": "2013-01-01", "at": "05:00", "flag": True, "none": None}
-    assert spelled(Partition(key=key)) == "day=2013-01-01/at=05%3A00/flag=true/none=__HIVE_DEFAULT_PARTITION__"
+    assert partition_name(Partition(key=key)) == "day=2013-01-01/at=05%3A00/flag=true/none=__HIVE_DEFAULT_PARTITION__"

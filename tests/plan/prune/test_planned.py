@@ -14,19 +14,22 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
-from airflow_dagsched.plan.check import check
-from airflow_dagsched.plan.given import Given
-from airflow_dagsched.plan.pages.page import explain
-from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.policies import Policy, by_policy
-from airflow_dagsched.plan.prune import Asked
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.passes.apply_policy import apply_policy
+from airflow_dagsched.plan.plan_types import Group, Plan, Pruned
+from airflow_dagsched.plan.planner import PASSES, plan, run_passes
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.problem.run import Policy, Run
+from airflow_dagsched.plan.pruning import PruningInput
+from airflow_dagsched.plan.reasons.pruning import DatasetWithoutRows, NoInput
+from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.settings_file import placement_settings
-from airflow_dagsched.plan.values import Group, Plan, Pruned
 from tests.plan.drawn import dataflows, drawn, standalone
 
 MIB = 2**20
 IDLE: dict[str, Any] = {"works_without_input": False}
-OFF = Asked(mode=False)
+OFF = PruningInput(mode=False)
 
 
 def days(*hosts: str, where: str | None = "day = 1", size: int = 10 * MIB) -> tuple[Source, ...]:
@@ -38,9 +41,9 @@ def days(*hosts: str, where: str | None = "day = 1", size: int = 10 * MIB) -> tu
     return (Source(path="/t", where=where, partitions=tuple(partitions)),)
 
 
-def sound(flow: Dataflow, cluster: Cluster, asked: Asked = Asked(), **more: Any) -> Plan:  # noqa: B008
-    made = plan(flow, cluster, asked=asked, **more)
-    assert check(made, flow, cluster) == ()
+def sound(flow: Dataflow, cluster: Cluster, asked: PruningInput = PruningInput(), **more: Any) -> Plan:  # noqa: B008
+    made = plan(flow, cluster, run=Run(pruning_input=asked, **more))
+    assert check_strictly(made, flow, cluster) == ()
     return made
 
 
@@ -128,7 +131,7 @@ def test_without_sources_nothing_is_said() -> None:
 
 def test_what_was_told_to_have_nothing_to_do() -> None:
     """At a launch, of one group: what others left is known there."""
-    told = Asked(idle={"a": "no work without input: x/ has no rows"})
+    told = PruningInput(idle={"a": NoInput((DatasetWithoutRows("x/"),))})
     (group,) = sound(drawn("a == b", a=IDLE), standalone(4), told).groups
     assert group.pruned == (Pruned(what="step", id="a", reason="no work without input: x/ has no rows"),)
     assert [box.instances for box in group.containers] == [(("b", 0),)]
@@ -148,14 +151,14 @@ def test_an_instance_without_rows_goes_after_placement() -> None:
 def test_a_policy_places_what_is_left(name: str) -> None:
     """Day 1 is on w2; a reads, b has nothing to do; as wide as each other: two applications would save nothing."""
     flow = drawn("a; b", a={"sources": days("h2", "h1"), "parallelism": 4}, b={**IDLE, "parallelism": 4})
-    moved = by_policy(Policy(name, placement_settings(), State()))
-    (group,) = sound(flow, standalone(4, 4, 4), Asked(idle={"b": "nothing to do"}), moved=moved).groups
+    policy = Policy(name, placement_settings(), State())
+    (group,) = sound(flow, standalone(4, 4, 4), PruningInput(idle={"b": NoInput(())}), policy=policy).groups
     assert workers(group) == ["w2"]
 
 
 def test_why_is_explained() -> None:
     flow = drawn("a == b", a={"sources": days("h2", "h1", "h3"), **IDLE}, b={"sources": days("h1", where=None)})
-    text = explain(sound(flow, standalone(4, 4, 4)))
+    text = explain_plan(sound(flow, standalone(4, 4, 4)))
     assert "pruned   2 partitions, a/day=2 to a/day=3: does not match day = 1" in text
     assert "pruned   worker w3: holds nothing the group needs: w1, w2 do" in text
 
@@ -167,11 +170,13 @@ def test_every_pruned_plan_is_sound_and_the_same_for_any_order(flow: Dataflow, s
     cluster = standalone(*rng.choices([4, 8, 64], k=4), 64)
     steps = [replace(step, **_source(rng), works_without_input=rng.random() < 0.3) for step in flow.steps]
     flow = replace(flow, steps=tuple(steps))
-    made = sound(flow, cluster, Asked(mode=mode))
+    made = sound(flow, cluster, PruningInput(mode=mode))
     rng.shuffle(steps)
     turned = tuple(replace(step, sources=_turned(step.sources)) for step in steps)
     other = replace(flow, steps=turned, channels=flow.channels[::-1])
-    assert encode(plan(other, replace(cluster, workers=cluster.workers[::-1]), asked=Asked(mode=mode))) == encode(made)
+    assert encode(
+        plan(other, replace(cluster, workers=cluster.workers[::-1]), run=Run(PruningInput(mode=mode)))
+    ) == encode(made)
 
 
 def _source(rng: random.Random) -> dict[str, Any]:
@@ -186,12 +191,13 @@ def _turned(sources: tuple[Source, ...]) -> tuple[Source, ...]:
     return tuple(replace(source, partitions=source.partitions[::-1]) for source in sources)
 
 
-def empty(made: Plan, given: Given) -> Plan:
+def empty(draft: Draft) -> Draft:
     """A policy that forgets everything."""
-    return replace(made, groups=tuple(replace(group, containers=()) for group in made.groups))
+    return draft.with_groups([replace(group, containers=()) for group in draft.plan.groups])
 
 
 def test_a_group_may_not_vanish() -> None:
     flow = drawn("a", a={"sources": days("h1")})
-    made = plan(flow, standalone(4), moved=empty)
-    assert {one.rule for one in check(made, flow, standalone(4))} >= {"instances"}
+    passes = [empty if apply_pass is apply_policy else apply_pass for apply_pass in PASSES]
+    made = run_passes(passes, flow, Problem.of(flow, standalone(4)))
+    assert {one.rule for one in check_strictly(made, flow, standalone(4))} >= {"instances"}

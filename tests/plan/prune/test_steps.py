@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source
 from airflow_dagsched.model.graph import graph_of
-from airflow_dagsched.plan.prune.apply import select_all
-from airflow_dagsched.plan.prune.asked import Asked
-from airflow_dagsched.plan.prune.emptiness import Causes
-from airflow_dagsched.plan.prune.steps import idle_steps, published
+from airflow_dagsched.plan.pruning.apply import select_all
+from airflow_dagsched.plan.pruning.emptiness import Causes
+from airflow_dagsched.plan.pruning.pruning_input import PruningInput
+from airflow_dagsched.plan.pruning.steps import find_idle_steps, list_published
+from airflow_dagsched.plan.report.sentences import say_idle
 from tests.plan.drawn import dataflows, drawn
 
 IDLE: dict[str, Any] = {"works_without_input": False}
@@ -25,7 +26,8 @@ FULL = {"sources": (Source(path="/f", where="day = 1", partitions=(Partition(key
 
 def idle(flow: Dataflow, **known: Any) -> dict[str, str]:
     graph = graph_of(flow)
-    return dict(idle_steps(graph, select_all(graph, Asked()), Asked(**known)).steps)
+    found = find_idle_steps(graph, select_all(graph, PruningInput()), PruningInput(**known))
+    return {step: say_idle(reason) for step, reason in found.steps.items()}
 
 
 def test_a_chain_of_steps_that_do_nothing_without_rows() -> None:
@@ -86,8 +88,8 @@ def test_what_somebody_waits_for_is_published_empty() -> None:
     """a ══> b ══> c    a and b have nothing to do; b is of another group, c runs"""
     graph = graph_of(drawn("a == b; b == c; a == d", a=EMPTY, b=IDLE, d=IDLE))
     home = {"a": "one", "b": "two", "c": "two", "d": "one"}
-    assert published(graph, home, {"a", "b", "d"}) == ("a/", "b/")
-    assert published(graph, dict.fromkeys("abcd", "one"), {"a", "b", "d"}) == ("b/",)
+    assert list_published(graph, home, {"a", "b", "d"}) == ("a/", "b/")
+    assert list_published(graph, dict.fromkeys("abcd", "one"), {"a", "b", "d"}) == ("b/",)
 
 
 @settings(max_examples=60, deadline=None)

@@ -14,12 +14,12 @@ from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
 from airflow_dagsched.model.graph import graph_of
-from airflow_dagsched.plan.check import check
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.plan_types import Container, Group, Plan, Pruned
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.prune import Asked, prune, remaining, trim
-from airflow_dagsched.plan.prune.owners import Held, assigned, cover
-from airflow_dagsched.plan.prune.tasks import executors_for, scan_tasks
-from airflow_dagsched.plan.values import Container, Group, Plan, Pruned
+from airflow_dagsched.plan.pruning import PruningInput, count_remaining, prune_groups, trim_instances
+from airflow_dagsched.plan.pruning.owners import Held, assign_readers, cover_blocks
+from airflow_dagsched.plan.pruning.tasks import count_useful_executors, scan_tasks
 from tests.plan.drawn import dataflows, drawn, standalone
 
 MIB = 2**20
@@ -35,9 +35,9 @@ def stored(*hosts: str, size: int = 10 * MIB, where: str | None = "day = 1", **f
     return {"sources": (Source(path="/t", where=where, partitions=tuple(partitions)),), **fields}
 
 
-def pruned(flow: Dataflow, cluster: Cluster, asked: Asked = Asked()) -> Group:  # noqa: B008
+def pruned(flow: Dataflow, cluster: Cluster, asked: PruningInput = PruningInput()) -> Group:  # noqa: B008
     """The only group of the flow."""
-    (group,) = prune(plan(flow, cluster), graph_of(flow), cluster, asked).groups
+    (group,) = prune_groups(plan(flow, cluster), graph_of(flow), cluster, asked).groups
     return group
 
 
@@ -94,7 +94,7 @@ def test_a_full_host_widens_the_set() -> None:
     cluster = standalone(4, 4)
     full = replace(cluster, workers=(cluster.workers[0], replace(cluster.workers[1], free=Free(cores=0))))
     flow = drawn("a", a=stored("h2"))
-    (group,) = prune(plan(flow, cluster), graph_of(flow), full, Asked()).groups
+    (group,) = prune_groups(plan(flow, cluster), graph_of(flow), full, PruningInput()).groups
     assert why(group, "worker") == {"a host of the data is gone or has no free core"}
 
 
@@ -106,11 +106,13 @@ def test_what_an_earlier_group_stored() -> None:
     """a ──> (t) ──> b, and a ══> b: two groups. Where a's rows are is known from its manifest, or not"""
     flow = drawn("a == b; a -- t; t -- b", tasks="t", a=stored("h2"))
     cluster, graph = standalone(4, 4, 4), graph_of(flow)
-    first, second = prune(plan(flow, cluster), graph, cluster, Asked()).groups
+    first, second = prune_groups(plan(flow, cluster), graph, cluster, PruningInput()).groups
     assert gone(first, "worker") == ["w1", "w3"]
     assert why(second, "worker") == {"who holds dataset 'a/' is not known"}
-    told = Asked(stored={"a/": Source(path="/w/a", partitions=(Partition(blocks=(Block(bytes=1, hosts=("h3",)),)),))})
-    assert gone(prune(plan(flow, cluster), graph, cluster, told).groups[1], "worker") == ["w1", "w2"]
+    told = PruningInput(
+        stored={"a/": Source(path="/w/a", partitions=(Partition(blocks=(Block(bytes=1, hosts=("h3",)),)),))}
+    )
+    assert gone(prune_groups(plan(flow, cluster), graph, cluster, told).groups[1], "worker") == ["w1", "w2"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_modes(
     flow = drawn("a; b", a=stored("h2", where=where, **more), b=more)
     flow = replace(flow, channels=(Channel(src="a", dst="b", routing=routing),))  # type: ignore[arg-type]
     cluster = replace(standalone(4, 4, 4), workers=(*standalone(4, 4, 4).workers, *_holder_of_day_2()))
-    group = pruned(flow, cluster, Asked(mode=mode))
+    group = pruned(flow, cluster, PruningInput(mode=mode))
     assert why(group, "worker") == ({reason} if reason else set())
     assert bool(gone(group, "worker")) == (not reason)
 
@@ -142,7 +144,7 @@ def _holder_of_day_2() -> tuple[Any, ...]:
 
 
 def test_switched_off() -> None:
-    group = pruned(drawn("a", a=stored("h2")), standalone(4, 4), Asked(mode=False))
+    group = pruned(drawn("a", a=stored("h2")), standalone(4, 4), PruningInput(mode=False))
     assert (group.pruned, group.partitions, why(group, "step")) == ((), {}, {"pruning is switched off"})
 
 
@@ -154,7 +156,7 @@ def test_streaming_is_never_pruned() -> None:
 def test_a_group_with_nothing_left_has_no_worker_to_choose() -> None:
     group = pruned(drawn("a == b", a=stored("h2", where="day = 3", **IDLE), b=IDLE), standalone(4, 4))
     assert (gone(group, "step"), gone(group, "worker")) == (["a", "b"], [])
-    counts, _ = remaining(group, graph_of(drawn("a == b")), standalone(4, 4).workers)
+    counts, _ = count_remaining(group, graph_of(drawn("a == b")), standalone(4, 4).workers)
     assert counts == {}
 
 
@@ -185,7 +187,7 @@ def test_instances_without_a_split() -> None:
     )
     channels = (Channel(src="a", dst="b", routing="forward"), Channel(src="b", dst="c", routing="forward"))
     group = pruned(replace(flow, channels=channels), standalone(8, 8))
-    counts, workers = remaining(group, graph_of(flow), standalone(8, 8).workers)
+    counts, workers = count_remaining(group, graph_of(flow), standalone(8, 8).workers)
     assert counts == {"a": 3, "b": 3, "c": 8}
     assert [worker.id for worker in workers] == ["w2"]
 
@@ -209,8 +211,8 @@ def test_tasks_of_a_scan(sizes: list[int], tasks: int | None) -> None:
 
 
 def test_executors_that_tasks_keep_busy() -> None:
-    assert [executors_for(tasks, 4) for tasks in (0, 1, 4, 5, 40)] == [1, 1, 1, 2, 10]
-    assert executors_for(40, 4, hosts=2) == 8
+    assert [count_useful_executors(tasks, 4) for tasks in (0, 1, 4, 5, 40)] == [1, 1, 1, 2, 10]
+    assert count_useful_executors(40, 4, hosts=2) == 8
 
 
 def placed(flow: Dataflow, *boxes: tuple[str, str]) -> Plan:
@@ -236,10 +238,10 @@ def test_a_worker_leaves_when_nothing_on_it_works_without_input() -> None:
     flow = replace(flow, channels=(Channel(src="a", dst="b", routing="forward"),))
     cluster = standalone(4, 4)
     made = placed(flow, ("w1", "a/0 b/0"), ("w2", "a/1 b/1"))
-    (group,) = trim(made, graph_of(flow), cluster, Asked(mode="analysed")).groups
+    (group,) = trim_instances(made, graph_of(flow), cluster, PruningInput(mode="analysed")).groups
     assert [box.worker for box in group.containers] == ["w1"]
     assert (gone(group, "instance"), gone(group, "worker")) == (["a/1", "b/1"], ["w2"])
-    assert trim(made, graph_of(flow), cluster, Asked(mode="declared")) == made
+    assert trim_instances(made, graph_of(flow), cluster, PruningInput(mode="declared")) == made
 
 
 @pytest.mark.parametrize(
@@ -254,7 +256,7 @@ def test_what_stays_on_a_worker(b: dict[str, Any], routing: str, left: list[tupl
     flow = drawn("a; b", a={**stored("h1"), **IDLE, "parallelism": 2}, b={**b, "parallelism": 2})
     flow = replace(flow, channels=(Channel(src="a", dst="b", routing=routing),))  # type: ignore[arg-type]
     made = placed(flow, ("w1", "a/0 b/0"), ("w2", "a/1 b/1"))
-    (group,) = trim(made, graph_of(flow), standalone(4, 4), Asked()).groups
+    (group,) = trim_instances(made, graph_of(flow), standalone(4, 4), PruningInput()).groups
     assert [list(box.instances) for box in group.containers if box.worker == "w2"] == [left]
 
 
@@ -263,11 +265,11 @@ BLOCKS = st.lists(st.builds(Held, st.integers(0, 9), st.frozensets(st.sampled_fr
 
 @given(BLOCKS, st.sets(st.sampled_from("abcdef"), max_size=2))
 def test_a_cover_covers_and_holds_nobody_for_nothing(held: list[Held], pinned: set[str]) -> None:
-    chosen = cover(held, pinned)
+    chosen = cover_blocks(held, pinned)
     assert pinned <= chosen
     assert all(not one.workers or not chosen.isdisjoint(one.workers) for one in held)
     assert chosen <= pinned.union(*(one.workers for one in held))
-    assert cover(held[::-1], sorted(pinned)) == chosen
+    assert cover_blocks(held[::-1], sorted(pinned)) == chosen
 
 
 @given(
@@ -278,7 +280,7 @@ def test_every_partition_is_read_once_by_a_holder_if_there_is_one(
     held: dict[str, frozenset[str]], pinned: set[str]
 ) -> None:
     """z is no worker any more."""
-    found = assigned(held, pinned, "abc")
+    found = assign_readers(held, pinned, "abc")
     assert sorted(name for names in found.values() for name in names) == sorted(held)
     for worker, names in found.items():
         assert all(worker in held[name] or not held[name] & set("abc") for name in names)
@@ -293,10 +295,10 @@ def test_whatever_is_pruned_is_sound_and_does_not_depend_on_order(flow: Dataflow
     cluster = standalone(*([64] * 6))
     steps = [replace(step, **_source(rng), works_without_input=rng.random() < 0.5) for step in flow.steps]
     flow = replace(flow, steps=tuple(steps))
-    made, asked = plan(flow, cluster), Asked(mode=mode)
-    found = prune(made, graph_of(flow), cluster, asked)
+    made, asked = plan(flow, cluster), PruningInput(mode=mode)
+    found = prune_groups(made, graph_of(flow), cluster, asked)
     for group in found.groups:
-        counts, workers = remaining(group, graph_of(flow), cluster.workers)
+        counts, workers = count_remaining(group, graph_of(flow), cluster.workers)
         hosts = {worker.host for worker in workers}
         assert workers
         assert all(counts.values())
@@ -307,7 +309,7 @@ def test_whatever_is_pruned_is_sound_and_does_not_depend_on_order(flow: Dataflow
     rng.shuffle(steps)
     turned = tuple(replace(step, sources=_turned(step.sources)) for step in steps)
     other = replace(flow, steps=turned, channels=flow.channels[::-1])
-    assert encode(prune(made, graph_of(other), cluster, asked)) == encode(found)
+    assert encode(prune_groups(made, graph_of(other), cluster, asked)) == encode(found)
 
 
 def _source(rng: random.Random) -> dict[str, Any]:
@@ -342,11 +344,11 @@ def test_the_checker_sees_what_must_not_be_left_out(entry: Pruned, message: str)
     flow, cluster = drawn("a == b", a=IDLE), standalone(4)
     (group,) = (made := plan(flow, cluster)).groups
     wrong = replace(group, partitions={"a": ("day=1",)}, pruned=(entry,))
-    assert message in {one.message for one in check(replace(made, groups=(wrong,)), flow, cluster)}
+    assert message in {one.message for one in check_strictly(replace(made, groups=(wrong,)), flow, cluster)}
 
 
 def test_the_checker_lets_nothing_of_a_stream_go() -> None:
     flow, cluster = drawn("a", a={"mode": "streaming"}), standalone(4, 4)
     (group,) = (made := plan(flow, cluster)).groups
     wrong = replace(group, pruned=(Pruned(what="worker", id="w2", reason="idle"),))
-    assert [one.rule for one in check(replace(made, groups=(wrong,)), flow, cluster)] == ["pruned"]
+    assert [one.rule for one in check_strictly(replace(made, groups=(wrong,)), flow, cluster)] == ["pruned"]

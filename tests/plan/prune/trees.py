@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from airflow_dagsched.plan.prune.layout import Entry
+from airflow_dagsched.plan.pruning.layout import Entry
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Tree:
     files: dict[str, int]
     asked: list[str] = field(default_factory=list)
 
-    def children(self, folder: str) -> Iterator[Entry]:
+    def list_children(self, folder: str) -> Iterator[Entry]:
         self.asked.append(folder)
         below = {path[len(folder) + 1 :]: size for path, size in self.files.items() if path.startswith(f"{folder}/")}
         if not below:

@@ -14,9 +14,9 @@ from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.plan.simulate import rank
 from airflow_dagsched.plan.simulate.backfill import room_at
 from airflow_dagsched.plan.simulate.jobs import Jobs, jobs_of
-from airflow_dagsched.plan.simulate.luck import NEVER
+from airflow_dagsched.plan.simulate.modelled_capacity import Room
 from airflow_dagsched.plan.simulate.rank import b_levels, descendants
-from airflow_dagsched.plan.simulate.room import Room
+from airflow_dagsched.plan.simulate.sampled_conditions import NEVER
 from airflow_dagsched.plan.simulate.values import Work
 from tests.plan.drawn import dataflows, drawn, standalone
 

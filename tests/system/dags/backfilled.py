@@ -2,9 +2,10 @@
 
 ::
 
-    ledger* ─► takings*      * writes a table
-      │           └ one partition a day, overwritten by the day's run
-      └ no partitions: each day appends its rows once
+    shops ─► ledger* ─► takings*      * writes a table
+      │        │           └ one partition a day, overwritten by the day's run
+      │        └ no partitions: each day appends its rows once
+      └ the same for all days
 
 A wire a day makes ``takings`` fail.
 """
@@ -29,18 +30,23 @@ def backfilled(name, timetable):
     def build():
         with SparkDataflow("shop", work_dir=str(WORK)):
 
+            @task.spark_step(reads=[])
+            def shops(spark):
+                # counted through Spark: a step that opens a file itself may be another each day
+                spark.range(1).write.mode("append").parquet(f"{TABLES}/{name}/called")
+                return spark.range(20).selectExpr("id", "id % 4 as shop")
+
             @task.spark_step(writes=Table(f"{out}/ledger", mode="append"))
-            def ledger(spark, interval):
+            def ledger(shops, interval):
                 day = interval.start.date()
-                columns = ("id", "id % 4 as shop", f"id * {day.day} as amount", f"date'{day}' as day")
-                return spark.range(20).selectExpr(*columns)
+                return shops.selectExpr("id", "shop", f"id * {day.day} as amount", f"date'{day}' as day")
 
             @task.spark_step(writes=Table(f"{out}/takings", partition_by=["day"]))
             def takings(ledger, interval):
                 trip(f"{wire}-{interval.start:%d}", "the shop was closed")
                 return ledger.groupBy("day", "shop").sum("amount").withColumnRenamed("sum(amount)", "amount")
 
-            takings(ledger())
+            takings(ledger(shops()))
 
     build()
 

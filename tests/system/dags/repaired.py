@@ -2,12 +2,12 @@
 
 ::
 
-    sales ─┬─► kept*                              * writes a table
+    sales ─┬─► kept* ─► told                      * writes a table; told leaves a line that cannot be taken back
            └─► broken* ─► below* ─► publish       publish is an ordinary task
 """
 
 from airflow.sdk import dag, task
-from gates import GATES, TABLES, WORK, trip
+from gates import GATES, TABLES, WORK, note, trip
 
 from airflow_dagsched import SparkDataflow, Table
 
@@ -27,6 +27,10 @@ def repaired(name):
             def kept(sales):
                 return sales.where("shop = 1")
 
+            @task.spark_step
+            def told(kept):
+                note(name, f"{kept.count()} sales")
+
             @task.spark_step(writes=Table(f"{out}/broken"))
             def broken(sales):
                 trip(wire, "no such warehouse")
@@ -37,7 +41,7 @@ def repaired(name):
                 return broken.where("shop > 2")
 
             sold = sales()
-            kept(sold)
+            told(kept(sold))
             last = below(broken(sold))
 
         @task

@@ -3,6 +3,7 @@
 ::
 
     sales ─┬─► totals* ─► best*       * writes a table
+           │      └─► mail ─┘           leaves a value, and a line that cannot be taken back
            └─► ledger*                  (appends once per interval)
 
 ``best`` passes a gate and a wire: a test can hold it half-way, or make it fail, when ``totals`` is written.
@@ -11,7 +12,7 @@
 from datetime import timedelta
 
 from airflow.sdk import dag, task
-from gates import GATES, TABLES, WORK, pass_through, trip
+from gates import GATES, TABLES, WORK, note, pass_through, trip
 
 from airflow_dagsched import SparkDataflow, Table
 
@@ -38,15 +39,22 @@ def takings(fate):
             def ledger(sales):
                 return sales.where("amount > 90")
 
+            @task.spark_step
+            def mail(totals):
+                note(fate, f"{totals.count()} shops")
+                return {"shops": totals.count()}
+
             @task.spark_step(writes=Table(f"{out}/best", partition_by=["day"]))
-            def best(totals):
+            def best(totals, mailed):
+                assert mailed == {"shops": 7}
                 pass_through(gate)
                 trip(gate, "the till is open")
                 return totals.orderBy("amount", ascending=False).limit(3)
 
             sold = sales()
             ledger(sold)
-            best(totals(sold))
+            summed = totals(sold)
+            best(summed, mail(summed))
 
     build()
 

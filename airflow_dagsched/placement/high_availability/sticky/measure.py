@@ -10,73 +10,81 @@ that copies of an instance share; loads by all copies of state; what a failure w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
+from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior
 from airflow_dagsched.placement.high_availability.space import Seat
-from airflow_dagsched.placement.high_availability.sticky.spread import shared_tags
-from airflow_dagsched.placement.high_availability.sticky.weighed import cost_of_failures
+from airflow_dagsched.placement.high_availability.sticky.standbys.spread import count_shared_tags
+from airflow_dagsched.placement.high_availability.sticky.standbys.weighted_failures import compute_failure_cost
 
 Part = Callable[[Facts, Prior], tuple[float, ...]]
-
-_DIGITS: Final = 6
-"""Sums of weights are not exact."""
 
 
 def is_less(facts: Facts, after: Prior, before: Prior) -> bool:
     """Whether the first part in which they differ is less after."""
     for part in PARTS:
-        found, was = part(facts, after), part(facts, before)
-        if found != was:
-            return found < was
+        value, before_value = part(facts, after), part(facts, before)
+        if value != before_value:
+            return value < before_value
     return False
 
 
-def _missing(facts: Facts, held: Prior) -> tuple[float, ...]:
-    return (-sum(len(held.standby.get(instance, NOBODY)) for instance in facts.stateful),)
+def _count_missing(facts: Facts, prior: Prior) -> tuple[float, ...]:
+    return (-sum(len(prior.standby.get(instance, NOBODY)) for instance in facts.stateful),)
 
 
-def _active(facts: Facts, held: Prior) -> tuple[float, ...]:
-    return _loads(facts, ((instance, held.active[instance]) for instance in facts.stateful))
+def _list_active_loads(facts: Facts, prior: Prior) -> tuple[float, ...]:
+    return _sort_loads(facts, ((instance, prior.active[instance]) for instance in facts.stateful))
 
 
-def _shared(facts: Facts, held: Prior) -> tuple[float, ...]:
+def _count_shared_tags(facts: Facts, prior: Prior) -> tuple[float, ...]:
     if not facts.settings.spread_tags:
         return ()
-    groups = ((held.active[instance], *held.standby.get(instance, NOBODY)) for instance in facts.stateful)
+    groups = ((prior.active[instance], *prior.standby.get(instance, NOBODY)) for instance in facts.stateful)
     return (
-        sum(shared_tags(facts, worker, [at for at in group if at != worker]) for group in groups for worker in group),
-    )
-
-
-def _copies(facts: Facts, held: Prior) -> tuple[float, ...]:
-    return _loads(
-        facts,
-        (
-            (instance, worker)
-            for instance in facts.stateful
-            for worker in (held.active[instance], *held.standby.get(instance, NOBODY))
+        sum(
+            count_shared_tags(facts, worker, [at for at in group if at != worker])
+            for group in groups
+            for worker in group
         ),
     )
 
 
-def _failures(facts: Facts, held: Prior) -> tuple[float, ...]:
-    active = {instance: held.active[instance] for instance in facts.stateful}
-    return cost_of_failures(facts, active, {at: held.standby.get(at, NOBODY) for at in active})
+def _list_copy_loads(facts: Facts, prior: Prior) -> tuple[float, ...]:
+    return _sort_loads(
+        facts,
+        (
+            (instance, worker)
+            for instance in facts.stateful
+            for worker in (prior.active[instance], *prior.standby.get(instance, NOBODY))
+        ),
+    )
 
 
-def _everything(facts: Facts, held: Prior) -> tuple[float, ...]:
-    return _loads(facts, held.active.items())
+def _cost_failures(facts: Facts, prior: Prior) -> tuple[float, ...]:
+    active = {instance: prior.active[instance] for instance in facts.stateful}
+    return compute_failure_cost(facts, active, {at: prior.standby.get(at, NOBODY) for at in active})
 
 
-def _loads(facts: Facts, pairs: Iterable[Seat]) -> tuple[float, ...]:
+def _list_all_loads(facts: Facts, prior: Prior) -> tuple[float, ...]:
+    return _sort_loads(facts, prior.active.items())
+
+
+def _sort_loads(facts: Facts, pairs: Iterable[Seat]) -> tuple[float, ...]:
     """Relative, the highest first."""
     loads = [0.0] * len(facts.workers)
     for instance, worker in pairs:
         loads[worker] += facts.instances[instance].weight
     relative = (load / capacity for load, capacity in zip(loads, facts.capacity, strict=True))
-    return tuple(sorted((round(load, _DIGITS) for load in relative), reverse=True))
+    return tuple(sorted((round(load, DIGITS) for load in relative), reverse=True))
 
 
-PARTS: tuple[Part, ...] = (_missing, _active, _shared, _copies, _failures, _everything)
+PARTS: tuple[Part, ...] = (
+    _count_missing,
+    _list_active_loads,
+    _count_shared_tags,
+    _list_copy_loads,
+    _cost_failures,
+    _list_all_loads,
+)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from airflow_dagsched.placement.high_availability.facts import Facts
-from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
+from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, read_prior
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.house import house
+from airflow_dagsched.placement.high_availability.sticky.initial_assignment import place_unassigned
 from airflow_dagsched.placement.high_availability.values import RUNNING, Lag
 
 Rank = tuple[int, float]
@@ -34,18 +34,18 @@ class Owners(Struct, frozen=True):
 
 def is_ready(facts: Facts, owners: Owners, instance: int, worker: int) -> bool:
     """Whether it can take over: caught up, or no worse than an owner that does not run it."""
-    found = rank(facts, instance, worker)
-    if found[0] == 0:
+    worker_rank = rank_copy(facts, instance, worker)
+    if worker_rank[0] == 0:
         return True
-    return instance not in owners.runs and found <= rank(facts, instance, owners.active[instance])
+    return instance not in owners.runs and worker_rank <= rank_copy(facts, instance, owners.active[instance])
 
 
-def rank(facts: Facts, instance: int, worker: int) -> Rank:
+def rank_copy(facts: Facts, instance: int, worker: int) -> Rank:
     """Less is better; an unknown lag is worse than any known one."""
-    return _rank_of(facts, facts.lag(instance, worker))
+    return _rank_lag(facts, facts.get_lag(instance, worker))
 
 
-def _rank_of(facts: Facts, lag: Lag) -> Rank:
+def _rank_lag(facts: Facts, lag: Lag) -> Rank:
     if lag == RUNNING or facts.settings.accepts_any_lag:
         return (0, 0.0)
     if lag is None:
@@ -54,38 +54,38 @@ def _rank_of(facts: Facts, lag: Lag) -> Rank:
     return (0, 0.0) if lag <= facts.settings.acceptable_recovery_lag else (1, lag)
 
 
-def owners_of(facts: Facts, seats: Seats) -> Owners:
+def find_owners(facts: Facts, seats: Seats) -> Owners:
     """Every stateful instance has an owner, and a seat there. Raises ``DoesNotFit``."""
-    prior = prior_of(facts)
+    prior = read_prior(facts)
     active: dict[int, int] = {}
     homeless: dict[int, list[int]] = {}
     for instance in facts.stateful:
-        worker = _running_on(facts, prior, instance)
-        better = _better(facts, instance, worker)
-        if worker is not None and not better and seats.run(instance, worker):
+        worker = _find_running(facts, prior, instance)
+        better = _find_better(facts, instance, worker)
+        if worker is not None and not better and seats.activate(instance, worker):
             active[instance] = worker
         else:
             homeless[instance] = better
     settled = frozenset(instance for instance, workers in homeless.items() if workers)
-    runs = frozenset(instance for instance, worker in active.items() if _may_run(facts, instance, worker))
-    house(facts, active, homeless, seats)
-    standbys = {instance: _standbys(facts, prior, instance, active[instance]) for instance in facts.stateful}
+    runs = frozenset(instance for instance, worker in active.items() if _may_be_running(facts, instance, worker))
+    place_unassigned(facts, active, homeless, seats)
+    standbys = {instance: _find_standbys(facts, prior, instance, active[instance]) for instance in facts.stateful}
     return Owners(active, settled, runs, prior, standbys)
 
 
-def _standbys(facts: Facts, prior: Prior, instance: int, owner: int) -> tuple[int, ...]:
+def _find_standbys(facts: Facts, prior: Prior, instance: int, owner: int) -> tuple[int, ...]:
     if facts.previous is not None:
-        found = prior.standby.get(instance, NOBODY)
+        standbys = prior.standby.get(instance, NOBODY)
     else:
         reports = facts.reports[instance]
-        found = tuple(at for at in facts.caught_up_workers(instance) if facts.workers[at].id in reports)
-    homes = facts.homes[instance]
-    return tuple(worker for worker in found if worker != owner and worker in homes)
+        standbys = tuple(at for at in facts.find_caught_up(instance) if facts.workers[at].id in reports)
+    homes = facts.allowed[instance]
+    return tuple(worker for worker in standbys if worker != owner and worker in homes)
 
 
-def _running_on(facts: Facts, prior: Prior, instance: int) -> int | None:
-    homes = facts.homes[instance]
-    seats = (facts.seat.get(worker) for worker, lag in facts.reports[instance].items() if lag == RUNNING)
+def _find_running(facts: Facts, prior: Prior, instance: int) -> int | None:
+    homes = facts.allowed[instance]
+    seats = (facts.worker_at.get(worker) for worker, lag in facts.reports[instance].items() if lag == RUNNING)
     running = [worker for worker in seats if worker is not None and worker in homes]
     before = prior.active.get(instance)
     if running and before not in running:
@@ -93,19 +93,19 @@ def _running_on(facts: Facts, prior: Prior, instance: int) -> int | None:
     return before if before in homes else None
 
 
-def _may_run(facts: Facts, instance: int, owner: int) -> bool:
+def _may_be_running(facts: Facts, instance: int, owner: int) -> bool:
     """Caught up, or silent: silence is no reason to move."""
-    return facts.workers[owner].id not in facts.reports[instance] or facts.caught_up(instance, owner)
+    return facts.workers[owner].id not in facts.reports[instance] or facts.is_caught_up(instance, owner)
 
 
-def _better(facts: Facts, instance: int, owner: int | None) -> list[int]:
+def _find_better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     """Workers with the best copy; empty if the owner's is as good, or all are alike."""
-    if not facts.reports[instance] or (owner is not None and _may_run(facts, instance, owner)):
+    if not facts.reports[instance] or (owner is not None and _may_be_running(facts, instance, owner)):
         return []
-    lags, homes = facts.lags_of(instance), facts.homes[instance]
+    lags, homes = facts.list_lags(instance), facts.allowed[instance]
     if lags.count(lags[0]) == len(lags):
         return []
-    ranks = {worker: _rank_of(facts, lags[worker]) for worker in homes}
+    ranks = {worker: _rank_lag(facts, lags[worker]) for worker in homes}
     best = min(ranks.values())
     if best == (max(ranks.values()) if owner is None else ranks[owner]):
         return []

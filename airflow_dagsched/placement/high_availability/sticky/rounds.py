@@ -19,9 +19,9 @@ from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.failover import rearranged
-from airflow_dagsched.placement.high_availability.sticky.owners import Owners, Rank, is_ready, rank
-from airflow_dagsched.placement.high_availability.sticky.stateless import stateless_now
+from airflow_dagsched.placement.high_availability.sticky.owners import Owners, Rank, is_ready, rank_copy
+from airflow_dagsched.placement.high_availability.sticky.standbys.failover import rearrange_standbys
+from airflow_dagsched.placement.high_availability.sticky.stateless import place_stateless_now
 from airflow_dagsched.placement.high_availability.sticky.targets import Targets
 from airflow_dagsched.placement.high_availability.values import Copy, How, Movement, Outcome
 
@@ -35,42 +35,46 @@ class _Wish(Struct, frozen=True):
     target: int
 
 
-def this_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> Outcome:
+def plan_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> Outcome:
     """The assignment with what is on its way. A follow-up is asked for if a copy is catching up, so can change it;
     where room is limited, also after any other change.
 
     ``seats`` are those of the owners. Raises ``DoesNotFit``.
     """
     copies = Copies(facts)
-    now = _hand_over(facts, owners, targets, seats)
-    stateless = stateless_now(facts, targets.stateless, seats)
+    now = _hand_over_ready(facts, owners, targets, seats)
+    stateless = place_stateless_now(facts, targets.stateless, seats)
     for instance, worker in (now | stateless).items():
-        copies.add(copies.active, worker, instance)
-    wanted = {instance: _standbys(facts, owners, targets, instance, now[instance]) for instance in facts.stateful}
-    _stand_by(copies, owners, {instance: workers for instance, (workers, _) in wanted.items()}, seats)
-    wishes = [wish for _, found in wanted.values() for wish in found]
-    movements = tuple(_plant(copies, owners, wishes, seats))
-    made = copies.assignment()
-    reached = Targets(now, {at: copies.standbys_of(at) for at in facts.stateful}, stateless)
+        copies.add_copy(copies.active, worker, instance)
+    wanted = {
+        instance: _choose_standbys(facts, owners, targets, instance, now[instance]) for instance in facts.stateful
+    }
+    _add_standbys(copies, owners, {instance: workers for instance, (workers, _) in wanted.items()}, seats)
+    wishes = [wish for _, wished in wanted.values() for wish in wished]
+    movements = tuple(_plant_warmups(copies, owners, wishes, seats))
+    assignment = copies.make_assignment()
+    reached = Targets(now, {at: copies.find_standbys(at) for at in facts.stateful}, stateless)
     held = {**seats.active, **seats.copies} if facts.space is not None else {}
-    goes_on = any(moving.how == "warm up" for moving in movements) or _goes_on(facts, targets, reached, made, seats)
-    return Outcome(made, movements, goes_on, held)
+    goes_on = any(moving.how == "warm up" for moving in movements) or _may_change_next(
+        facts, targets, reached, assignment, seats
+    )
+    return Outcome(assignment, movements, goes_on, held)
 
 
-def _goes_on(facts: Facts, targets: Targets, reached: Targets, made: Assignment, seats: Seats) -> bool:
+def _may_change_next(facts: Facts, targets: Targets, reached: Targets, assignment: Assignment, seats: Seats) -> bool:
     """Whether the next round changes something though nothing has to catch up.
 
     What changed may have made room for what had none: where room is limited there is rest only where nothing
     changes any more. Nor is there before standbys are where a failure costs least.
     """
-    if facts.space is not None and (reached != targets if facts.previous is None else made != facts.previous):
+    if facts.space is not None and (reached != targets if facts.previous is None else assignment != facts.previous):
         return True
-    if facts.previous is None or made == facts.previous:
+    if facts.previous is None or assignment == facts.previous:
         return False
-    return rearranged(facts, reached.active, reached.standbys, seats) != reached.standbys
+    return rearrange_standbys(facts, reached.active, reached.standbys, seats) != reached.standbys
 
 
-def _hand_over(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> dict[int, int]:
+def _hand_over_ready(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> dict[int, int]:
     """Where each is active from now on: those whose target is ready go there as soon as there is room."""
     now = dict(owners.active)
     going = [
@@ -78,78 +82,78 @@ def _hand_over(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> 
         for instance, target in targets.active.items()
         if target != now[instance] and is_ready(facts, owners, instance, target)
     ]
-    while gone := [instance for instance in going if _went(now, targets, seats, instance)]:
+    while gone := [instance for instance in going if _try_hand_over(now, targets, seats, instance)]:
         going = [instance for instance in going if instance not in gone]
     return now
 
 
-def _went(now: dict[int, int], targets: Targets, seats: Seats, instance: int) -> bool:
+def _try_hand_over(now: dict[int, int], targets: Targets, seats: Seats, instance: int) -> bool:
     target = targets.active[instance]
-    if not seats.may_run(instance, target):
+    if not seats.may_activate(instance, target):
         return False
-    seats.move(instance, now[instance], target)
+    seats.move_active(instance, now[instance], target)
     now[instance] = target
     return True
 
 
-def _standbys(
+def _choose_standbys(
     facts: Facts, owners: Owners, targets: Targets, instance: int, active: int
 ) -> tuple[list[int], list[_Wish]]:
     """The workers of its standbys in this round, and what has to catch up for the target's."""
     target, wanted = targets.active[instance], targets.standbys[instance]
     if active == target:
-        return _with_keepers(facts, owners, instance, active, wanted)
-    return _kept(owners, instance, active, [*wanted, target]), [_Wish("active", instance, active, target)]
+        return _choose_keepers(facts, owners, instance, active, wanted)
+    return _choose_kept(owners, instance, active, [*wanted, target]), [_Wish("active", instance, active, target)]
 
 
-def _with_keepers(
+def _choose_keepers(
     facts: Facts, owners: Owners, instance: int, active: int, wanted: Sequence[int]
 ) -> tuple[list[int], list[_Wish]]:
     """Those that have caught up, are standbys already, or have nobody to hold the place for them."""
     held = [at for at in (*owners.standbys[instance], owners.active[instance]) if at != active]
-    spare = sorted((rank(facts, instance, at), at) for at in held if at not in wanted)
-    found, wishes = [], []
+    spare = sorted((rank_copy(facts, instance, at), at) for at in held if at not in wanted)
+    standbys, wishes = [], []
     for worker in wanted:
-        late = rank(facts, instance, worker)
+        late = rank_copy(facts, instance, worker)
         if worker not in held and spare and spare[0][0] < late:
             keeper = spare.pop(0)[1]
-            found.append(keeper)
+            standbys.append(keeper)
             wishes.append(_Wish("standby", instance, keeper, worker))
         else:
-            found.append(worker)
-    return found, wishes
+            standbys.append(worker)
+    return standbys, wishes
 
 
-def _kept(owners: Owners, instance: int, owner: int, wanted: Sequence[int]) -> list[int]:
-    """As many as wanted: those there are, then those of the target, then the copy that is to take over."""
+def _choose_kept(owners: Owners, instance: int, owner: int, wanted: Sequence[int]) -> list[int]:
+    """Standbys, as many as wanted: those there are, then the target's, then the copy that is to take over."""
     before = owners.standbys[instance]
     choice = [at for at in before if at in wanted] + [at for at in before if at not in wanted] + list(wanted)
     return [at for at in dict.fromkeys(choice) if at != owner][: len(wanted) - 1]
 
 
-def _stand_by(copies: Copies, owners: Owners, wanted: dict[int, list[int]], seats: Seats) -> None:
+def _add_standbys(copies: Copies, owners: Owners, wanted: dict[int, list[int]], seats: Seats) -> None:
     """Those there are before new ones, as long as there is room."""
     pairs = [(instance, worker) for instance, workers in wanted.items() for worker in workers]
     for instance, worker in sorted(pairs, key=lambda pair: pair[1] not in owners.standbys[pair[0]]):
-        if seats.keep(instance, worker):
-            copies.add(copies.standby, worker, instance)
+        if seats.add_copy(instance, worker):
+            copies.add_copy(copies.standby, worker, instance)
 
 
-def _plant(copies: Copies, owners: Owners, wishes: list[_Wish], seats: Seats) -> Iterator[Movement]:
-    facts, left = copies.facts, copies.facts.settings.max_warmups
-    for wish in sorted(wishes, key=lambda wish: _urgency(facts, owners, wish)):
-        how: How = "warm up" if left else "wait"
+def _plant_warmups(copies: Copies, owners: Owners, wishes: list[_Wish], seats: Seats) -> Iterator[Movement]:
+    facts, remaining = copies.facts, copies.facts.settings.max_warmups
+    for wish in sorted(wishes, key=lambda wish: _rank_urgency(facts, owners, wish)):
+        how: How = "warm up" if remaining else "wait"
         if copies.holds(wish.target, wish.instance):
             ready = wish.copy == "active" and is_ready(facts, owners, wish.instance, wish.target)
             how = "no room" if ready else "warm up"
-        elif left and seats.keep(wish.instance, wish.target):
-            left -= 1
-            copies.add(copies.warmup, wish.target, wish.instance)
-        elif left:
+        elif remaining and seats.add_copy(wish.instance, wish.target):
+            remaining -= 1
+            copies.add_copy(copies.warmup, wish.target, wish.instance)
+        elif remaining:
             how = "no room"
-        yield facts.movement(wish.instance, facts.id(wish.source), facts.id(wish.target), wish.copy, how)
+        yield facts.make_movement(wish.instance, facts.get_id(wish.source), facts.get_id(wish.target), wish.copy, how)
 
 
-def _urgency(facts: Facts, owners: Owners, wish: _Wish) -> tuple[bool, bool, Rank, int, int]:
+def _rank_urgency(facts: Facts, owners: Owners, wish: _Wish) -> tuple[bool, bool, Rank, int, int]:
     begun = wish.target in owners.prior.warmup.get(wish.instance, NOBODY)
-    return wish.copy != "active", not begun, rank(facts, wish.instance, wish.target), wish.instance, wish.target
+    return wish.copy != "active", not begun, rank_copy(facts, wish.instance, wish.target), wish.instance, wish.target

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from airflow_dagsched.placement.high_availability.facts import Facts
-from airflow_dagsched.placement.high_availability.prior import prior_of
+from airflow_dagsched.placement.high_availability.prior import read_prior
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.house import active_loads, house
-from airflow_dagsched.placement.high_availability.sticky.level import level_actives
+from airflow_dagsched.placement.high_availability.sticky.initial_assignment import place_unassigned, sum_active_loads
+from airflow_dagsched.placement.high_availability.sticky.load_balancer import balance_actives
 
 
 def place_stateless(facts: Facts, active: dict[int, int], seats: Seats) -> dict[int, int]:
@@ -14,27 +14,27 @@ def place_stateless(facts: Facts, active: dict[int, int], seats: Seats) -> dict[
 
     Raises ``DoesNotFit``.
     """
-    before = prior_of(facts).active
+    before = read_prior(facts).active
     placed = {
         instance: before[instance]
         for instance in facts.stateless
-        if before.get(instance) in facts.homes[instance] and seats.run(instance, before[instance])
+        if before.get(instance) in facts.allowed[instance] and seats.activate(instance, before[instance])
     }
     everything = {**active, **placed}
-    house(facts, everything, {instance: [] for instance in facts.stateless if instance not in placed}, seats)
-    level = level_actives(facts, active_loads(facts, everything), seats)
+    place_unassigned(facts, everything, {instance: [] for instance in facts.stateless if instance not in placed}, seats)
+    balancer = balance_actives(facts, sum_active_loads(facts, everything), seats)
     placed = {instance: everything[instance] for instance in facts.stateless}
     for instance, worker in placed.items():
-        level.hold(instance, worker, facts.instances[instance].step)
-    return placed | {instance: worker for instance, _, worker in level.run()}
+        balancer.hold_copy(instance, worker, facts.instances[instance].step)
+    return placed | {instance: worker for instance, _, worker in balancer.balance()}
 
 
-def stateless_now(facts: Facts, placed: dict[int, int], seats: Seats) -> dict[int, int]:
+def place_stateless_now(facts: Facts, placed: dict[int, int], seats: Seats) -> dict[int, int]:
     """Where each is until the actives have reached their targets: as ``placed`` where that has room already.
 
     Raises ``DoesNotFit``.
     """
-    now = {instance: worker for instance, worker in placed.items() if seats.run(instance, worker)}
+    now = {instance: worker for instance, worker in placed.items() if seats.activate(instance, worker)}
     everything = dict(seats.active.keys())
-    house(facts, everything, {instance: [] for instance in placed if instance not in now}, seats)
+    place_unassigned(facts, everything, {instance: [] for instance in placed if instance not in now}, seats)
     return {instance: everything[instance] for instance in placed}

@@ -14,97 +14,98 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.high_availability.facts import Facts
-from airflow_dagsched.placement.high_availability.fitted import refitted
-from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, prior_of
+from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, read_prior
 from airflow_dagsched.placement.high_availability.space import Seats
-from airflow_dagsched.placement.high_availability.sticky.actives import target_actives
+from airflow_dagsched.placement.high_availability.sticky.actives import choose_target_actives
 from airflow_dagsched.placement.high_availability.sticky.measure import is_less
-from airflow_dagsched.placement.high_availability.sticky.owners import Owners, owners_of
-from airflow_dagsched.placement.high_availability.sticky.rounds import this_round
-from airflow_dagsched.placement.high_availability.sticky.standbys import target_standbys
+from airflow_dagsched.placement.high_availability.sticky.owners import Owners, find_owners
+from airflow_dagsched.placement.high_availability.sticky.rounds import plan_round
+from airflow_dagsched.placement.high_availability.sticky.standbys.choose_standbys import choose_target_standbys
 from airflow_dagsched.placement.high_availability.sticky.stateless import place_stateless
 from airflow_dagsched.placement.high_availability.sticky.targets import Targets
 from airflow_dagsched.placement.high_availability.values import RUNNING, Lag, Outcome
+from airflow_dagsched.placement.high_availability.within_capacity import refit_assignment
 
 
-def assign(facts: Facts) -> Outcome:
+def assign_sticky(facts: Facts) -> Outcome:
     """The next round towards a level assignment; a follow-up as long as a copy is catching up.
 
     Raises ``DoesNotFit`` where an instance finds no room beside the others.
     """
-    seats = facts.seats()
-    owners = owners_of(facts, seats)
-    if facts.space is None or not _may_stay(facts, owners):
-        made = _round(facts, owners, seats, goes=True)
-        goes_on = made.follow_up or _changes_next(facts, made)
-        return replace(made, follow_up=goes_on)
-    rounds = _rounds(facts, owners, seats)
-    return next((made for made in rounds if _leads_down(facts, owners, made)), None) or _rest(facts)
+    seats = facts.make_seats()
+    owners = find_owners(facts, seats)
+    if facts.space is None or not _may_all_stay(facts, owners):
+        outcome = _make_round(facts, owners, seats, goes=True)
+        goes_on = outcome.follow_up or _may_change_next(facts, outcome)
+        return replace(outcome, follow_up=goes_on)
+    # Where room is limited, two instances that wait for each other's room would move to and fro without end.
+    rounds = _list_rounds(facts, owners, seats)
+    return next((outcome for outcome in rounds if _leads_to_less(facts, owners, outcome)), None) or _keep_prior(facts)
 
 
-def _changes_next(facts: Facts, made: Outcome) -> bool:
+def _may_change_next(facts: Facts, outcome: Outcome) -> bool:
     """Whether there was no round before, room is limited, and the next would not leave all as it is."""
     if facts.space is None or facts.previous is not None:
         return False
-    later = replace(facts, previous=made.assignment)
-    later = replace(later, reports=_caught_up(facts, prior_of(later)))
-    return assign(later).assignment != made.assignment
+    later = replace(facts, previous=outcome.assignment)
+    later = replace(later, reports=_assume_caught_up(facts, read_prior(later)))
+    return assign_sticky(later).assignment != outcome.assignment
 
 
-def _may_stay(facts: Facts, owners: Owners) -> bool:
+def _may_all_stay(facts: Facts, owners: Owners) -> bool:
     """Whether no worker is gone, and nothing has to leave the one it is on."""
     before = owners.prior.active
     return len(before) == len(facts.instances) and all(before[at] == worker for at, worker in owners.active.items())
 
 
-def _rounds(facts: Facts, owners: Owners, seats: Seats) -> Iterator[Outcome]:
+def _list_rounds(facts: Facts, owners: Owners, seats: Seats) -> Iterator[Outcome]:
     """The best first."""
     for goes in (True, False):
         try:
-            yield _round(facts, owners, seats.copy(), goes=goes)
+            yield _make_round(facts, owners, seats.copy_active(), goes=goes)
         except DoesNotFit:  # on the way only: everything has room where it is
             continue
 
 
-def _round(facts: Facts, owners: Owners, seats: Seats, *, goes: bool) -> Outcome:
+def _make_round(facts: Facts, owners: Owners, seats: Seats, *, goes: bool) -> Outcome:
     """Towards a level assignment, or with ``goes`` false one where all actives are where they are."""
-    now = seats.copy()
-    active = target_actives(facts, owners, seats) if goes else owners.active
+    now = seats.copy_active()
+    active = choose_target_actives(facts, owners, seats) if goes else owners.active
     stateless = place_stateless(facts, active, seats)
-    standbys = target_standbys(facts, owners, active, seats)
-    return this_round(facts, owners, Targets(active, standbys, stateless), now)
+    standbys = choose_target_standbys(facts, owners, active, seats)
+    return plan_round(facts, owners, Targets(active, standbys, stateless), now)
 
 
-def _leads_down(facts: Facts, owners: Owners, made: Outcome) -> bool:
+def _leads_to_less(facts: Facts, owners: Owners, outcome: Outcome) -> bool:
     """Whether nothing changes, or all for the better: now, or when what is planted has caught up."""
-    if made.assignment == facts.previous:
+    if outcome.assignment == facts.previous:
         return True
-    later = replace(facts, previous=made.assignment)
-    then = prior_of(later)
+    later = replace(facts, previous=outcome.assignment)
+    then = read_prior(later)
     if is_less(facts, then, owners.prior):
         return True
-    if not made.assignment.warmup:
+    if not outcome.assignment.warmup:
         return False
-    later = replace(later, reports=_caught_up(facts, then))
-    seats = later.seats()
+    later = replace(later, reports=_assume_caught_up(facts, then))
+    seats = later.make_seats()
     try:
-        following = _round(later, owners_of(later, seats), seats, goes=True)
+        following = _make_round(later, find_owners(later, seats), seats, goes=True)
     except DoesNotFit:
         return False
-    return is_less(facts, prior_of(replace(facts, previous=following.assignment)), owners.prior)
+    return is_less(facts, read_prior(replace(facts, previous=following.assignment)), owners.prior)
 
 
-def _caught_up(facts: Facts, then: Prior) -> tuple[dict[str, Lag], ...]:
+def _assume_caught_up(facts: Facts, then: Prior) -> tuple[dict[str, Lag], ...]:
     """Lags by instance."""
-    found: list[dict[str, Lag]] = [{} for _ in facts.instances]
+    lags: list[dict[str, Lag]] = [{} for _ in facts.instances]
     for instance in facts.stateful:
         for at in (*then.standby.get(instance, NOBODY), *then.warmup.get(instance, NOBODY)):
-            found[instance][facts.id(at)] = 0.0
-        found[instance][facts.id(then.active[instance])] = RUNNING
-    return tuple(found)
+            lags[instance][facts.get_id(at)] = 0.0
+        lags[instance][facts.get_id(then.active[instance])] = RUNNING
+    return tuple(lags)
 
 
-def _rest(facts: Facts) -> Outcome:
+def _keep_prior(facts: Facts) -> Outcome:
     """All as before, without warm-ups."""
-    made = refitted(facts)
-    return replace(made, follow_up=made.assignment != facts.previous)
+    outcome = refit_assignment(facts)
+    return replace(outcome, follow_up=outcome.assignment != facts.previous)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Targets(Struct, frozen=True):
-    """Of each stateful instance the worker, and the workers of its standbys; of each stateless one the worker."""
+    """The worker of each instance, and the workers of each stateful one's standbys."""
 
     active: dict[int, int]
     standbys: dict[int, list[int]]

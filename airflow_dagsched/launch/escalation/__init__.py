@@ -1,0 +1,1 @@
+"""What is submitted where a group does not fit, or failed before."""

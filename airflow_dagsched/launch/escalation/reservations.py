@@ -1,0 +1,58 @@
+"""What launches that have just planned are about to take, before their cluster manager knows of it.
+
+::
+
+    launch A   plans: w1 4 cores ── reserves ── submits ........ has started: the manager counts it ── lets go
+    launch B                                plans: w1 is taken, asks for what is free beside it
+
+A reservation is short: from the plan to the start of the application. It ends by itself, so a launch that
+died holds nobody up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.managers.executors import Executors
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.ranges import Cores, Declared, Id, MiB, Quantity
+
+FOR_START_S = 120.0
+"""An application that has not started by then may find that its cores are taken: it waits, or runs with fewer."""
+SETTLE_S = 5.0
+"""After the start: executors on YARN and Kubernetes are granted a moment later than they are asked for."""
+
+
+class Reservation(Declared, frozen=True, kw_only=True):
+    """Cores and memory of some workers, until ``expires``."""
+
+    id: Id
+    expires: Quantity
+    """Seconds since 1970."""
+    cores: dict[str, Cores]
+    memory_mb: dict[str, MiB]
+
+
+def reservation(name: str, asked: Executors, expires: float) -> Reservation:
+    """For the executors of one application."""
+    return Reservation(
+        id=name,
+        expires=expires,
+        cores={worker: count * asked.cores for worker, count in asked.on.items()},
+        memory_mb={worker: count * asked.memory_mb for worker, count in asked.on.items()},
+    )
+
+
+def without_reserved(cluster: Cluster, reservations: Iterable[Reservation]) -> Cluster:
+    """The cluster, less free on its workers by what is reserved."""
+    held = tuple(reservations)
+    return replace(cluster, workers=tuple(_left(worker, held) for worker in cluster.workers))
+
+
+def _left(worker: Worker, held: Iterable[Reservation]) -> Worker:
+    cores = sum(one.cores.get(worker.id, 0) for one in held)
+    memory = sum(one.memory_mb.get(worker.id, 0) for one in held)
+    free = {"cores": max(0, worker.free_cores - cores), "memory_mb": max(0, worker.free_memory_mb - memory)}
+    return replace(worker, free=replace(worker.free, **free))

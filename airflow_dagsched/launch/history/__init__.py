@@ -1,0 +1,1 @@
+"""What runs teach those after them."""

@@ -1,0 +1,153 @@
+"""What a run has left, and until when: its plan part-way through, planned anew as each launch begins.
+
+    launch_a ─ over, 20 s late ─┐
+    launch_b ─ running 5 s ─────┼─ replan ──> launch_b, c, d are left, end in 34 s, 12 s later than planned
+    launch_c ─ begins now ──────┘             launch_d: resized
+
+Which step is in whose launch task is the DAG's: only times, sizes and places are foreseen anew. On the cluster as if
+nobody else were on it: what others hold now they may have left by then. The launch itself asks what is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.protocol.feed import GREEN, Feed
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.ranges import Quantity, Value
+from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.plan.grouping.coarsest import Grouped
+from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.plan.reasons.changes import Change
+from airflow_dagsched.plan.replan.remaining_run import replan_run
+from airflow_dagsched.plan.settings import Settings
+
+NEVER_REGROUPED = 1.0
+"""A margin that no gain exceeds."""
+
+
+class Outlook(Value, frozen=True, kw_only=True):
+    """What one launch of a run foresaw, for the next one to compare with."""
+
+    round: str
+    """Of the run, or of what it became by a clear."""
+    ends: Quantity
+    """When all was to end, seconds since 1970, as its first launch foresaw it."""
+    plan: Plan
+    """The whole run's, as its last launch foresaw it."""
+
+
+class Ahead(Struct, frozen=True):
+    """What a launch foresees as it begins."""
+
+    left: tuple[str, ...]
+    """Groups, in the order of their ends; those that run among them."""
+    left_s: float
+    later_s: float
+    """Than the run's first launch foresaw; negative: sooner."""
+    changes: tuple[Change, ...]
+    """Since the last launch."""
+    outlook: Outlook
+
+    def lines(self) -> Iterator[str]:
+        """One on what is left, and one on what is different, if anything is."""
+        late = round(self.later_s)
+        than = f", {abs(late)} s {'later' if late > 0 else 'sooner'} than planned" if late else ", as planned"
+        yield f"what is left ends in {self.left_s:.0f} s{than}: {', '.join(self.left)}"
+        if self.changes:
+            yield f"expected otherwise than before: {'; '.join(f'{one.group} {one.what}' for one in self.changes)}"
+
+
+class Run(Struct, frozen=True):
+    """What a launch knows of its run."""
+
+    dataflow: Dataflow
+    """As its author declares it."""
+    groups: Sequence[Grouped]
+    """The launch tasks."""
+    cluster: Cluster
+    settings: Settings
+    round: str
+    now: float
+    """Seconds since 1970."""
+
+
+def ahead(run: Run, state: State, before: Outlook | None) -> Ahead:
+    """What is left of ``run`` in ``state``. ``before``: what its last launch foresaw; None: this is the first.
+
+    Raises as ``replan_run``.
+    """
+    settings = replace(run.settings, replan_margin=NEVER_REGROUPED)
+    history = State(measured=state.measured, connections=state.connections)
+    planned = before.plan if before is not None and _is_of(before, run) else None
+    if planned is None:
+        planned = replan_run(_bare(run), run.dataflow, run.cluster, history, settings).plan
+    found = replan_run(planned, run.dataflow, run.cluster, state, settings)
+    ends = run.now + found.left_s
+    first = before.ends if before is not None and before.round == run.round else ends
+    left = sorted((one for one in found.plan.groups if one.progress != "finished"), key=lambda one: one.end_s)
+    outlook = Outlook(round=run.round, ends=first, plan=found.plan)
+    return Ahead(tuple(one.id for one in left), found.left_s, ends - first, found.changes, outlook)
+
+
+def _is_of(before: Outlook, run: Run) -> bool:
+    """Whether it has the launch tasks that there are: a group that did not fit was foreseen cut."""
+    there, foreseen = ({one.id: frozenset(one.steps) for one in groups} for groups in (run.groups, before.plan.groups))
+    same = there == foreseen
+    return same and before.round == run.round and before.plan.digest == digest(run.dataflow)
+
+
+def _bare(run: Run) -> Plan:
+    """The groups alone: how large, where and when is to be planned."""
+    groups = (Group(id=one.id, steps=tuple(one.steps), after=tuple(one.after), reason=one.reason) for one in run.groups)
+    return Plan(dataflow=run.dataflow.name, digest=digest(run.dataflow), groups=tuple(groups))
+
+
+def state_of(
+    mine: str, groups: Sequence[Grouped], feeds: Mapping[str, Feed], known: State, *, this_round: str, now: float
+) -> State:
+    """How far the run is as the launch task of group ``mine`` begins.
+
+    :param feeds: group -> feed of its launch task. One of another round of the run counts for nothing.
+    :param known: the history.
+    :param this_round: as the feeds of this round have it.
+    :param now: seconds since 1970.
+
+    Whatever ``mine`` waits for is over, in whatever way.
+    """
+    current = {name: feed for name, feed in feeds.items() if feed.try_id.round == this_round}
+    over = _above(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
+    running = {name: feed for name, feed in current.items() if not feed.final and name not in over}
+    ends = [done for feed in current.values() for done in feed.steps.values()]
+    sizes = {done.step: done.bytes for done in ends if done.bytes is not None and done.state in GREEN}
+    measured = {step: replace(known.measured.get(step, Measured()), bytes=size) for step, size in sizes.items()}
+    return replace(
+        known,
+        finished=tuple(sorted(over)),
+        running=tuple(sorted({mine, *running})),
+        elapsed_s={name: max(0.0, now - feed.began) for name, feed in running.items() if feed.began},
+        measured={**known.measured, **measured},
+    )
+
+
+def _is_over(feed: Feed) -> bool:
+    """Whether its launch task ended well; what failed may be tried again."""
+    return feed.final and all(done.state in GREEN or done.state == "skipped" for done in feed.steps.values())
+
+
+def _above(mine: str, groups: Iterable[Grouped]) -> set[str]:
+    """Groups that ``mine`` waits for."""
+    after = {group.id: group.after for group in groups}
+    found: set[str] = set()
+    queue = list(after[mine])
+    while queue:
+        name = queue.pop()
+        if name in after and name not in found:
+            found.add(name)
+            queue += after[name]
+    return found

@@ -1,0 +1,90 @@
+"""What a run teaches: the history after it, from the history before it and what its applications measured.
+
+Medians of the last runs: one slow run, or the first one, which finds no page in memory, changes no plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.history.attribute_durations import Turn, alone_s, turns
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.model.state import Connection, Measured, State
+from airflow_dagsched.model.units import MIB
+
+RECENT = 5
+"""Runs that are remembered."""
+NOTHING_S = 0.001
+"""Runtime of a step that ran inside another one's job: next to nothing, but measured (0: not declared)."""
+LARGE = 16 * 2**20
+"""Bytes from which on a dataset's write says something about the bandwidth."""
+
+
+class Ran(Struct, frozen=True):
+    """One application that ended well."""
+
+    seconds: float
+    """From its submit to its end."""
+    cores: int
+    ends: tuple[StepDone, ...]
+    """Of its steps, in topological order."""
+    begun: Mapping[str, float]
+    """Seconds from the submit until the step was called."""
+    wanted: Mapping[str, int] = field(default_factory=dict)
+    """Cores that a step's instances want together."""
+    memory_mb: Mapping[str, int] = field(default_factory=dict)
+    """What an instance of a step had, where it had run out with less."""
+
+
+def learned(known: State, connection: str, applications: Iterable[Ran]) -> State:
+    """``known`` after these applications, all submitted over ``connection``."""
+    state = known
+    for ran in applications:
+        state = _after(state, connection, ran)
+    return state
+
+
+def _after(known: State, connection: str, ran: Ran) -> State:
+    """Steps that were skipped, reused or failed teach nothing."""
+    found = turns(ran.ends, ran.begun, ran.wanted)
+    alone = alone_s(found, max(1, ran.cores))
+    before = known.connections.get(connection, Connection())
+    seen = _connection(before, ran, found) if found else before
+    fresh = {
+        done.step: _measured(known.measured.get(done.step, Measured()), done, alone, ran)
+        for done in ran.ends
+        if done.state == "success" and done.seconds is not None
+    }
+    return replace(known, measured={**known.measured, **fresh}, connections={**known.connections, connection: seen})
+
+
+def _connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
+    work = max(turn.end_s for turn in found) - min(turn.begin_s for turn in found)
+    starts = (*before.recent_start_s, round(max(0.0, ran.seconds - work), 3))[-RECENT:]
+    rates = [rate for done in ran.ends if (rate := _rate(done)) is not None]
+    fastest = max([*rates, before.spill_mb_s or 0.0])
+    return Connection(application_start_s=round(median(starts), 3), spill_mb_s=fastest or None, recent_start_s=starts)
+
+
+def _rate(done: StepDone) -> float | None:
+    """MiB a second at which the step's dataset was made and written; None where there is little to tell by."""
+    if not done.datasets or done.bytes is None or done.bytes < LARGE or not done.seconds or done.state != "success":
+        return None
+    return round(done.bytes / MIB / done.seconds, 3)
+
+
+def _measured(before: Measured, done: StepDone, alone: Mapping[str, float], ran: Ran) -> Measured:
+    runtimes = (*before.recent_s, round(max(NOTHING_S, alone.get(done.step, 0.0)), 3))[-RECENT:]
+    sizes = (*before.recent_bytes, *([] if done.bytes is None else [done.bytes]))[-RECENT:]
+    memory = max(before.memory_mb or 0, ran.memory_mb.get(done.step, 0))
+    return Measured(
+        runtime_s=round(median(runtimes), 3),
+        memory_mb=memory or None,
+        bytes=int(median(sizes)) if sizes else None,
+        recent_s=runtimes,
+        recent_bytes=sizes,
+    )

@@ -1,0 +1,62 @@
+"""The executors of one application: how many, of which one shape, and how many on each worker."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from airflow_dagsched.launch.escalation.levels import Level
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.plan.passes.pin_hosts import containers_on
+from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+SMALLEST_HEAP_MB = 450
+"""Spark refuses to start an executor with less (``spark.executor.memory`` below 471859200 bytes)."""
+
+ROUNDING = 1e-9
+"""4400 / 1.1 is not 4000 to a computer."""
+
+
+class Executors(Struct, frozen=True):
+    """What a group asks of its cluster manager."""
+
+    on: Mapping[str, int]
+    """Worker -> executors it is to hold."""
+    cores: int
+    memory_mb: int
+    """Of one executor, with what lies beside its heap."""
+
+    @property
+    def count(self) -> int:
+        return sum(self.on.values())
+
+
+class Submission(Struct, frozen=True):
+    """What spark-submit is told of a group."""
+
+    conf: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Spark setting -> text of the file that it is to name."""
+
+
+def executors(group: Group, cluster: Cluster, level: Level) -> Executors:
+    """One executor for each container of the plan, with more memory after a failure that asks for it.
+
+    Never more than the smallest of the chosen workers can ever hold: an executor that fits nowhere is waited
+    for without end.
+    """
+    first, on = group.containers[0], containers_on(group)
+    there = {worker.id: worker.memory_mb for worker in cluster.workers}
+    most = min(there[worker] // count for worker, count in on.items())
+    wanted = max(first.memory_mb * level.memory_factor, SMALLEST_HEAP_MB)
+    return Executors(on, first.cores, max(first.memory_mb, min(wanted, most)))
+
+
+def heap_and_overhead(memory_mb: int, settings: Settings = DEFAULTS) -> tuple[int, int]:
+    """MiB of an executor's heap, and beside it, where the manager counts both: the planner's padding undone."""
+    share = math.floor(memory_mb / (1 + settings.padding_fraction) + ROUNDING)
+    heap = max(SMALLEST_HEAP_MB, min(share, memory_mb - settings.padding_min_mb))
+    return heap, max(settings.padding_min_mb, memory_mb - heap)

@@ -1,0 +1,51 @@
+"""A group on Kubernetes: a template for executor pods whose node affinity names the planned nodes.
+
+The template is the author's own, if there is one, with the affinity added to it (node selector terms are
+alternatives, so it is added to each).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow_dagsched.launch.managers.executors import Executors, Submission, heap_and_overhead
+from airflow_dagsched.launch.managers.kubernetes.live import HOSTNAME
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.order import natural_sort
+
+TEMPLATE = "spark.kubernetes.executor.podTemplateFile"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+POD: Mapping[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
+
+
+def kubernetes(asked: Executors, cluster: Cluster, pod: Mapping[str, Any], *, exact: bool) -> Submission:
+    """``exact``: on the planned nodes only; ``pod``: the template to start from, which may be empty."""
+    heap, overhead = heap_and_overhead(asked.memory_mb)
+    hosts = natural_sort({worker.host for worker in cluster.workers if worker.id in asked.on})
+    template = pod_template(pod, hosts) if exact else {**POD, **pod}
+    return Submission(
+        {
+            "spark.executor.instances": str(asked.count),
+            "spark.executor.cores": str(asked.cores),
+            "spark.executor.memory": f"{heap}m",
+            "spark.executor.memoryOverhead": f"{overhead}m",
+        },
+        {TEMPLATE: json.dumps(template, indent=1, sort_keys=True) + "\n"},
+    )
+
+
+def pod_template(pod: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
+    """``pod`` for nodes with one of these host names only. JSON is YAML, which is what Spark reads."""
+    spec = pod.get("spec") or {}
+    affinity = spec.get("affinity") or {}
+    nodes = affinity.get("nodeAffinity") or {}
+    required = {"nodeSelectorTerms": _terms(nodes.get(REQUIRED) or {}, hosts)}
+    return {**POD, **pod, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": {**nodes, REQUIRED: required}}}}
+
+
+def _terms(required: Mapping[str, Any], hosts: Sequence[str]) -> list[dict[str, Any]]:
+    on_hosts = {"key": HOSTNAME, "operator": "In", "values": list(hosts)}
+    terms = required.get("nodeSelectorTerms") or [{}]
+    return [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), on_hosts]} for term in terms]

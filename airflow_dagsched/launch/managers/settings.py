@@ -1,0 +1,53 @@
+"""Spark settings for one group of a plan: what is common, and what each cluster manager is told.
+
+Only what the plan decides is set here; what the author sets on the dataflow wins over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.escalation.levels import Level
+from airflow_dagsched.launch.managers.executors import Submission, executors
+from airflow_dagsched.launch.managers.kubernetes.submit import POD, kubernetes
+from airflow_dagsched.launch.managers.local.submit import local
+from airflow_dagsched.launch.managers.standalone.submit import standalone
+from airflow_dagsched.launch.managers.yarn.submit import yarn
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.plan.plan_types import Group
+
+COMMON = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.showConsoleProgress": "false",
+    # Else rows that are kept after a shuffle stay in its 200 partitions, and a write makes a file of each.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+}
+
+
+def submission(
+    group: Group, cluster: Cluster, level: Level, *, exact: bool = True, pod: Mapping[str, Any] = POD
+) -> Submission:
+    """What spark-submit is told of ``group``.
+
+    :param exact: whether executors are kept on the planned workers; they are not where the plan was made for
+        a cluster that is busy now, since others may be free long before those are.
+    :param pod: template of executor pods, where the manager is Kubernetes.
+    """
+    found = local(group, level) if cluster.manager == "local" else _remote(group, cluster, level, exact=exact, pod=pod)
+    return replace(found, conf={**COMMON, **found.conf})
+
+
+def _remote(group: Group, cluster: Cluster, level: Level, *, exact: bool, pod: Mapping[str, Any]) -> Submission:
+    asked = executors(group, cluster, level)
+    if cluster.manager == "standalone":
+        found = standalone(asked, cluster, exact=exact)
+    elif cluster.manager == "yarn":
+        found = yarn(asked, cluster, exact=exact)
+    else:
+        found = kubernetes(asked, cluster, pod, exact=exact)
+    driver = {"spark.driver.memory": f"{group.driver.memory_mb}m", "spark.dynamicAllocation.enabled": "false"}
+    return replace(found, conf={**driver, **found.conf})

@@ -1,0 +1,36 @@
+"""A group on YARN: all nodes but the planned ones are excluded from the application, or a label is asked for."""
+
+from __future__ import annotations
+
+from airflow_dagsched.launch.managers.executors import Executors, Submission, heap_and_overhead
+from airflow_dagsched.launch.managers.yarn.live import LABEL
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.order import natural_sort
+
+
+def yarn(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
+    """``exact``: on the planned nodes only; else on any of the cluster's."""
+    heap, overhead = heap_and_overhead(asked.memory_mb)
+    excluded = excluded_nodes(asked, cluster) if exact else ()
+    labels = {worker.tags.get(LABEL, "") for worker in cluster.workers if worker.id in asked.on}
+    label = labels.pop() if len(labels) == 1 else ""
+    return Submission(
+        {
+            "spark.executor.instances": str(asked.count),
+            "spark.executor.cores": str(asked.cores),
+            "spark.executor.memory": f"{heap}m",
+            "spark.executor.memoryOverhead": f"{overhead}m",
+            **({"spark.yarn.exclude.nodes": ",".join(excluded)} if excluded else {}),
+            **({"spark.yarn.executor.nodeLabelExpression": label} if label else {}),
+        }
+    )
+
+
+def excluded_nodes(asked: Executors, cluster: Cluster) -> tuple[str, ...]:
+    """Hosts of live nodes without a planned executor. Never all: a planned host is not among them.
+
+    Only live ones, since Spark counts stale names too, and fails the application once the names are as many
+    as the nodes.
+    """
+    chosen = {worker.host for worker in cluster.workers if worker.id in asked.on}
+    return tuple(natural_sort({worker.host for worker in cluster.workers} - chosen))

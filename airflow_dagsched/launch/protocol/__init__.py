@@ -1,0 +1,1 @@
+"""What launch task, driver program and mirrors tell each other."""

@@ -1,0 +1,180 @@
+"""What the driver program tells the launch task: one JSON line a batch, in a file and on stdout.
+
+Events that belong together (a commit turns several steps green at once) are one line, so that they reach
+the mirrors together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from airflow_dagsched.launch.protocol.wire import Unreadable, encode, fitting, load
+from airflow_dagsched.launch.steps.progress import duration
+
+MARKER = "::dagsched"
+
+StepState = Literal["success", "reused", "failed", "skipped", "upstream_failed", "pruned"]
+FailureKind = Literal["author", "out_of_memory", "lost_executor", "lost_driver", "refused", "timeout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The application runs: once, first."""
+
+    application_id: str
+    ui: str | None = None
+    kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRunning:
+    """The step's function was called."""
+
+    step: str
+    kind: Literal["running"] = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class StepLog:
+    """Lines the step printed or logged."""
+
+    step: str
+    lines: tuple[str, ...]
+    kind: Literal["log"] = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a step, or the whole driver, failed."""
+
+    kind: FailureKind
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """The step reached its end. Unknown numbers are None, never guesses."""
+
+    step: str
+    state: StepState
+    rows: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    """Of the job that materialised it, together with the steps in ``fused``."""
+    fused: tuple[str, ...] = ()
+    datasets: Mapping[str, str] = field(default_factory=dict)
+    """Committed outputs: output name -> path."""
+    path: str | None = None
+    """Where its (first) committed output is: the table it writes, else its dataset."""
+    wrote: str | None = None
+    """Asset URI of the table written, or reused."""
+    value: Any = None
+    """The plain JSON value the step returned."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+    reason: str = ""
+    """Why it was skipped, reused, pruned or not run."""
+    kind: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The driver lives: about once a second."""
+
+    executors: int | None = None
+    """How many the application has; None: it needs none, or can't tell."""
+    kind: Literal["heartbeat"] = "heartbeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Nothing of the step moved for a while: no task ended, no row was read."""
+
+    step: str
+    seconds: float
+    """0: it goes on."""
+    waits_for: str
+    kind: Literal["stalled"] = "stalled"
+
+    @property
+    def line(self) -> str:
+        """For the step's log."""
+        return f"no progress for {duration(self.seconds)}: {self.waits_for}" if self.seconds else self.waits_for
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Last of all. A driver that ends without it was lost."""
+
+    ok: bool
+    seconds: float
+    failure: Failure | None = None
+    kind: Literal["finished"] = "finished"
+
+
+Event = Started | StepRunning | StepLog | StepDone | Heartbeat | Stalled | Finished
+KINDS: dict[str, type[Event]] = {
+    "started": Started,
+    "running": StepRunning,
+    "log": StepLog,
+    "done": StepDone,
+    "heartbeat": Heartbeat,
+    "stalled": Stalled,
+    "finished": Finished,
+}
+
+
+def to_line(events: Iterable[Event]) -> str:
+    """One batch as one line of JSON, without a newline."""
+    return json.dumps([encode(event) for event in events], separators=(",", ":"))
+
+
+def from_line(line: str) -> tuple[Event, ...]:
+    """The batch in ``line``; kinds this version does not know are left out. Raises ``Unreadable``: a batch is whole."""
+    batch = load(line)
+    if not isinstance(batch, list):
+        raise Unreadable("a batch of events is a list")
+    return tuple(event for raw in batch if (event := _event_in(raw)) is not None)
+
+
+def _event_in(raw: Any) -> Event | None:
+    """None for one of a kind that this version does not know. Raises ``Unreadable``."""
+    kind = raw.get("kind") if isinstance(raw, Mapping) else None
+    if not isinstance(kind, str):
+        raise Unreadable("something among the events is none")
+    event = fitting(KINDS[kind], raw) if kind in KINDS else None
+    if event is None and kind in KINDS:
+        raise Unreadable(f"an event of kind {kind!r} is not as it should be")
+    return event
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a marker line says."""
+
+    number: int
+    """How many batches the event file has by now, this one included; a heartbeat is not in the file."""
+    events: tuple[Event, ...]
+
+
+def marker_line(nonce: str, number: int, events: Iterable[Event]) -> str:
+    """The batch as a line for stdout. The nonce keeps what a step prints from passing as an event."""
+    return f"{MARKER} {nonce} {number} {to_line(events)}"
+
+
+def from_marker(line: str, nonce: str) -> Marked | None:
+    """What a line of the driver's output marks; None if it is no marker of this try.
+
+    Raises ``ValueError`` for a torn one: spark-submit passes lines on in pieces, and Java's own output may come
+    between two. The event file has it whole.
+    """
+    prefix = f"{MARKER} {nonce} "
+    at = line.find(prefix)
+    if at < 0:
+        return None
+    number, _, batch = line[at + len(prefix) :].partition(" ")
+    return Marked(int(number), from_line(batch))

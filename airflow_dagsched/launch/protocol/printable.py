@@ -1,0 +1,48 @@
+"""Text that every database, log and terminal takes: what they don't take is shown as an escape, never left out.
+
+PostgreSQL's JSON refuses a NUL and half a surrogate pair; other control characters act on whoever reads the log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_REFUSED = re.compile("[\x00\ud800-\udfff]")
+"""What JSON in a database can't hold."""
+_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Control characters but tab and newline, and what else ends a line somewhere."""
+
+
+def is_clean(text: Any) -> bool:
+    """Whether ``text`` is one, and every database and file system takes it."""
+    return isinstance(text, str) and _REFUSED.search(text) is None
+
+
+def clean_text(text: str) -> str:
+    """``text`` to be read by people: ``\\x1b`` where there was an ESC."""
+    return _ACTING.sub(_escape, text)
+
+
+def clean_texts(value: Any) -> Any:
+    """``value`` (JSON) with every string and every key in it as :func:`clean_text` has it."""
+    return _each(value, _ACTING)
+
+
+def clean_value(value: Any) -> Any:
+    """``value`` (JSON) to be read by programs: the same, but for what no database takes."""
+    return _each(value, _REFUSED)
+
+
+def _each(value: Any, unsafe: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return unsafe.sub(_escape, value)
+    if isinstance(value, Mapping):
+        return {unsafe.sub(_escape, str(key)): _each(item, unsafe) for key, item in value.items()}
+    return [_each(item, unsafe) for item in value] if isinstance(value, list) else value
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,178 @@
+"""Frozen dataclasses to JSON and back, with nothing but the standard library.
+
+The driver program may run where only Python and PySpark are installed, so what crosses that process
+boundary must be readable there. Unknown fields are ignored on reading: a newer writer stops an older
+reader by its version number, not by a stray field.
+
+What another process wrote is read by :func:`parse`, or :func:`fitting` where its JSON was parsed already: it is of its
+type as deep as it goes, with texts that every database and file system takes and numbers that are numbers, or it is
+None. :func:`decode` looks at nothing: it is for what this process has just made, or knows by its digest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+import types
+import typing
+from collections.abc import Hashable, Mapping
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from airflow_dagsched.launch.protocol.printable import is_clean
+
+T = TypeVar("T")
+
+_SCALARS = (str, int, float)
+
+DEEPEST = 100
+"""Levels of a value of any type: what looks through a value calls itself once or twice for each."""
+LARGEST = sys.float_info.max
+"""JSON has larger numbers: no clock, and no arithmetic, takes them."""
+LONGEST = 2**63
+"""Airflow sends integers below it; a step may return one that is less than twice as large."""
+
+
+class Unreadable(ValueError):
+    """A text that is torn, nested too deep, or something else than it should be."""
+
+
+def encode(value: Any) -> Any:
+    """Return ``value`` (dataclasses, tuples, mappings, JSON scalars) as plain JSON values."""
+    if value is None or isinstance(value, _SCALARS):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: encode(getattr(value, name)) for name in _names(type(value))}
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [encode(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    return value
+
+
+def decode(cls: type[T], raw: Any) -> T:
+    """Return ``raw`` (parsed JSON) as an instance of the dataclass ``cls``.
+
+    Raises ``TypeError`` where a field without a default is missing, or something is no object or list that should be.
+    """
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"an object is expected, not {type(raw).__name__}")
+    known = {name: _decode(hint, raw[name]) for name, hint in _hints(typing.cast(Hashable, cls)).items() if name in raw}
+    return cls(**known)
+
+
+def load(text: str) -> Any:
+    """The JSON value in ``text``. Raises ``Unreadable``."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from None
+
+
+def parse(cls: type[T], text: str) -> T | None:
+    """The dataclass ``cls`` from JSON; None where the text is torn, empty, or something else than it should be."""
+    try:
+        return fitting(cls, load(text))
+    except Unreadable:
+        return None
+
+
+def fitting(cls: type[T], raw: Any) -> T | None:
+    """The dataclass ``cls`` from parsed JSON; None where that is something else than it should be."""
+    try:
+        value = decode(cls, raw)
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return None
+    return value if _fits(cls, value) else None
+
+
+def is_plain(value: Any, levels: int = DEEPEST) -> bool:
+    """Whether ``value`` is JSON of so many levels at most, with clean texts and finite numbers."""
+    if isinstance(value, str):
+        return is_clean(value)
+    if isinstance(value, Mapping):
+        return levels > 0 and all(is_clean(key) and is_plain(item, levels - 1) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return levels > 0 and all(is_plain(item, levels - 1) for item in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or (isinstance(value, int) and -LONGEST <= value < 2 * LONGEST)
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether ``value`` is of the type that ``hint`` says, as deep as JSON goes."""
+    origin, args, is_dataclass = _shape(hint)
+    if hint is Any:
+        return is_plain(value)
+    if origin is typing.Literal:
+        return value in args
+    if origin in (Union, types.UnionType):
+        return any(_fits(each, value) for each in args)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return isinstance(value, tuple) and all(_fits(args[0], each) for each in value)
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(_fits, args, value))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(
+            _fits(args[0], key) and _fits(args[1], item) for key, item in value.items()
+        )
+    if is_dataclass:
+        fields = _hints(typing.cast(Hashable, hint)).items()
+        return isinstance(value, typing.cast(type, hint)) and all(
+            _fits(of, getattr(value, name)) for name, of in fields
+        )
+    return _is_scalar(hint, value)
+
+
+def _is_scalar(hint: Any, value: Any) -> bool:
+    if isinstance(value, bool):
+        return hint is bool
+    if hint is float:
+        return isinstance(value, (int, float)) and abs(value) <= LARGEST
+    if hint is int:
+        return isinstance(value, int) and -LONGEST <= value < LONGEST
+    return isinstance(value, hint) and (hint is not str or is_clean(value))
+
+
+@cache
+def _hints(cls: Hashable) -> dict[str, Any]:
+    kind = typing.cast(type, cls)
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+
+
+@cache
+def _names(kind: Hashable) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(typing.cast(Any, kind)))
+
+
+@cache
+def _shape(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
+    """Origin and arguments of a type, and whether it is a dataclass: half of the time of a read, if asked each time."""
+    return get_origin(hint), get_args(hint), dataclasses.is_dataclass(hint)
+
+
+def _decode(hint: Any, raw: Any) -> Any:
+    if raw is None:
+        return None
+    origin, args, is_dataclass = _shape(hint)
+    if origin in (Union, types.UnionType):
+        present = [arg for arg in args if arg is not type(None)]
+        return _decode(present[0], raw) if len(present) == 1 else raw
+    if origin is tuple:
+        if not isinstance(raw, (list, tuple)):
+            raise TypeError(f"a list is expected, not {type(raw).__name__}")
+        inner = [args[0]] * len(raw) if len(args) == 2 and args[1] is Ellipsis else args
+        return tuple(_decode(hint_, item) for hint_, item in zip(inner, raw, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {_decode_key(args[0], key): _decode(args[1], item) for key, item in raw.items()}
+    if is_dataclass:
+        return decode(typing.cast(type, hint), raw)
+    return raw
+
+
+def _decode_key(hint: Any, key: Any) -> Any:
+    """JSON has texts for keys."""
+    return int(key) if hint is int else key

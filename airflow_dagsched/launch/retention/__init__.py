@@ -1,0 +1,1 @@
+"""What may go from a work dir, and when."""

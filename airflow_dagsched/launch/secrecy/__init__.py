@@ -1,0 +1,1 @@
+"""Secrets, taken out of all that leaves a launch task or its driver program."""

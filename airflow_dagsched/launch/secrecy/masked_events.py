@@ -1,0 +1,55 @@
+"""Events as anybody may see them: what people read is without secrets, what programs follow is as it was.
+
+A secret may be a word that is something else, too: a step's id, a state, a folder. Only texts are masked, never names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from airflow_dagsched.launch.protocol.events import (
+    Event,
+    Failure,
+    Finished,
+    Heartbeat,
+    Stalled,
+    Started,
+    StepDone,
+    StepLog,
+    StepRunning,
+)
+from airflow_dagsched.launch.secrecy.masking import Masking
+
+MESSAGE_CHARS = 1000
+TRACEBACK_CHARS = 12_000
+"""A text is cut once it is masked: half a secret looks like none."""
+
+
+def masked(event: Event, masking: Masking) -> Event:
+    """``event`` without the secrets that ``masking`` knows, and with failures of a length that people read."""
+    match event:
+        case StepLog():
+            return replace(event, lines=tuple(map(masking.text, event.lines)))
+        case StepDone():
+            return replace(
+                event,
+                value=masking.value(event.value, keys=True),
+                reason=masking.text(event.reason),
+                failure=_failure(event.failure, masking),
+            )
+        case Finished():
+            return replace(event, failure=_failure(event.failure, masking))
+        case Stalled():
+            return replace(event, waits_for=masking.text(event.waits_for))
+        case Started() | StepRunning() | Heartbeat():
+            return event
+        case _:
+            assert_never(event)
+
+
+def _failure(failure: Failure | None, masking: Masking) -> Failure | None:
+    if failure is None:
+        return None
+    message, traceback = masking.text(failure.message), masking.text(failure.traceback)
+    return replace(failure, message=message[:MESSAGE_CHARS], traceback=traceback[:TRACEBACK_CHARS])

@@ -1,0 +1,1 @@
+"""What is known of single steps before and while they run."""

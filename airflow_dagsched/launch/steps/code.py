@@ -1,0 +1,335 @@
+"""Fingerprint of what a step's code is, and what it uses: equal code, arguments and helpers give the equal digest.
+
+Byte code and constants are hashed, not file names, line numbers or comments: moving a function or
+reformatting it keeps its results. What cannot be hashed by value makes the digest unique, so that a result
+is run again rather than wrongly reused.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import hashlib
+import inspect
+import sys
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from airflow_dagsched.launch.steps.imports import (
+    Import,
+    absolute,
+    candidates,
+    find_file,
+    imports_of_code,
+    imports_of_file,
+    parsed,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What is in the code, the helpers it reaches and the arguments. Of a module of the bundle all of the file."""
+
+    names: set[str] = field(default_factory=set)
+    """Of attributes, globals and imports."""
+    bare: set[str] = field(default_factory=set)
+    """Those that are looked up as they stand: globals and built-in functions."""
+    modules: set[str] = field(default_factory=set)
+    """Modules outside of the bundle, and those of classes and functions met; "" for what cannot be looked into."""
+    texts: set[str] = field(default_factory=set)
+    """But for docstrings, of functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a step does."""
+
+    fingerprint: str
+    """Hex digest."""
+    uses: Uses
+
+
+def read_code(function: Any, arguments: Any, roots: tuple[Path, ...]) -> Code:
+    """Look into ``function`` (or SQL text) called with ``arguments``.
+
+    :param roots: folders of the DAG bundle: modules in them count by content, others by name.
+    """
+    digest, uses = hashlib.sha256(), Uses()
+    try:
+        for part in _Walk(roots, uses).value([function, arguments]):
+            digest.update(part.encode(errors="surrogatepass"))
+            digest.update(b"\0")
+    except RecursionError:  # a list that holds itself
+        digest.update(uuid.uuid4().bytes)
+        uses.modules.add("")
+    return Code(digest.hexdigest(), uses)
+
+
+_SCALARS = frozenset(
+    (type(None), type(...), bool, int, float, complex, str, bytes, bytearray, range, date, timedelta, Decimal)
+)
+"""Types whose ``repr`` is the whole value; exactly these, a subclass may have a ``repr`` of its own."""
+
+
+_LOOKUPS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+
+
+class _Walk:
+    """Visits everything a function can see; each function and module once."""
+
+    def __init__(self, roots: tuple[Path, ...], uses: Uses) -> None:
+        self.roots = tuple(root.resolve() for root in roots)
+        self.uses = uses
+        self.seen: set[str] = set()
+        self.visited: dict[int, tuple[int, Any]] = {}  # holds the values: an id is free once its value is gone
+
+    def value(self, value: Any) -> Iterator[str]:
+        value = getattr(value, "function", value) if hasattr(value, "_airflow_is_task_decorator") else value
+        if type(value) in _SCALARS:
+            self.uses.texts.update(_texts(value))
+            yield f"{type(value).__name__}:{value!r}"
+        elif type(value) in (dict, list, tuple, set, frozenset):
+            yield from self.container(value)
+        elif isinstance(value, FunctionType):
+            yield from self.function(value)
+        elif isinstance(value, CodeType):
+            yield from self.code(value)
+        elif isinstance(value, ModuleType):
+            yield from self.module(value)
+        elif isinstance(value, type):
+            yield from self.type(value)
+        else:
+            yield from self.object(value)
+
+    def container(self, value: Any) -> Iterator[str]:
+        yield f"{type(value).__name__}[{len(value)}"
+        for item in value if isinstance(value, (list, tuple)) else sorted(value, key=repr):
+            yield from self.value(item)
+            if isinstance(value, dict):
+                yield from self.value(value[item])
+
+    def object(self, value: Any) -> Iterator[str]:
+        """By what pickle would store, part by part: its bytes vary with the order of sets and shared strings, and
+        leave out the code of classes and functions.
+        """
+        if (again := self.again(value)) is not None:
+            yield again
+            return
+        yield "object"
+        yield from self.value(type(value))
+        if isinstance(wrapped := _wrapped(value), FunctionType):
+            yield from self.value(wrapped)
+        reduced = _reduced(value)
+        if isinstance(reduced, str):
+            yield self.named(getattr(value, "__module__", None) or "", reduced)
+        else:
+            yield from self.value(reduced)
+
+    def again(self, value: Any) -> str | None:
+        """Which of the visited ``value`` is, None where it is new: cycles end, and two helpers do not pass for one."""
+        known = id(value) in self.visited
+        place, _ = self.visited.setdefault(id(value), (len(self.visited), value))
+        return f"again {place}" if known else None
+
+    def function(self, function: FunctionType) -> Iterator[str]:
+        if (again := self.again(function)) is not None:
+            yield again
+            return
+        if isinstance(wrapped := _wrapped(function), FunctionType):
+            yield from self.function(wrapped)
+        if not self._is_ours(function):
+            yield self.named(function.__module__, function.__qualname__)
+            return
+        yield from self.code(function.__code__)
+        yield from self.value([function.__defaults__, function.__kwdefaults__])
+        for cell in function.__closure__ or ():
+            yield from self.cell(cell)
+        for name in sorted(_names(function.__code__)):
+            if name in function.__globals__:
+                yield name
+                yield from self.value(function.__globals__[name])
+        for name in self.modules_of(imports_of_code(function.__code__), function.__globals__.get("__package__") or ""):
+            yield from self.imported(name)
+
+    def cell(self, cell: Any) -> Iterator[str]:
+        try:
+            yield from self.value(cell.cell_contents)
+        except ValueError:
+            yield "empty"
+
+    def code(self, code: CodeType) -> Iterator[str]:
+        self.uses.names.update(code.co_names)
+        for step in dis.get_instructions(code):
+            if step.opname in _LOOKUPS:
+                self.uses.bare.add(step.argval)
+            elif step.opcode in dis.hasconst:  # a docstring is a constant that nothing loads
+                self.uses.texts.update(_texts(step.argval))
+        yield code.co_code.hex()
+        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount))
+        for const in code.co_consts:
+            yield from self.code(const) if isinstance(const, CodeType) else self.constant(const)
+
+    def constant(self, value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield f"str:{value!r}"
+        else:
+            yield from self.value(value)
+
+    def named(self, module: str, name: str) -> str:
+        """What is known by its name alone."""
+        self.uses.modules.add(module)
+        parts = name.split(".")
+        self.uses.names.update(parts)
+        if module == "builtins":
+            self.uses.bare.add(parts[0])
+        return f"{module}.{name}"
+
+    def type(self, cls: type) -> Iterator[str]:
+        if (again := self.again(cls)) is not None:
+            yield again
+            return
+        module = sys.modules.get(cls.__module__)
+        yield cls.__qualname__ if self._in_roots(module) else self.named(cls.__module__, cls.__qualname__)
+        if module is not None and self._in_roots(module):
+            yield from self.module(module)
+        elif module is None or module.__name__ == "__main__":
+            for name, member in sorted(vars(cls).items()):
+                if isinstance(member, (FunctionType, staticmethod, classmethod, property)):
+                    yield name
+                    yield from self.value(member)
+
+    def modules_of(self, imports: Iterable[Import], package: str) -> list[str]:
+        """Modules that code of ``package`` imports, or may."""
+        found: set[str] = set()
+        for each in imports:
+            self.uses.names.update(each.names)
+            module = absolute(package, each)
+            if find_file(module, self.roots) is None:
+                self.uses.modules.add(module)
+            found |= candidates(package, each)
+        return sorted(found)
+
+    def imported(self, name: str) -> Iterator[str]:
+        """The module ``name`` by its file, found the same whether or not this process has imported it."""
+        if (file := find_file(name, self.roots)) is not None:
+            yield from self.file(file)
+        elif (module := sys.modules.get(name)) is not None:
+            yield from self.module(module)
+
+    def file(self, file: Path) -> Iterator[str]:
+        """A module of the bundle and, through its imports, those it uses."""
+        file = file.resolve()
+        if str(file) in self.seen:
+            return
+        self.seen.add(str(file))
+        content = file.read_bytes()
+        yield hashlib.sha256(content).hexdigest()
+        tree = parsed(content)
+        self.uses_of(tree)
+        for name in self.modules_of(imports_of_file(tree), self.package(file)):
+            if (found := find_file(name, self.roots)) is not None:
+                yield from self.file(found)
+
+    def uses_of(self, tree: ast.Module | None) -> None:
+        """Note what a file uses."""
+        if tree is None:
+            self.uses.modules.add("")
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                self.uses.bare.add(node.id)
+                self.uses.names.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                self.uses.names.add(node.attr)
+            elif isinstance(node, ast.Constant):
+                self.uses.texts.update(_texts(node.value))
+
+    def package(self, file: Path) -> str:
+        """Dotted name of the package ``file`` lies in, for its relative imports."""
+        inside = (file.parent.relative_to(root).parts for root in self.roots if file.is_relative_to(root))
+        return ".".join(next(inside, ()))  # a link may lead out of the roots
+
+    def module(self, module: ModuleType) -> Iterator[str]:
+        if (again := self.again(module)) is not None:
+            yield again
+            return
+        if not self._in_roots(module):
+            self.uses.modules.add(module.__name__)
+            yield f"module {module.__name__} {getattr(module, '__version__', '')}"
+            return
+        yield from self.file(Path(str(module.__file__)))
+        for name in sorted(vars(module)):
+            inner = vars(module)[name]
+            home = inner if isinstance(inner, ModuleType) else sys.modules.get(getattr(inner, "__module__", None) or "")
+            if home is not None and self._in_roots(home):
+                yield from self.module(home)
+
+    def _is_ours(self, function: FunctionType) -> bool:
+        module = sys.modules.get(function.__module__)
+        return module is None or module.__name__ == "__main__" or self._in_roots(module) or self._file_in(function)
+
+    def _file_in(self, function: FunctionType) -> bool:
+        return self._under(function.__code__.co_filename)
+
+    def _in_roots(self, module: ModuleType | None) -> bool:
+        return module is not None and self._under(getattr(module, "__file__", None))
+
+    def _under(self, file: str | None) -> bool:
+        if not file or "site-packages" in file:
+            return False
+        path = Path(file).resolve()
+        return any(path.is_relative_to(root) for root in self.roots)
+
+
+def _wrapped(value: Any) -> Any:
+    """What ``functools.wraps`` or ``lru_cache`` wrapped."""
+    own = getattr(value, "__dict__", None)
+    return own.get("__wrapped__") if type(own) is dict else None
+
+
+def _reduced(value: Any) -> Any:
+    """What pickle stores of ``value``: a global name or parts; a new id where that fails."""
+    from cloudpickle import Pickler
+
+    if type(value) is object:
+        return [uuid.uuid4().hex]
+    try:
+        reducer = Pickler.dispatch_table.get(type(value))
+        reduced = reducer(value) if reducer else value.__reduce_ex__(4)
+        if isinstance(reduced, str):
+            return reduced
+        # the fourth and fifth are iterators over the items of a list and of a dict
+        return [*reduced[:3], *(None if items is None else list(items) for items in reduced[3:5])]
+    except Exception:  # noqa: BLE001 - the value's own code: whatever it raises, its value is not known
+        return [uuid.uuid4().hex]
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*(_names(const) for const in inner))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Texts in a constant."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (bytes, bytearray)):
+        yield value.decode(errors="replace")
+    elif isinstance(value, (tuple, frozenset)):
+        for item in value:
+            yield from _texts(item)
+
+
+def location(function: Any) -> tuple[str, int, int] | None:
+    """Source file, first and last line of ``function``; None where Python does not know."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return None
+    return str(inspect.getsourcefile(function)), first, first + len(lines) - 1

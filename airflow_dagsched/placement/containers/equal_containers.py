@@ -1,0 +1,132 @@
+"""Containers of one shape for instances that stay: how large, how many on which worker, holding what.
+
+w1 2 cores  [aa]                 One executor shape for all. Whatever fits in equal containers also fits in ones
+w2 4 cores  [bb][bc]             so large that some worker, with as many of them as it holds, has no core left,
+w3 8 cores  [cc][cd][dd][de]     and some worker no memory: so only such shapes are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from airflow_dagsched.placement.containers.packing.bin_completion import pack_into
+from airflow_dagsched.placement.containers.requirements import add_padding
+from airflow_dagsched.placement.containers.sizing import compute_usable_memory
+from airflow_dagsched.placement.exhaustive_search import BUDGET, Placement, search_placement
+from airflow_dagsched.placement.offer_capacity import compute_limits
+from airflow_dagsched.placement.request import Request
+from airflow_dagsched.placement.values import Amounts, Offer
+
+MAX_SHAPES = 400
+"""Tried at most, those that need the fewest containers first."""
+MAX_COPIES = 64
+"""Containers on one worker, at most."""
+
+
+class EqualContainers(Struct, frozen=True):
+    """Offers of one shape, several a worker, and the offer of each instance."""
+
+    offers: tuple[Offer, ...]
+    places: Placement
+
+
+class _WholeDemand(Struct, frozen=True):
+    """All instances together."""
+
+    instances: int
+    cores: float
+    memory_mb: float
+
+
+def find_equal_containers(request: Request, budget: int = BUDGET) -> EqualContainers | None:
+    """A streaming request in containers of one shape; None if there is no way, or none was found in the time.
+
+    Each shape is searched, then, where none was found so, packed: of many unlike instances the search sees too little.
+    """
+    whole = _WholeDemand(request.instance_count, _sum_needs(request, 2), _sum_needs(request, 0))
+    shapes = sorted((_count_fewest(request, whole, *shape), shape) for shape in _list_shapes(request))[:MAX_SHAPES]
+    offered = list(_offer_shapes(request, whole, shapes))
+    for shaped_request in offered:
+        places = search_placement(shaped_request, compute_limits(shaped_request), budget // len(shapes))
+        if places is not None:
+            return EqualContainers(shaped_request.offers, places)
+    for shaped_request in offered if _is_decided_by_size(request) else ():
+        places = _pack_instances(shaped_request)
+        if places is not None:
+            return EqualContainers(shaped_request.offers, places)
+    return None
+
+
+def _offer_shapes(
+    request: Request, whole: _WholeDemand, shapes: Sequence[tuple[int, tuple[int, int]]]
+) -> Iterator[Request]:
+    """The request with as many containers of each shape as the workers hold, where those may be enough."""
+    for fewest, (cores, memory) in shapes:
+        counts = [min(_count_copies(offer, cores, memory), whole.instances) for offer in request.offers]
+        if sum(counts) >= fewest:
+            yield replace(request, offers=_copy_offers(request, counts, cores, memory))
+
+
+def _is_decided_by_size(request: Request) -> bool:
+    """Whether an instance may be wherever there are cores and memory for it."""
+    restricted = request.instance_cap or request.beside or any(step.pinned for step in request.steps)
+    return not restricted and all(offer.disk_mb is None for offer in request.offers)
+
+
+def _pack_instances(request: Request) -> Placement | None:
+    """Containers as bins."""
+    items = [step for step in request.steps for _ in range(step.parallelism)]
+    sizes = [(math.ceil(step.needs.cores), math.ceil(step.needs.memory_mb)) for step in items]
+    limits = [(int(cores), int(memory)) for memory, _, cores in compute_limits(request)]
+    bins = pack_into(sizes, limits)
+    if bins is None:
+        return None
+    places: Placement = [[] for _ in request.steps]
+    # Instances of a step go to containers in rising order, as everywhere else.
+    for container, item in sorted(
+        ((container, item) for container, held in enumerate(bins) for item in held), key=lambda pair: pair[1]
+    ):
+        places[items[item].number].append(container)
+    return places
+
+
+def _list_shapes(request: Request) -> Iterator[tuple[int, int]]:
+    """Cores, and memory with its padding, that hold the largest instance and leave some worker nothing of each."""
+    least = add_padding(_find_largest_needs(request), request.settings)
+    copies = range(1, min(request.instance_count, MAX_COPIES) + 1)
+    cores = {int((offer.cores or 0) // count) for offer in request.offers for count in copies}
+    memories = {int((offer.memory_mb or 0) // count) for offer in request.offers for count in copies}
+    for wide in sorted(cores):
+        if wide >= least.cores - request.settings.cpu_padding:
+            yield from ((wide, memory) for memory in sorted(memories) if memory >= least.memory_mb)
+
+
+def _find_largest_needs(request: Request) -> Amounts:
+    needs = [step.needs.list_values() for step in request.steps]
+    return Amounts(*(max(values) for values in zip(*needs, strict=True)))
+
+
+def _sum_needs(request: Request, at: int) -> float:
+    return sum(step.needs.list_values()[at] * step.parallelism for step in request.steps)
+
+
+def _count_fewest(request: Request, whole: _WholeDemand, cores: int, memory: int) -> int:
+    """Fewer containers cannot hold everything."""
+    settings = request.settings
+    usable = max(1.0, compute_usable_memory(memory, settings.ram_padding_mb, settings.padding_fraction))
+    return max(math.ceil(whole.cores / cores), math.ceil(whole.memory_mb / usable))
+
+
+def _count_copies(offer: Offer, cores: int, memory: int) -> int:
+    """Containers of the shape that the worker has room for."""
+    return min(int((offer.cores or 0) // cores), int((offer.memory_mb or 0) // memory))
+
+
+def _copy_offers(request: Request, counts: Sequence[int], cores: int, memory: int) -> tuple[Offer, ...]:
+    shaped = (replace(offer, memory_mb=memory, cores=cores) for offer in request.offers)
+    pairs = zip(shaped, counts, strict=True)
+    return tuple(replace(offer, id=f"{offer.id}:{at}") for offer, count in pairs for at in range(count))

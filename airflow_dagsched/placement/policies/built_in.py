@@ -1,0 +1,101 @@
+"""The built-in policies: from dataflow and offers to a request, from a rule's places to a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.exhaustive_search import Placement
+from airflow_dagsched.placement.policies.auto import choose_policy
+from airflow_dagsched.placement.policies.cheapest import place_cheapest
+from airflow_dagsched.placement.policies.data_locality import place_near_data
+from airflow_dagsched.placement.policies.first_fit import place_first_fit
+from airflow_dagsched.placement.policies.round_robin import place_round_robin
+from airflow_dagsched.placement.policy import load_policy
+from airflow_dagsched.placement.request import Request, make_request
+from airflow_dagsched.placement.schedule import make_schedule
+from airflow_dagsched.placement.settings import SPARK, PlacementSettings
+from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
+
+
+class RulePolicy:
+    """A policy that is a function from a request to places; keeps nothing but its settings."""
+
+    name: str
+    reason: str
+    rule: Callable[[Request], Placement]
+
+    def __init__(self) -> None:
+        self.settings = SPARK
+
+    def initialize(self, settings: PlacementSettings) -> None:
+        """Place by these settings from now on."""
+        self.settings = settings
+
+    def schedule(
+        self,
+        dataflow: Dataflow,
+        workers: Sequence[Offer],
+        state: State,
+        *,
+        beside: Mapping[str, str] | None = None,
+    ) -> TaskSchedulePlan:
+        """See ``PlacementPolicy``; ``beside`` maps ``step/index`` to the worker that the instance has to be on."""
+        if self.settings.twister2_compatible:
+            return _place_compatibly(self.name, dataflow, workers, self.settings)
+        request = make_request(dataflow, workers, self.settings, beside)
+        return make_schedule(request, type(self).rule(request), self.reason)
+
+
+def _place_compatibly(
+    policy: str, dataflow: Dataflow, workers: Sequence[Offer], settings: PlacementSettings
+) -> TaskSchedulePlan:
+    # By path: reproductions build on high availability, which deals by round robin, so no policy imports them.
+    schedulers = import_module("airflow_dagsched.placement.reproductions.twister2.schedulers")
+    schedule: TaskSchedulePlan = schedulers.place_compatibly(policy, dataflow, workers, settings)
+    return schedule
+
+
+class RoundRobin(RulePolicy):
+    """Worker after worker in turn."""
+
+    name, reason, rule = "round_robin", "workers in turn", staticmethod(place_round_robin)
+
+
+class FirstFit(RulePolicy):
+    """As few containers as can be."""
+
+    name, reason, rule = "first_fit", "the first container with room", staticmethod(place_first_fit)
+
+
+class DataLocality(RulePolicy):
+    """Near what is read."""
+
+    name, reason, rule = "data_locality", "nearest to what is read", staticmethod(place_near_data)
+
+
+class Cheapest(RulePolicy):
+    """At the least cost."""
+
+    name, reason, rule = "cheapest", "least cost of cores and of bytes moved", staticmethod(place_cheapest)
+
+
+class Auto:
+    """Whichever suits."""
+
+    def __init__(self) -> None:
+        self.settings = SPARK
+
+    def initialize(self, settings: PlacementSettings) -> None:
+        """Place by these settings from now on."""
+        self.settings = settings
+
+    def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
+        """See ``PlacementPolicy``."""
+        name, why = choose_policy(make_request(dataflow, workers, self.settings))
+        schedule = load_policy(name, self.settings).schedule(dataflow, workers, state)
+        return replace(schedule, reason=f"{name}, since {why}: {schedule.reason}")

@@ -1,0 +1,119 @@
+"""Data locality: instances near what they read (seed: Twister2's DataLocalityStreamingTaskScheduler).
+
+    block 0 on h1, h2     scan/0  h1   join/0  h1     A source instance goes where its own blocks are the least
+    block 1 on h2, h3     scan/1  h3   join/1  h1     seconds away; one downstream where most of its input bytes
+                                                      are, given where the instances above it went.
+
+Of equally near workers the first is filled to its cap or its room before the next, as the seed has it. Instances
+with few near workers choose before those with many. Whoever finds the nearest full goes to the next nearest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from msgspec import structs
+from msgspec.structs import replace
+
+from airflow_dagsched.placement.exhaustive_search import Placement
+from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
+from airflow_dagsched.placement.policies.distance import OfferSites, compute_transfer_seconds, select_blocks
+from airflow_dagsched.placement.policies.greedy import order_steps, place_greedily
+from airflow_dagsched.placement.request import InputChannel, Request, StepRequest
+
+
+def place_near_data(request: Request) -> Placement:
+    """An offer for each instance. Raises ``DoesNotFit``."""
+    capped = _apply_default_cap(request)
+    nearest = _NearestOffers(capped)
+    order = sorted(order_steps(capped), key=lambda step: step.level)
+    return place_greedily(capped, compute_limits(capped), order, nearest.choose_offer, nearest.order_by_choices)
+
+
+def _apply_default_cap(request: Request) -> Request:
+    """The cap of the settings holds where the dataflow sets none: the seed has it so for this policy."""
+    cap = request.instance_cap or request.settings.instances_per_container
+    return replace(request, settings=structs.replace(request.settings, max_instances_per_worker=cap))
+
+
+class _NearestOffers:
+    """Where instances went so far, and with it the seconds from each worker to what the next ones read."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._sites = OfferSites(request)
+        self._places: list[dict[int, int]] = [{} for _ in request.steps]
+        self._ranking: dict[tuple[int, int], list[int]] = {}
+        """Offers by nearness, of instance (number, index)."""
+
+    def order_by_choices(self, step: StepRequest) -> Sequence[int]:
+        """The instances of ``step``, those with the fewest nearest workers first, then those that read most."""
+        self._ranking.clear()
+        inputs = self._sum_input_seconds(step)
+        nearest = {index: self._rank_offers(step, index, inputs) for index in range(step.parallelism)}
+        everywhere = len(self._request.offers)
+        return sorted(
+            nearest,
+            key=lambda index: (
+                nearest[index],
+                -_count_read_bytes(step, index) if nearest[index] < everywhere else 0,
+                index,
+            ),
+        )
+
+    def choose_offer(self, capacity: OfferCapacity, step: StepRequest, index: int) -> int | None:
+        """The nearest offer with room."""
+        for at in self._ranking[step.number, index]:
+            if capacity.fits_in_wave(step, index, at):
+                self._places[step.number][index] = at
+                return at
+        return None
+
+    def _rank_offers(self, step: StepRequest, index: int, inputs: Sequence[float]) -> int:
+        """Fill the ranking of an instance; how many offers are nearest. ``inputs``: seconds that all have in common."""
+        seconds = [round(sum(parts), 9) for parts in zip(inputs, *self._list_own_seconds(step, index), strict=True)]
+        self._ranking[step.number, index] = sorted(range(len(seconds)), key=lambda at: (seconds[at], at))
+        return seconds.count(min(seconds))
+
+    def _list_own_seconds(self, step: StepRequest, index: int) -> Iterator[list[float]]:
+        """Seconds to what this instance alone reads: its blocks, and what is handed on instance to instance."""
+        blocks = select_blocks(step, index)
+        if blocks:
+            yield self._sites.compute_read_seconds(blocks)
+        for channel in step.inputs:
+            if self._is_forward(channel, step) and channel.bytes:
+                offer = self._places[channel.src].get(index)
+                yield self._compute_seconds({} if offer is None else {offer: channel.bytes / step.parallelism})
+
+    def _sum_input_seconds(self, step: StepRequest) -> list[float]:
+        """Seconds to what every instance reads alike: an even part of all that the instances above it made."""
+        shared = [channel for channel in step.inputs if channel.bytes and not self._is_forward(channel, step)]
+        vectors = [self._compute_seconds(self._locate_output(channel, step)) for channel in shared]
+        return [sum(parts) for parts in zip(*vectors, strict=True)] if vectors else [0.0] * len(self._request.offers)
+
+    def _is_forward(self, channel: InputChannel, step: StepRequest) -> bool:
+        return channel.routing == "forward" and self._request.steps[channel.src].parallelism == step.parallelism
+
+    def _locate_output(self, channel: InputChannel, step: StepRequest) -> dict[int, float]:
+        """Offer -> bytes there of what an instance of ``step`` reads from the input."""
+        counts = Counter(self._places[channel.src].values())
+        readers = 1 if channel.routing in {"broadcast", "single"} else step.parallelism
+        each = channel.bytes / readers / max(1, counts.total())
+        return {offer: each * count for offer, count in sorted(counts.items())}
+
+    def _compute_seconds(self, bytes_by_offer: dict[int, float]) -> list[float]:
+        """Seconds to get the bytes made elsewhere to the worker of each offer."""
+        offers, here, total = self._request.offers, defaultdict[str, float](float), sum(bytes_by_offer.values())
+        for at, count in bytes_by_offer.items():
+            here[offers[at].worker] += count
+        away = [total - here[offer.worker] for offer in offers]
+        settings = self._request.settings
+        return [
+            compute_transfer_seconds(count, offer, settings) if count > 0.5 else 0.0
+            for count, offer in zip(away, offers, strict=True)
+        ]
+
+
+def _count_read_bytes(step: StepRequest, index: int) -> int:
+    return sum(block.bytes for block in select_blocks(step, index))

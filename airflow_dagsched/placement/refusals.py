@@ -1,0 +1,122 @@
+"""What is refused before anything is placed, and how: each with needed and available, dimension by dimension."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.units import TOLERANCE
+from airflow_dagsched.placement.offer_capacity import Limit
+from airflow_dagsched.placement.request import Request, StepRequest
+from airflow_dagsched.placement.values import DIMENSIONS, UNITS
+
+
+def check_capacity(request: Request, limits: Sequence[Limit]) -> None:
+    """Raises ``DoesNotFit`` for the first thing that no placement could do; ``limits``: room in each offer."""
+    for refusal in _find_refusals(request, limits):
+        raise refusal
+
+
+def _find_refusals(request: Request, limits: Sequence[Limit]) -> Iterator[DoesNotFit]:
+    if not request.offers and request.steps:
+        yield DoesNotFit(f"dataflow {request.name!r}", "workers", 1, 0, "workers")
+    yield from _find_over_cap(request)
+    open_to = _group_limits(request, limits)
+    most = {
+        allowed: [max(values) for values in zip(*limits_there, strict=True)]
+        for allowed, limits_there in open_to.items()
+    }
+    for step in request.steps:
+        for allowed in sorted(
+            {request.get_allowed_workers(step, index) for index in _list_indices(request, step)}, key=sorted
+        ):
+            yield from _refuse_alone(step, open_to[allowed], most[allowed])
+    yield from _refuse_together(request, limits)
+
+
+def _find_over_cap(request: Request) -> Iterator[DoesNotFit]:
+    """Refusals of more instances than caps allow: of all steps if they are resident, else of each."""
+    if request.instance_cap is None:
+        return
+    capped = request.instance_cap * len(request.offers)
+    if request.residency == "all":
+        counts = [(f"dataflow {request.name!r}", request.instance_count)]
+    else:
+        counts = [(f"step {step.id!r}", step.parallelism) for step in request.steps]
+    for what, count in counts:
+        if count > capped:
+            yield DoesNotFit(what, f"cap of {request.instance_cap} per container", count, capped, "instances")
+
+
+def _list_indices(request: Request, step: StepRequest) -> Sequence[int]:
+    """Indices of the instances that may differ in where they may be."""
+    return range(step.parallelism) if request.beside else range(1)
+
+
+def _group_limits(request: Request, limits: Sequence[Limit]) -> dict[frozenset[str], list[Limit]]:
+    """Limits of the offers in each set of workers that some instance is confined to."""
+    sets = {
+        request.get_allowed_workers(step, index) for step in request.steps for index in _list_indices(request, step)
+    }
+    pairs = list(zip(request.offers, limits, strict=True))
+    return {allowed: [limit for offer, limit in pairs if not allowed or offer.worker in allowed] for allowed in sets}
+
+
+def _refuse_alone(step: StepRequest, open_to: Sequence[Limit], most: Sequence[float]) -> Iterator[DoesNotFit]:
+    """An instance that is larger than any container it may be in; ``most``: of each dimension in one of them."""
+    if not open_to:
+        yield DoesNotFit(f"step {step.id!r}", "workers it may be on", 1, 0, "workers")
+    for at, (need, has) in enumerate(zip(step.needs.list_values(), most, strict=True)):
+        if need > has + TOLERANCE:
+            yield DoesNotFit(f"step {step.id!r}", f"{DIMENSIONS[at]} of an instance", need, has, UNITS[at])
+    if not any(_can_hold(step, limit) for limit in open_to):
+        yield _refuse_each_offer(step, open_to)
+
+
+def _can_hold(step: StepRequest, limit: Limit) -> bool:
+    return all(need <= has + TOLERANCE for need, has in zip(step.needs.list_values(), limit, strict=True))
+
+
+def _refuse_each_offer(step: StepRequest, limits: Sequence[Limit]) -> DoesNotFit:
+    """Each dimension fits somewhere, but all of them nowhere: the most memory where the cores are enough."""
+    wide = [limit[0] for limit in limits if limit[2] + TOLERANCE >= step.needs.cores]
+    if max(wide) + TOLERANCE < step.needs.memory_mb:
+        what = f"memory of an instance on workers with {step.needs.cores:g} cores"
+        return DoesNotFit(f"step {step.id!r}", what, step.needs.memory_mb, max(wide), "MiB")
+    roomy = [limit[1] for limit in limits if limit[2] >= step.needs.cores and limit[0] >= step.needs.memory_mb]
+    what = "disk of an instance on workers with the cores and memory"
+    return DoesNotFit(f"step {step.id!r}", what, step.needs.disk_mb, max(roomy, default=0.0), "MiB")
+
+
+def _refuse_together(request: Request, limits: Sequence[Limit]) -> Iterator[DoesNotFit]:
+    """All that has to be held at the same time, against all there is."""
+    available = _sum_limits(request, limits)
+    for at in _list_kept_dimensions(request):
+        need = sum(step.needs.list_values()[at] * step.parallelism for step in request.steps)
+        if need > available[at] * (1 + TOLERANCE):
+            what = f"{DIMENSIONS[at]} of all its instances"
+            yield DoesNotFit(f"dataflow {request.name!r}", what, need, available[at], UNITS[at])
+
+
+def _list_kept_dimensions(request: Request) -> tuple[int, ...]:
+    """Dimensions that stay taken to the end."""
+    if request.residency == "all":
+        return (0, 1, 2)
+    return () if request.settings.barriers else (1,)
+
+
+def _sum_limits(request: Request, limits: Sequence[Limit]) -> Limit:
+    disks = {offer.worker: limit[1] for offer, limit in zip(request.offers, limits, strict=True)}
+    return math.fsum(limit[0] for limit in limits), math.fsum(disks.values()), math.fsum(limit[2] for limit in limits)
+
+
+def refuse_instance(request: Request, step: StepRequest, limits: Sequence[Limit], free: Sequence[Limit]) -> DoesNotFit:
+    """Sums fit, but no way was found to place every instance; ``free``: what was left when ``step`` got no room."""
+    holes = [max((remaining[at] for remaining in free), default=0.0) for at in range(3)]
+    for at, need in enumerate(step.needs.list_values()):
+        if need > holes[at] + TOLERANCE:
+            what = f"{DIMENSIONS[at]} of an instance beside what is placed"
+            return DoesNotFit(f"step {step.id!r}", what, need, max(0.0, holes[at]), UNITS[at])
+    what = f"containers with room for an instance beside what is placed on {len(limits)}"
+    return DoesNotFit(f"step {step.id!r}", what, 1, 0, "containers")

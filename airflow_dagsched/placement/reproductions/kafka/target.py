@@ -1,0 +1,75 @@
+"""The target of trunk: dealt round robin, then levelled by single moves."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from airflow_dagsched.placement.high_availability.copies import Copies
+
+MayMove = Callable[[int, int], bool]
+"""Whether copies may go from a worker to another."""
+
+
+def allow_any(source: int, target: int) -> bool:
+    """No bounds."""
+    return True
+
+
+def deal_actives(copies: Copies, instances: Sequence[int]) -> None:
+    """Round robin, in natural order of instances and workers."""
+    for at, instance in enumerate(instances):
+        copies.add_copy(copies.active, at % len(copies.loads), instance)
+
+
+def balance_loads(copies: Copies, held: list[set[int]], may_move: MayMove = allow_any) -> None:
+    """Move single copies until none lowers the difference of two loads without turning it round."""
+    while _balance_all_pairs(copies, held, may_move):
+        pass
+
+
+def _balance_all_pairs(copies: Copies, held: list[set[int]], may_move: MayMove) -> bool:
+    moved = False
+    workers = range(len(copies.loads))
+    lightest = min((_compute_load_with(copies, worker, +1) for worker in workers), default=0.0)
+    for source in workers:
+        if _compute_load_with(copies, source, -1) < lightest:
+            continue  # no worker would take from this one
+        for target in workers:
+            moved |= source != target and _balance_pair(copies, held, may_move, source, target)
+        lightest = min(_compute_load_with(copies, worker, +1) for worker in workers)
+    return moved
+
+
+def _balance_pair(copies: Copies, held: list[set[int]], may_move: MayMove, source: int, target: int) -> bool:
+    if not _is_helpful(copies, source, target):
+        return False
+    moved = False
+    for instance in sorted(held[source]):
+        if not _is_helpful(copies, source, target):
+            break
+        if not copies.holds(target, instance) and may_move(source, target):
+            copies.drop_copy(held, source, instance)
+            copies.add_copy(held, target, instance)
+            moved = True
+    return moved
+
+
+def _is_helpful(copies: Copies, source: int, target: int) -> bool:
+    apart = copies.loads[source] - copies.loads[target]
+    after = _compute_load_with(copies, source, -1) - _compute_load_with(copies, target, +1)
+    return apart > 0 and 0 <= after < apart
+
+
+def _compute_load_with(copies: Copies, worker: int, more: int) -> float:
+    return (copies.count_copies(worker) + more) / copies.capacity[worker]
+
+
+def deal_stateless(copies: Copies) -> None:
+    """Each to the worker with the least active load, the first of equals."""
+    queue = [(copies.compute_active_load(worker), worker) for worker in range(len(copies.loads))]
+    heapq.heapify(queue)
+    for instance in copies.facts.stateless:
+        worker = queue[0][1]
+        copies.add_copy(copies.active, worker, instance)
+        heapq.heapreplace(queue, (copies.compute_active_load(worker), worker))

@@ -1,0 +1,43 @@
+"""Whether a plan is as good as it says, and says all it must: ``dagsched check --strict``, and tests of the planner.
+
+Comes in: what ``checking`` takes. Goes out: the violations of its rules, then those of the rules here. Nothing here
+keeps a plan from being launched, for a plan that breaks one of these rules is slower than it need be, or wrong about
+itself, and gives the same rows: nobody but the command line and tests may call it.
+
+    lower_bound            the bound is neither less nor more than what can be derived
+    comparison             what the groups were chosen from: the chosen is this plan, no other is better
+    limits                 what keeps each group from computing sooner
+    waiting                no group waits without a reason
+    reported_constraints   what the author asked for is reported
+"""
+
+from __future__ import annotations
+
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.collector import uncollected
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.checking import RULES, Violation, apply_rules
+from airflow_dagsched.plan.checking.facts.plan_facts import NOTHING_BEGUN, Facts
+from airflow_dagsched.plan.checking.optimality.comparison import check_comparison
+from airflow_dagsched.plan.checking.optimality.limits import check_limits
+from airflow_dagsched.plan.checking.optimality.lower_bound import check_bound
+from airflow_dagsched.plan.checking.optimality.reported_constraints import check_reported_constraints
+from airflow_dagsched.plan.checking.optimality.waiting import check_waiting
+from airflow_dagsched.plan.plan_types import Plan
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+OPTIMALITY_RULES = (check_waiting, check_bound, check_limits, check_comparison, check_reported_constraints)
+
+
+@uncollected
+def check_strictly(
+    plan: Plan,
+    dataflow: Dataflow,
+    cluster: Cluster,
+    settings: Settings = DEFAULTS,
+    *,
+    state: State = NOTHING_BEGUN,
+) -> tuple[Violation, ...]:
+    """All violations of ``plan``, of correctness first; the arguments are those of ``checking.check``."""
+    return apply_rules((*RULES, *OPTIMALITY_RULES), Facts.of(plan, dataflow, cluster, settings, state))

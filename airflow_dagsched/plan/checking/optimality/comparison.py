@@ -1,0 +1,122 @@
+"""What the groups were chosen from: the chosen grouping is that of the plan, and no other is better.
+
+What the others would take is not worked out: that takes a planner. What has as many groups as there are steps must be
+one application per step: its spilled bytes follow, and limits of its seconds. What has been pruned, or placed by a
+policy, since the choice leaves the chosen groups and spills, not their times; and a run part-way keeps what its first
+plan compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from operator import mul
+
+from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
+from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
+from airflow_dagsched.plan.checking.optimality.separate_applications import SeparateApplications
+from airflow_dagsched.plan.plan_types import Compared
+
+LIMITED = 300
+"""Steps of a plan, at most, of which the limits of one application per step are worked out."""
+HOUR_S = 3600.0
+ROUNDING = 1e-6
+"""Of told seconds."""
+
+
+def check_comparison(facts: Facts) -> Iterator[Violation]:
+    """A plan may leave out what it was compared with."""
+    plan = facts.plan
+    if not plan.compared or facts.has_begun:
+        return
+    yield from _check_chosen(facts, plan.compared[0])
+    for entry in plan.compared:
+        if entry.makespan_s < plan.lower_bound_s - TOLERANCE_S:
+            text = f"ends after {entry.makespan_s:g} s, but no plan ends before {plan.lower_bound_s:g} s"
+            yield Violation("compared", entry.what, text)
+        if entry.groups == 1 and entry.spilled_bytes:
+            yield Violation("compared", entry.what, f"spills {entry.spilled_bytes} bytes, but has one group")
+    if _has_limits(facts):
+        separate = SeparateApplications.of(facts)
+        for entry in plan.compared:
+            yield from _check_limits(entry, separate, has_failures=bool(facts.settings.failures_per_hour))
+    yield from _check_order(plan.compared)
+
+
+def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
+    plan = facts.plan
+    yield from _compare_amounts(chosen, "groups", chosen.groups, len(plan.groups), 0)
+    yield from _compare_amounts(
+        chosen, "spilled_bytes", chosen.spilled_bytes, sum(spill.bytes for spill in plan.spills), 0
+    )
+    if facts.is_as_sized:
+        if not facts.settings.failures_per_hour:
+            yield from _compare_amounts(chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, TOLERANCE_S)
+        core_seconds, rounding = _sum_core_seconds(facts)
+        yield from _compare_amounts(chosen, "core_seconds", chosen.core_seconds, core_seconds, TOLERANCE_S + rounding)
+
+
+def _check_order(compared: Sequence[Compared]) -> Iterator[Violation]:
+    """None is better than the first; of what takes longer than a plan can say, all take that long."""
+    chosen, *others = compared
+    for other in others if chosen.makespan_s < MOST_SECONDS else ():
+        if _sort_key(other) < _sort_key(chosen):
+            yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
+
+
+def _has_limits(facts: Facts) -> bool:
+    """Not of many steps, for it takes as long as all the rest; what the author keeps together is no step alone."""
+    small = len(facts.steps) <= LIMITED
+    return small and facts.is_partition and facts.is_as_sized and not facts.settings.together
+
+
+def _check_limits(entry: Compared, separate: SeparateApplications, *, has_failures: bool) -> Iterator[Violation]:
+    """Of what has as many groups as there are steps, seconds, too: there is one such grouping, whatever it is called.
+
+    ``has_failures``: each group may begin again, so that there is no most.
+    """
+    for what, planned, most in (
+        ("groups", entry.groups, separate.groups),
+        ("spilled_bytes", entry.spilled_bytes, separate.spilled_bytes),
+    ):
+        if planned > most:
+            yield Violation("compared", entry.what, f"takes {planned} {what}, one application per step takes {most}")
+    if entry.groups != separate.groups:
+        return
+    if entry.spilled_bytes != separate.spilled_bytes:
+        text = f"spills {entry.spilled_bytes} bytes, so many groups spill {separate.spilled_bytes}"
+        yield Violation("compared", entry.what, text)
+    for what, seconds, least, most_s in (
+        ("makespan_s", entry.makespan_s, separate.least_s, separate.most_s),
+        ("core_seconds", entry.core_seconds, separate.core_seconds, math.inf),
+    ):
+        tolerance = TOLERANCE_S + ROUNDING * (least + entry.groups)
+        if seconds < least - tolerance or (seconds > most_s + tolerance and not has_failures):
+            text = f"takes {seconds:g} {what}, so many groups take {least:g} at least, {most_s:g} at most"
+            yield Violation("compared", entry.what, text)
+
+
+def _compare_amounts(
+    chosen: Compared, what: str, planned: float, actual: float, tolerance: float
+) -> Iterator[Violation]:
+    if abs(planned - actual) > tolerance:
+        yield Violation("compared", chosen.what, f"was chosen with {what} {planned:g}, the plan has {actual:g}")
+
+
+def _sort_key(entry: Compared) -> tuple[float, float, int, int]:
+    return entry.makespan_s, entry.core_seconds, entry.spilled_bytes, entry.groups
+
+
+def _sum_core_seconds(facts: Facts) -> tuple[float, float]:
+    """Held by all groups, with the repeats to expect; and how far that may be from what was known before rounding."""
+    rate = facts.settings.failures_per_hour / HOUR_S
+    cores = [sum([box.cores for box in group.containers]) for group in facts.plan.groups]
+    times = [group.time for group in facts.plan.groups]
+    lasting = [_estimate_s(time.start + time.read + time.compute + time.write, rate) for time in times]
+    total = sum(map(mul, cores, lasting))
+    return min(total, MOST), ROUNDING * (total + 4 * sum(cores))
+
+
+def _estimate_s(seconds: float, rate: float) -> float:
+    """On average, if failures come at random, ``rate`` a second, and each repeats all of the group (Young 1974)."""
+    return math.expm1(min(rate * seconds, 600.0)) / rate if rate else seconds

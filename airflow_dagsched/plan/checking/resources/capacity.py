@@ -1,0 +1,70 @@
+"""Containers are equal within a group, and fit on their workers, also side by side in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from airflow_dagsched.plan.checking.facts.free_capacity import (
+    DIMENSIONS,
+    Free,
+    measure_free,
+    return_capacity,
+    take_capacity,
+)
+from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation
+from airflow_dagsched.plan.plan_types import Group
+
+_mode = attrgetter("mode")
+
+
+def check_capacity(facts: Facts) -> Iterator[Violation]:
+    """Residency, equal shapes, known workers, and room on each worker at every moment."""
+    for group, steps in facts.members:
+        if steps and ("streaming" in map(_mode, steps)) != (group.residency == "all"):
+            yield _explain_residency(group)
+        if len(group.containers) > 1:
+            yield from _check_equal_shapes(group)
+        for container in group.containers:
+            if container.worker not in facts.workers:
+                yield Violation(
+                    "worker", container.id, f"is on {container.worker!r}, which is no worker of the cluster"
+                )
+    yield from _check_overload(facts)
+
+
+def _explain_residency(group: Group) -> Violation:
+    if group.residency == "all":
+        return Violation("residency", group.id, "has no streaming step: its instances run in slots, not all at once")
+    return Violation("residency", group.id, "has streaming steps: they hold their resources from start to end")
+
+
+def _check_equal_shapes(group: Group) -> Iterator[Violation]:
+    shapes = sorted({(container.cores, container.memory_mb) for container in group.containers})
+    if len(shapes) > 1:
+        yield Violation("shape", group.id, f"containers differ in (cores, memory_mb): {shapes[0]}, {shapes[1]}")
+
+
+def _check_overload(facts: Facts) -> Iterator[Violation]:
+    """What ends at a moment makes room for what starts at it."""
+    groups, held, free = facts.plan.groups, facts.holdings, measure_free(facts.cluster)
+    starts, ends = ([getattr(group, name) for group in groups] for name in ("start_s", "end_s"))
+    ending = sorted(range(len(groups)), key=ends.__getitem__, reverse=True)
+    for at in sorted(range(len(groups)), key=starts.__getitem__):
+        while ending and ends[ending[-1]] <= starts[at]:
+            return_capacity(free, held[ending.pop()])
+        if not take_capacity(free, held[at]):
+            yield from _explain_overload(facts, free, at)
+
+
+def _explain_overload(facts: Facts, free: Free, at: int) -> Iterator[Violation]:
+    """``free``: what is left with the group."""
+    group, total = facts.plan.groups[at], measure_free(facts.cluster)
+    for worker in dict(facts.holdings[at]):
+        for dimension, remaining, available in zip(
+            DIMENSIONS, free.get(worker, ()), total.get(worker, ()), strict=True
+        ):
+            if remaining < 0:
+                held = f"held {available - remaining} at {group.start_s:g} s with group {group.id!r}"
+                text = f"{dimension} {held}, free {available}"
+                yield Violation("capacity", worker, text)

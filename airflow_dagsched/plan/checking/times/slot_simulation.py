@@ -1,0 +1,150 @@
+"""The steps of a group simulated: when each ends, and how many are side by side.
+
+Batch: whenever something ends, steps that run and have instances left, then steps whose inputs are done, take
+free cores in the group's order; a step takes a slot from its first instance to its last. Streaming: all from
+start to end. Edges that lead back in the group's order (a loop's) hold nothing up. A step that is left out ends with
+its last input, without a slot, and is no end of the group's work.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from airflow_dagsched.plan.plan_types import Group
+
+
+class SimulatedStep(Struct):
+    """A step of the group: instances to start, instances running, inputs to wait for, who waits for it."""
+
+    seconds: float
+    cores: int
+    to_start: int
+    at_once: int
+    """Instances that the containers it may be in hold at the same time."""
+    running: int = 0
+    inputs: int = 0
+    readers: Sequence[int] = ()
+    """One as often as it waits."""
+
+
+class SimulatedGroup(NamedTuple):
+    """How long the steps of a group take together."""
+
+    compute_s: float
+    spread_s: float
+    """Between the first end of a step and the last."""
+    side_by_side: int
+    """Steps, at most."""
+
+
+def simulate_group(group: Group, steps: list[SimulatedStep]) -> SimulatedGroup:
+    """The steps in the containers and slots of the group; their counters are used up."""
+    if group.residency == "all":
+        return _measure(_end_together(steps), len(steps))
+    slots = _SlotSimulation(steps, sum(container.cores for container in group.containers), group.slots, group.slots)
+    return _measure(slots.run(), group.slots - slots.unused)
+
+
+def simulate_single_step(seconds: float, count: int, at_once: int) -> SimulatedGroup:
+    """One batch step in slots: its instances in waves."""
+    return SimulatedGroup(seconds * -(-count // at_once), 0.0, 1) if at_once else SimulatedGroup(0.0, 0.0, 0)
+
+
+def _measure(ends: list[float], side_by_side: int) -> SimulatedGroup:
+    last = max(ends, default=0.0)
+    return SimulatedGroup(last, last - min(ends, default=0.0), side_by_side)
+
+
+def _end_together(steps: list[SimulatedStep]) -> list[float]:
+    """No step ends before those it takes from."""
+    ends = [step.seconds if step.to_start else 0.0 for step in steps]
+    for at, step in enumerate(steps):
+        for reader in step.readers:
+            ends[reader] = max(ends[reader], ends[at])
+    return ends
+
+
+class _SlotSimulation(Struct):
+    """Free cores and slots at a moment, who waits for them, what ends when."""
+
+    steps: list[SimulatedStep]
+    free: int
+    slots: int
+    unused: int
+    """Slots that have never been taken."""
+    now: float = 0.0
+    ready: list[int] = field(default_factory=list)
+    partly_started: list[int] = field(default_factory=list)
+    """Steps that run and have instances left, sorted."""
+    ending: list[tuple[float, int, int]] = field(default_factory=list)
+
+    def run(self) -> list[float]:
+        """When each step ends."""
+        for at in [at for at, step in enumerate(self.steps) if not step.inputs]:
+            self.admit_step(at)
+        self.assign_cores()
+        ends: list[float] = []
+        while self.ending:
+            ended = self.advance()
+            ends += [self.now] * len(ended)
+            for at in ended:
+                self.release_readers(at)
+            self.assign_cores()
+        return ends
+
+    def admit_step(self, at: int) -> None:
+        """A step has all its inputs; one without instances has ended with that."""
+        if self.steps[at].to_start:
+            heapq.heappush(self.ready, at)
+        else:
+            self.release_readers(at)
+
+    def release_readers(self, at: int) -> None:
+        """A step has ended."""
+        for reader in self.steps[at].readers:
+            self.steps[reader].inputs -= 1
+            if not self.steps[reader].inputs:
+                self.admit_step(reader)
+
+    def assign_cores(self) -> None:
+        """Cores first for what runs, then for what is ready, while there are slots."""
+        for at in self.partly_started:
+            self._start(at)
+        self.partly_started = [at for at in self.partly_started if self.steps[at].to_start]
+        while self.ready and self.slots and self._start(self.ready[0]):
+            at = heapq.heappop(self.ready)
+            self.slots -= 1
+            if self.steps[at].to_start:
+                self.partly_started = sorted([*self.partly_started, at])
+        if self.slots < self.unused:  # noqa: PLR1730  called at each moment
+            self.unused = self.slots
+
+    def _start(self, at: int) -> bool:
+        """Start as many instances as fit; whether any did."""
+        step = self.steps[at]
+        count = min(step.to_start, step.at_once - step.running, self.free // step.cores)
+        if count <= 0:
+            return False
+        step.to_start -= count
+        step.running += count
+        self.free -= count * step.cores
+        heapq.heappush(self.ending, (self.now + step.seconds, at, count))
+        return True
+
+    def advance(self) -> list[int]:
+        """Go to the next moment at which something ends; the steps that end at it."""
+        self.now = self.ending[0][0]
+        ended = []
+        while self.ending and self.ending[0][0] == self.now:
+            _, at, count = heapq.heappop(self.ending)
+            step = self.steps[at]
+            step.running -= count
+            self.free += count * step.cores
+            if not step.running and not step.to_start:
+                self.slots += 1
+                ended.append(at)
+        return ended

@@ -1,0 +1,131 @@
+"""What a group's instances, and the containers that hold them, ask of the cluster."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.placement.containers.sizing import count_at_once, sum_largest
+from airflow_dagsched.plan.needs import Need, padding
+from airflow_dagsched.plan.plan_types import Instance, Resources
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.settings import Settings
+
+Residency = Literal["all", "slots"]
+
+
+class Demand(Struct, frozen=True):
+    """The steps of a group with their needs, in the group's order."""
+
+    group: str
+    steps: Sequence[Step]
+    needs: Sequence[Need]
+    residency: Residency
+    slots: int
+    """Steps side by side, at most."""
+    settings: Settings
+
+    def most_cores(self) -> int:
+        """Of one instance."""
+        return max([need.cores for need in self.needs])
+
+    def wanted_cores(self) -> int:
+        """Cores that the widest steps can keep busy side by side; of all steps, if all are resident."""
+        widths = [step.cores * step.parallelism for step in self.steps]
+        return sum(widths if self.residency == "all" else heapq.nlargest(self.slots, widths))
+
+    def unpinned(self) -> Demand:
+        """The same, wherever."""
+        return replace(self, steps=[structs.replace(step, pinned=()) for step in self.steps])
+
+    def memory_at_once(self, cores: int) -> int:
+        """MiB, without padding, that any container of ``cores`` may need: whichever instances it holds."""
+        pairs = zip([need.memory_mb for need in self.needs], [step.parallelism for step in self.steps], strict=True)
+        return sum_largest(pairs, count_at_once(cores, min([need.cores for need in self.needs])))
+
+
+def make_demand(group: str, members: Sequence[int], problem: Problem) -> Demand:
+    """The demand of the steps ``members``, in this order."""
+    steps, arrays = problem.graph.steps, problem.arrays
+    streaming = any(arrays.streaming[node] for node in members)
+    return Demand(
+        group,
+        [steps[node] for node in members],
+        [arrays.needs[node] for node in members],
+        "all" if streaming else "slots",
+        min(problem.settings.slots, len(members)),
+        problem.settings,
+    )
+
+
+class Share(Struct, frozen=True):
+    """The instances dealt to one container, with their needs."""
+
+    instances: list[Instance]
+    needs: list[Need]
+
+    def required(self, demand: Demand, cores: int) -> Resources:
+        """What the container needs, padding included; ``cores``: what it has, in slots residency."""
+        held = sum([need.cores for need in self.needs])
+        if demand.residency == "all" or not self.needs:
+            memory = sum([need.memory_mb for need in self.needs])
+        else:
+            held = min(cores, held)
+            count = count_at_once(cores, min([need.cores for need in self.needs]))
+            memory = sum(heapq.nlargest(count, [need.memory_mb for need in self.needs]))
+        return Resources(cores=held, memory_mb=memory + padding(memory, demand.settings), disk_mb=self.disk_mb)
+
+    @property
+    def disk_mb(self) -> int:
+        """An instance keeps its disk to the end of the group."""
+        return sum([need.disk_mb for need in self.needs])
+
+
+def deal_instances(demand: Demand, workers: Sequence[str]) -> list[Share]:
+    """Deal all instances to containers on ``workers`` (one entry a container): each to the one with fewest cores dealt.
+
+    Pinned steps are dealt first, to the containers on their workers; there must be one.
+    """
+    if len(workers) == 1:
+        return [_deal_all(demand)]
+    shares = [Share([], []) for _ in workers]
+    load = [(0, box) for box in range(len(workers))]
+    pinned = [at for at, step in enumerate(demand.steps) if step.pinned]
+    for at in pinned:
+        allowed = [entry for entry in load if workers[entry[1]] in demand.steps[at].pinned]
+        others = [entry for entry in load if workers[entry[1]] not in demand.steps[at].pinned]
+        heapq.heapify(allowed)
+        _deal_step(demand, at, allowed, shares)
+        load = allowed + others
+    heapq.heapify(load)
+    for at, step in enumerate(demand.steps):
+        if not step.pinned:
+            _deal_step(demand, at, load, shares)
+    return shares
+
+
+def _deal_all(demand: Demand) -> Share:
+    """All instances, pinned ones first."""
+    rows = list(zip(demand.steps, demand.needs, strict=True))
+    if any(step.pinned for step in demand.steps):
+        rows.sort(key=lambda row: not row[0].pinned)
+    return Share(
+        [(step.id, index) for step, _ in rows for index in range(step.parallelism)],
+        [need for step, need in rows for _ in range(step.parallelism)],
+    )
+
+
+def _deal_step(demand: Demand, at: int, load: list[tuple[int, int]], shares: list[Share]) -> None:
+    """Deal the instances of step ``at`` to the containers in ``load``: a heap of (cores dealt, container)."""
+    step, need = demand.steps[at], demand.needs[at]
+    for index in range(step.parallelism):
+        cores, box = load[0]
+        share = shares[box]
+        share.instances.append((step.id, index))
+        share.needs.append(need)
+        heapq.heapreplace(load, (cores + need.cores, box))

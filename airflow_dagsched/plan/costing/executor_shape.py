@@ -1,0 +1,329 @@
+"""The shape of a group: its residency, how many containers of which size it asks for, and how long it computes.
+
+    slots residency (batch)                     all residency (streaming)
+    w1 [c c c c][c c c c]  w2 [c c c c]         w1 [c c c c c c]  w2 [c c c c c c]
+    instances run in waves: a container has     instances stay: a container has the sum of what it
+    the memory of its largest so many           holds; the fewest workers that have room
+
+All containers of a group are equal in cores and memory, since a Spark application has one executor shape.
+A batch group asks for the cores that its list schedule uses at its widest moment, no more. Where memory is
+short its containers shrink to fewer cores: fewer instances at once are slower, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Worker
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.units import DIGITS
+from airflow_dagsched.placement.containers.equal_containers import find_equal_containers
+from airflow_dagsched.placement.request import make_request
+from airflow_dagsched.placement.values import make_offer
+from airflow_dagsched.plan.costing.demand import Demand, Residency, Share, deal_instances, make_demand
+from airflow_dagsched.plan.costing.first_fit import choose_workers, explain_refusal, select_roomy, sum_resident_memory
+from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
+from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.settings_file import placement_settings
+
+UNLIKE_BUDGET = 30_000
+"""Places looked at, at most, for several equal containers a worker: some hundredths of a second."""
+
+
+class ExecutorShape(NamedTuple):
+    """What a group asks of the cluster."""
+
+    residency: Residency
+    slots: int
+    cores: int
+    """Of each container."""
+    memory_mb: int
+    """Of each container, padding included."""
+    disk_mb: tuple[int, ...]
+    """Of each container; empty where no worker's disk has a limit."""
+    workers: tuple[str, ...]
+    """A worker for each container: where it has to be if a step is pinned, else where it fits on an idle cluster."""
+    schedule: GroupSchedule
+    short_of: str
+    """``"cores"`` or ``"memory"`` where the cluster has less than the steps could use; else empty."""
+    pinned: bool
+    dealt: tuple[Share, ...] = ()
+    """What each container holds, if that is not as ``deal_instances`` has it."""
+
+    @property
+    def held_cores(self) -> int:
+        return self.cores * len(self.workers)
+
+
+def size_group(name: str, members: Sequence[int], problem: Problem) -> ExecutorShape:
+    """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
+    demand = make_demand(name, members, problem)
+    _refuse_pins(demand, problem.arrays.workers)
+    shape = (
+        _size_resident(demand, members, problem)
+        if demand.residency == "all"
+        else _size_in_slots(demand, members, problem)
+    )
+    if _limits_disk(problem.arrays.workers):
+        return _with_disk(shape, demand, problem.arrays.workers)
+    return shape
+
+
+def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> ExecutorShape:
+    """First as if cores were a pool with room for all; then what that used, in containers."""
+    workers = problem.arrays.workers
+    free = sum(worker.free_cores for worker in workers)
+    least = demand.most_cores()
+    widest = max(least, min(free, demand.wanted_cores()))
+    schedule = schedule_in_slots(
+        members, problem, demand.slots, CorePool(widest, [step.parallelism for step in demand.steps])
+    )
+    peak = schedule.cores
+    cores, chosen = _choose_containers(demand, members, peak, problem)
+    if not _holds_unsplit(demand, cores, len(chosen), schedule):
+        schedule = schedule_in_slots(members, problem, demand.slots, pool_containers(demand, cores, chosen))
+    memory = demand.memory_at_once(cores)
+    short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.wanted_cores() else ""
+    return ExecutorShape(
+        demand.residency,
+        max(1, schedule.steps),
+        cores,
+        memory + padding(memory, demand.settings),
+        (),
+        tuple(worker.id for worker in chosen),
+        schedule,
+        short,
+        _is_pinned(demand),
+    )
+
+
+ContainerSet = tuple[int, tuple[Worker, ...]]
+"""Cores of each container, and a worker for each."""
+
+
+def _choose_containers(demand: Demand, members: Sequence[int], wanted: int, problem: Problem) -> ContainerSet:
+    """Those in which the group computes soonest, in few containers: each is a JVM to start.
+
+    7 cores are free on one worker: 12 instances take 3 waves on 1 x 4 cores, 2 on 2 x 3, and 2 on 7 x 1.
+    """
+    found = list(_grow_containers(demand, wanted, problem))
+    if not found:
+        raise explain_refusal(demand, problem.arrays.workers)
+    if len(found) == 1:
+        return found[0]
+
+    def cost(sized: ContainerSet) -> tuple[float, int]:
+        schedule = schedule_in_slots(members, problem, demand.slots, pool_containers(demand, *sized))
+        return round(schedule.compute_s, DIGITS), len(sized[1])
+
+    return min(found, key=cost)
+
+
+def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[ContainerSet]:
+    """Each with more cores in all than the one before, up to the ``wanted``; in ever smaller containers."""
+    most, without_disk = 0, None
+    for cores in _list_core_counts(demand, wanted, problem):
+        chosen = _place_containers(demand, cores, wanted, problem)
+        if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if _limits_disk(chosen) else ()):
+            without_disk = cores, chosen
+        elif cores * len(chosen) > most:
+            most = cores * len(chosen)
+            yield cores, chosen
+        if most >= wanted:
+            return
+    if not most and without_disk:
+        yield without_disk
+
+
+def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem) -> tuple[Worker, ...]:
+    """A worker for each container with so many cores, together the ``wanted`` ones; for more, if disk is short."""
+    memory = demand.memory_at_once(cores)
+    shape = cores, memory + padding(memory, demand.settings), 0
+    if problem.cluster.manager == "local":
+        return choose_workers(demand, problem.arrays.workers, shape, 1)
+    count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
+    chosen = choose_workers(demand, problem.arrays.workers, shape, count)
+    while (
+        count < most and _limits_disk(chosen) and _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)))
+    ):
+        count = min(most, 2 * count)
+        largest = max(share.disk_mb for share in deal_instances(demand.unpinned(), [""] * count))
+        chosen = choose_workers(demand, problem.arrays.workers, (*shape[:2], largest), count) or chosen
+    return _drop_empty(demand, chosen)
+
+
+def _drop_empty(demand: Demand, chosen: tuple[Worker, ...]) -> tuple[Worker, ...]:
+    """Those that are dealt an instance: some are not where the steps are pinned elsewhere. The others' shares stay."""
+    if not chosen or not _is_pinned(demand):
+        return chosen
+    shares = deal_instances(demand, _list_ids(chosen))
+    return tuple(worker for worker, share in zip(chosen, shares, strict=True) if share.instances)
+
+
+def _list_core_counts(demand: Demand, wanted: int, problem: Problem) -> Iterator[int]:
+    """Cores of a container, most first. A local application has all the cores there are."""
+    least = demand.most_cores()
+    most = max((worker.free_cores for worker in problem.arrays.workers), default=0)
+    if problem.cluster.manager != "local":
+        most = min(most, max(least, min(demand.settings.container_cores, wanted)))
+    return iter(range(most, least - 1, -1))
+
+
+def _holds_unsplit(demand: Demand, cores: int, count: int, schedule: GroupSchedule) -> bool:
+    """Whether the schedule in a pool is that in the containers, too: nothing is split over two of them."""
+    simple = all(need.cores == 1 for need in demand.needs) and not _is_pinned(demand)
+    return simple and cores * count >= schedule.cores
+
+
+def pool_containers(demand: Demand, cores: int, chosen: Sequence[Worker]) -> CorePool:
+    """Containers of so many cores on these workers, one entry each."""
+    lanes = []
+    for step, need in zip(demand.steps, demand.needs, strict=True):
+        allowed = sum(1 for worker in chosen if not step.pinned or worker.id in step.pinned)
+        lanes.append(allowed * (cores // need.cores))
+    return CorePool(cores * len(chosen), lanes)
+
+
+def _size_resident(demand: Demand, members: Sequence[int], problem: Problem) -> ExecutorShape:
+    """One container on each of the fewest workers, in order, that hold everything at once; else several on some."""
+    workers = problem.arrays.workers
+    schedule = schedule_residents(members, problem)
+    if not _has_enough(demand, schedule.cores, workers):
+        raise explain_refusal(demand, workers)
+    short = None
+    for count in range(_count_fewest_workers(schedule.cores, workers), len(workers) + 1):
+        shape = _try_one_each(demand, schedule, workers, count)
+        if shape is not None and not (_limits_disk(workers) and _find_short_disk(shape, demand, workers)):
+            return shape
+        short = short or shape
+    unlike = _try_several_a_worker(demand, schedule, workers)
+    if unlike is not None:
+        return unlike
+    if short is None:
+        raise explain_refusal(demand, workers)
+    return short
+
+
+def _try_one_each(
+    demand: Demand, schedule: GroupSchedule, workers: Sequence[Worker], count: int
+) -> ExecutorShape | None:
+    """Equal containers on so many workers, cores dealt evenly; None where they do not fit. Disk is not looked at."""
+    roomy = select_roomy(demand, workers, count)
+    chosen = choose_workers(demand, roomy, None, count) if len(roomy) >= count else ()
+    if not chosen:
+        return None
+    shares = deal_instances(demand, _list_ids(chosen))
+    required = [share.required(demand, 0) for share in shares]
+    cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
+    if not all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
+        return None
+    used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
+    return ExecutorShape(demand.residency, demand.slots, cores, memory, (), used, schedule, "", _is_pinned(demand))
+
+
+def _has_enough(demand: Demand, cores: int, workers: Sequence[Worker]) -> bool:
+    """Whether all workers together have what all instances together need, padding left aside."""
+    offered = sum([worker.free_cores for worker in workers]), sum([worker.free_memory_mb for worker in workers])
+    return cores <= offered[0] and sum_resident_memory(demand) <= offered[1]
+
+
+def _is_pinned(demand: Demand) -> bool:
+    return any(step.pinned for step in demand.steps)
+
+
+def _list_shares(shape: ExecutorShape, demand: Demand) -> Sequence[Share]:
+    """What each container holds."""
+    return shape.dealt or deal_instances(demand, shape.workers)
+
+
+def _find_short_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> tuple[Worker, int] | None:
+    """See ``_short_of_disk``."""
+    known = {worker.id: worker for worker in workers}
+    return _find_first_short([known[place] for place in shape.workers], _list_shares(shape, demand))
+
+
+def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequence[Worker]) -> ExecutorShape | None:
+    """Equal containers, several on the larger of unlike workers; None where that does not fit, either.
+
+    Where some step is pinned, or disk is scarce, what is in a container decides where it may be: then it stays there.
+    """
+    steps = (
+        msgspec.structs.replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
+        for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
+    )
+    part = Dataflow(name=demand.group, steps=tuple(steps))
+    request = make_request(part, [make_offer(worker) for worker in workers], placement_settings(demand.settings))
+    found = find_equal_containers(request, UNLIKE_BUDGET)
+    if found is None:
+        return None
+    shares = [Share([], []) for _ in found.offers]
+    for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True)):
+        for index, box in enumerate(found.places[at]):
+            shares[box].instances.append((step.id, index))
+            shares[box].needs.append(need)
+    used = [(offer.worker, share) for offer, share in zip(found.offers, shares, strict=True) if share.instances]
+    required = [share.required(demand, 0) for _, share in used]
+    return ExecutorShape(
+        demand.residency,
+        demand.slots,
+        max(one.cores for one in required),
+        max(one.memory_mb for one in required),
+        (),
+        tuple(worker for worker, _ in used),
+        schedule,
+        "",
+        pinned=_is_pinned(demand) or _scarce_disk(shares, workers),
+        dealt=tuple(share for _, share in used),
+    )
+
+
+def _count_fewest_workers(cores: int, workers: Sequence[Worker]) -> int:
+    """No fewer workers have so many cores."""
+    most = max((worker.free_cores for worker in workers), default=0)
+    return max(1, -(-cores // most)) if most else len(workers) + 1
+
+
+def _with_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> ExecutorShape:
+    """What each container is dealt decides its disk; raises ``DoesNotFit``."""
+    short = _find_short_disk(shape, demand, workers)
+    if short:
+        worker, needed = short
+        what = f"group {demand.group!r}"
+        raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
+    return shape._replace(disk_mb=tuple(share.disk_mb for share in _list_shares(shape, demand)))
+
+
+def _limits_disk(workers: Sequence[Worker]) -> bool:
+    return any(worker.free_disk_mb is not None for worker in workers)
+
+
+def _scarce_disk(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
+    """Whether some worker has less than all containers together need."""
+    needed = sum(share.disk_mb for share in shares)
+    return any(worker.free_disk_mb is not None and worker.free_disk_mb < needed for worker in workers)
+
+
+def _list_ids(workers: Sequence[Worker]) -> list[str]:
+    return [worker.id for worker in workers]
+
+
+def _find_first_short(places: Sequence[Worker], shares: Sequence[Share]) -> tuple[Worker, int] | None:
+    """The first worker with less disk than its containers hold, and the MiB they need."""
+    needed: dict[str, int] = {}
+    for worker, share in zip(places, shares, strict=False):
+        needed[worker.id] = needed.get(worker.id, 0) + share.disk_mb
+        if worker.free_disk_mb is not None and needed[worker.id] > worker.free_disk_mb:
+            return worker, sum(one.disk_mb for at, one in zip(places, shares, strict=True) if at is worker)
+    return None
+
+
+def _refuse_pins(demand: Demand, workers: Sequence[Worker]) -> None:
+    known = {worker.id for worker in workers}
+    for step in demand.steps:
+        if step.pinned and known.isdisjoint(step.pinned):
+            raise DoesNotFit(f"step {step.id!r}", "workers it is pinned to", 1, 0)

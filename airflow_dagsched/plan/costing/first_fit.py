@@ -1,0 +1,88 @@
+"""First fit: workers with room for containers of one shape; and what to say where there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Worker
+from airflow_dagsched.plan.costing.demand import Demand
+from airflow_dagsched.plan.needs import padding
+
+ContainerSize = tuple[int, int, int]
+"""Cores, memory (MiB, with padding) and disk (MiB) of each container."""
+
+
+def choose_workers(
+    demand: Demand, workers: Sequence[Worker], size: ContainerSize | None, count: int
+) -> tuple[Worker, ...]:
+    """Up to ``count`` workers, one for each container, in the order given; shape None: one container a worker.
+
+    Every pinned step has one of its workers among them: that may take more than ``count``. Empty: no room.
+    """
+    room = [1 if size is None else _count_copies(worker, size) for worker in workers]
+    taken = [0] * len(workers)
+    for step in (step for step in demand.steps if step.pinned):
+        allowed = [at for at, worker in enumerate(workers) if worker.id in step.pinned]
+        if not any(taken[at] for at in allowed):
+            first = next((at for at in allowed if room[at]), None)
+            if first is None:
+                return ()
+            taken[first] = 1
+    for at in _list_allowed(demand, workers):
+        taken[at] += min(room[at] - taken[at], max(0, count - sum(taken)))
+    return tuple(worker for at, worker in enumerate(workers) for _ in range(taken[at]))
+
+
+def _count_copies(worker: Worker, size: ContainerSize) -> int:
+    cores, memory, disk = size
+    copies = min(worker.free_cores // cores, worker.free_memory_mb // max(1, memory))
+    return copies if worker.free_disk_mb is None or not disk else min(copies, worker.free_disk_mb // disk)
+
+
+def _list_allowed(demand: Demand, workers: Sequence[Worker]) -> list[int]:
+    """Workers that some step of the group may use."""
+    if any(not step.pinned for step in demand.steps):
+        return list(range(len(workers)))
+    pinned = {worker for step in demand.steps for worker in step.pinned}
+    return [at for at, worker in enumerate(workers) if worker.id in pinned]
+
+
+def select_roomy(demand: Demand, workers: Sequence[Worker], count: int) -> list[Worker]:
+    """Workers that could hold one of ``count`` equal shares of all resident instances."""
+    cores = math.ceil(sum(s.parallelism * n.cores for s, n in zip(demand.steps, demand.needs, strict=True)) / count)
+    memory = math.ceil(sum_resident_memory(demand) / count)
+    return [w for w in workers if w.free_cores >= cores and w.free_memory_mb >= memory]
+
+
+def sum_resident_memory(demand: Demand) -> int:
+    """MiB, without padding, of all instances together."""
+    return sum(s.parallelism * n.memory_mb for s, n in zip(demand.steps, demand.needs, strict=True))
+
+
+def explain_refusal(demand: Demand, workers: Sequence[Worker]) -> DoesNotFit:
+    """What is needed at least, and the most there is."""
+    if demand.residency == "all":
+        return _explain_resident_refusal(demand, workers)
+    cores, most = demand.most_cores(), max((worker.free_cores for worker in workers), default=0)
+    if cores > most:
+        step = next(s for s, need in zip(demand.steps, demand.needs, strict=True) if need.cores == cores)
+        return DoesNotFit(f"step {step.id!r}", "cores of an instance", cores, most, "cores")
+    memory = demand.memory_at_once(cores)
+    memory += padding(memory, demand.settings)
+    available = max((worker.free_memory_mb for worker in workers if worker.free_cores >= cores), default=0)
+    if memory <= available:
+        return DoesNotFit(f"group {demand.group!r}", "containers on the workers its steps are pinned to", 1, 0)
+    return DoesNotFit(f"group {demand.group!r}", f"memory of a container with {cores} cores", memory, available, "MiB")
+
+
+def _explain_resident_refusal(demand: Demand, workers: Sequence[Worker]) -> DoesNotFit:
+    cores = demand.wanted_cores()
+    free = sum(worker.free_cores for worker in workers)
+    if cores > free:
+        return DoesNotFit(f"group {demand.group!r}", "cores of all its resident instances", cores, free, "cores")
+    memory = sum_resident_memory(demand) + padding(0, demand.settings)
+    offered = sum(worker.free_memory_mb for worker in workers)
+    what = "memory of all its resident instances, in equal containers"
+    return DoesNotFit(f"group {demand.group!r}", what, memory, offered, "MiB")

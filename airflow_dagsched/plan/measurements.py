@@ -1,0 +1,41 @@
+"""Dataflow and cluster as the history knows them: measured values in place of declared ones.
+
+What is measured costs or saves time; it never refuses a launch. So measured memory counts up to what the
+largest worker can give one instance, and what its author declares counts in full.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import Measured, State, with_connection, with_measured
+from airflow_dagsched.placement.containers.sizing import compute_usable_memory
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+
+def apply_measurements(
+    dataflow: Dataflow,
+    cluster: Cluster,
+    state: State,
+    *,
+    connection: str | None = None,
+    settings: Settings = DEFAULTS,
+) -> tuple[Dataflow, Cluster]:
+    """Both with what ``state`` knows of them; of ``connection``, or of the only one it knows."""
+    most = limit_memory_mb(cluster, settings)
+    capped = replace(state, measured={name: _cap_memory(seen, most) for name, seen in state.measured.items()})
+    return with_measured(dataflow, capped), with_connection(cluster, state, connection)
+
+
+def limit_memory_mb(cluster: Cluster, settings: Settings) -> int:
+    """MiB that an instance alone on the largest worker can have beside the padding."""
+    largest = max((worker.memory_mb for worker in cluster.workers), default=0)
+    return math.floor(compute_usable_memory(largest, settings.padding_min_mb, settings.padding_fraction))
+
+
+def _cap_memory(seen: Measured, most: int) -> Measured:
+    return seen if seen.memory_mb is None else replace(seen, memory_mb=min(seen.memory_mb, most))

@@ -1,1 +1,0 @@
-"""Plans as people read them: a page of text, and pictures."""

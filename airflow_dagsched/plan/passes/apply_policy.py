@@ -1,0 +1,198 @@
+"""The groups of a plan placed anew by a policy; order and, where a group has the cores it can use, times stay.
+
+    shape 4 cores      w1 (8 free)    w1:0 [    ]  w1:1 [    ]      What a policy sees as workers are containers of the
+    on two workers     w2 (4 free)    w2:0 [    ]                   group's shape, as many as each worker has room for.
+
+A Spark application has one executor shape: it shrinks to what the fullest container runs at once, and containers that
+got nothing are left out. Group after group is placed in the room that the others, as they then are, leave at the same
+time: so the plan is sound at every step. A group without room for the policy's placement beside the others keeps the
+planner's; one that the policy could not place on an idle cluster is refused.
+
+A policy that knows of state levels it over whole workers: it is offered one container on each, if they are alike. What
+it says of copies and movements is the plan's assignment; a group that kept the planner's containers is part of it, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
+from airflow_dagsched.model.graph import step_rank
+from airflow_dagsched.placement.policies.auto import choose_policy
+from airflow_dagsched.placement.policy import POLICIES, load_policy
+from airflow_dagsched.placement.request import Request, make_request
+from airflow_dagsched.placement.values import (
+    Amounts,
+    AssignmentPlan,
+    Offer,
+    TaskSchedulePlan,
+    list_offers,
+)
+from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.passes.assignment import as_sized, with_assigned
+from airflow_dagsched.plan.passes.container_offers import LEVELLING, Shape, bins, shapes
+from airflow_dagsched.plan.passes.recompute_times import recompute_times
+from airflow_dagsched.plan.passes.uniform_containers import built, busy, widest
+from airflow_dagsched.plan.passes.whole_worker import is_offered, offered_shapes
+from airflow_dagsched.plan.plan_types import Container, Group, Plan
+from airflow_dagsched.plan.problem.run import Policy
+from airflow_dagsched.plan.pruning import narrow_sources
+from airflow_dagsched.plan.reasons.placement import KeptAsSized
+from airflow_dagsched.plan.report.sentences import say_placement
+
+
+def apply_policy(draft: Draft) -> Draft:
+    """The draft with the containers of every group as its policy places them; as it is where none is named.
+
+    Raises ``InvalidInput`` for a policy that there is not, ``DoesNotFit`` for what it refuses on the idle cluster.
+    """
+    run_policy, plan, dataflow = draft.problem.run.policy, draft.plan, draft.problem.declared.dataflow
+    if run_policy is None:
+        return draft
+    named = named_by_steps(dataflow)
+    if not run_policy.name and not named:
+        return draft
+    if run_policy.settings.twister2_compatible:
+        raise InvalidInput(
+            "settings", "twister2_compatible", "its placements lose and repeat instances: no Spark plans"
+        )
+    groups = {group.id: group for group in plan.groups}
+    assigned: dict[str, AssignmentPlan] = {}
+    for group in sorted(plan.groups, key=lambda group: (group.start_s, group.id)):
+        name = named.get(group.steps[0], run_policy.name)
+        if group.containers and name:
+            policy = replace(run_policy, name=name)
+            groups[group.id], part = _placed(group, dataflow, draft.problem.cluster, policy, list(groups.values()))
+            assigned |= {group.id: part} if part else {}
+    placed = replace(plan, groups=tuple(groups[group.id] for group in plan.groups))
+    if _rooms(placed) != _rooms(plan):
+        placed = recompute_times(placed, draft.remaining)
+    told = [assigned[group.id] for group in plan.groups if group.id in assigned]
+    return replace(draft, plan=with_assigned(placed, told))
+
+
+def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
+    """Step -> the policy it names. Since all settings are equal in one application, a group has one policy."""
+    return {step.id: str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)}
+
+
+def _rooms(made: Plan) -> list[list[tuple[int, str]]]:
+    """Of each container of a batch group: what its times depend on; the worker counts where steps are pinned."""
+    batch = (group for group in made.groups if group.residency == "slots")
+    return [[(box.cores, box.worker) for box in group.containers] for group in batch]
+
+
+def _placed(
+    group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]
+) -> tuple[Group, AssignmentPlan | None]:
+    barred = {one.id for one in group.pruned if one.what == "worker"}
+    part, idle = part_of(dataflow, group), tuple(each for each in list_offers(cluster) if each.worker not in barred)
+    chosen, why = _resolved(policy, make_request(part, idle, policy.settings))
+    beside = [other for other in groups if other.id != group.id and _overlap(group, other)]
+    try:
+        found, schedule = _containers(group, part, _left(idle, beside), chosen)
+    except DoesNotFit as refused:
+        if _may_refuse(chosen):
+            _containers(group, part, idle, chosen)
+        reason = say_placement(KeptAsSized(chosen.name, refused, is_offered(policy.settings)))
+        assigned = as_sized(group, policy.state) if chosen.name == LEVELLING else None
+        return replace(group, placement=f"{why}{reason}"), assigned
+    driver = group.driver if group.driver.worker is None else replace(group.driver, worker=found[0].worker)
+    placed = ": ".join(filter(None, (chosen.name, schedule.reason)))
+    return replace(group, containers=found, driver=driver, placement=f"{why}{placed}"), schedule.assigned
+
+
+def _resolved(policy: Policy, request: Request) -> tuple[Policy, str]:
+    """The policy that places, and why it where it was left open."""
+    if policy.name != "auto":
+        return policy, ""
+    name, why = choose_policy(request)
+    return replace(policy, name=name), f"{why}: "
+
+
+def _may_refuse(policy: Policy) -> bool:
+    """Whether the policy, or a cap, may forbid what has room: else the planner's containers show that all fits."""
+    settings = policy.settings
+    return policy.name not in POLICIES or bool(settings.max_instances_per_worker or settings.instances_per_container)
+
+
+def part_of(dataflow: Dataflow, group: Group) -> Dataflow:
+    """The dataflow of what is left of the group. One streaming step makes all of it resident."""
+    names = set(group.steps) - {one.id for one in group.pruned if one.what == "step"}
+    gone = Counter(one.id.rpartition("/")[0] for one in group.pruned if one.what == "instance")
+    mode = "streaming" if group.residency == "all" else "batch"
+    steps = [
+        replace(step, mode=mode, parallelism=step.parallelism - gone[step.id], sources=narrow_sources(step, group))
+        for step in dataflow.steps
+        if step.id in names
+    ]
+    channels = [channel for channel in dataflow.channels if {channel.src, channel.dst} <= names]
+    return Dataflow(name=group.id, steps=tuple(sorted(steps, key=step_rank)), channels=tuple(channels))
+
+
+def _overlap(one: Group, other: Group) -> bool:
+    return one.start_s < other.end_s and other.start_s < one.end_s
+
+
+def _left(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]:
+    """What the groups, if they all ran at once, would leave of each worker: never too much."""
+    held: dict[str, Amounts] = {}
+    for group in groups:
+        taken = [(box.worker, Amounts(box.memory_mb, box.disk_mb, box.cores)) for box in group.containers]
+        if group.driver.worker is not None:
+            taken.append((group.driver.worker, Amounts(group.driver.memory_mb, 0, group.driver.cores)))
+        for worker, amounts in taken:
+            held[worker] = held.get(worker, Amounts()) + amounts
+    return tuple(_without(offer, held.get(offer.worker, Amounts())) for offer in offers)
+
+
+def _without(offer: Offer, taken: Amounts) -> Offer:
+    pairs = zip(offer.list_values(), taken.list_values(), strict=True)
+    memory, disk, cores = (None if has is None else max(0.0, has - gone) for has, gone in pairs)
+    return replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
+
+
+def _containers(
+    group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy
+) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
+    """The group's containers as the policy places them; raises ``DoesNotFit``.
+
+    The first shape in which the group has all the cores it can use, else the first that fits.
+    """
+    request = make_request(part, offers, policy.settings)
+    refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
+    narrow = None
+    for shape in _shapes(group, request, policy.name):
+        found = bins(group, request, shape, policy.name)
+        if not found:
+            continue
+        try:
+            schedule = load_policy(policy.name, policy.settings).schedule(part, found, policy.state)
+            fit = built(group, request, shape, schedule)
+        except DoesNotFit as refused:
+            refusal = refused
+            continue
+        if _is_wide(group, request, fit[0]):
+            return fit
+        narrow = narrow or fit
+    if narrow is None:
+        raise refusal
+    return narrow
+
+
+def _shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
+    if is_offered(request.settings):
+        return offered_shapes(request, widest(request.steps), policy=policy)
+    return shapes(group, request, policy)
+
+
+def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:
+    """Whether it has as many cores as were planned, or as it can keep busy."""
+    planned = sum(box.cores for box in group.containers)
+    wanted = busy(group, [(step, step.parallelism) for step in request.steps])
+    return group.residency == "all" or sum(box.cores for box in found) >= min(planned, wanted)

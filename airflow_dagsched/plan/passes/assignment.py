@@ -1,0 +1,52 @@
+"""The plan's assignment: what the policy said of the state of each group, together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.state import Assignment, Movement, State
+from airflow_dagsched.placement.values import AssignmentPlan, name_instance
+from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.plan.reasons.placement import HandedOver
+from airflow_dagsched.plan.report.sentences import say_placement
+
+Held = TypeVar("Held")
+
+
+def with_assigned(made: Plan, parts: Sequence[AssignmentPlan]) -> Plan:
+    """The plan with the assignments of its groups; without any it has none."""
+    if not parts:
+        return made
+    found = [part.assignment for part in parts]
+    return replace(
+        made,
+        assignment=Assignment(
+            active=_joined(one.active for one in found),
+            standby=_joined(one.standby for one in found),
+            warmup=_joined(one.warmup for one in found),
+            moved=_joined(one.moved for one in found),
+        ),
+        movements=tuple(moving for part in parts for moving in part.movements),
+        follow_up=any(part.follow_up for part in parts),
+    )
+
+
+def _joined(parts: Iterable[dict[str, Held]]) -> dict[str, Held]:
+    return {instance: held for part in parts for instance, held in part.items()}
+
+
+def as_sized(group: Group, state: State) -> AssignmentPlan:
+    """The assignment of a group that keeps the planner's containers: no copies, whatever was before."""
+    active = {name_instance(*one): box.worker for box in group.containers for one in box.instances}
+    return AssignmentPlan(Assignment(active=active), tuple(_hand_overs(active, state.previous)))
+
+
+def _hand_overs(active: dict[str, str], before: Assignment | None) -> Iterator[Movement]:
+    for instance, worker in active.items():
+        source = before.active.get(instance, worker) if before else worker
+        if source != worker:
+            reason = say_placement(HandedOver(source, worker))
+            yield Movement(instance=instance, from_worker=source, to_worker=worker, reason=reason)

@@ -1,0 +1,102 @@
+"""How a group's executors come to the workers that the plan names, or who chooses the workers instead.
+
+Spark's standalone Master takes no list of hosts. It does honour custom resources, and a request for several
+is a conjunction, so *exclusion tokens* give any set of workers: the worker in slot 2 offers every token but
+``not_2``, and an application that must stay off slots 1 and 3 asks each executor for ``not_1`` and ``not_3``::
+
+    worker   slot   offers                  asked not_1, not_3
+    w1       1             not_2 not_3      -
+    w2       2      not_1        not_3      executors
+    w3       3      not_1 not_2             -
+
+YARN takes a list of nodes to leave out, Kubernetes a node affinity: there any set can be had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.reasons.hosts import HostsReason, KeptOutByTokens, MasterChooses, NodesAvoided, NodesExcluded
+from airflow_dagsched.plan.report.sentences import say_hosts
+
+TOKEN_PREFIX = "not_"
+
+
+def is_token(resource: str) -> bool:
+    """Whether a custom resource of this name is there to choose workers by."""
+    return resource.startswith(TOKEN_PREFIX)
+
+
+class Exclusion(Struct, frozen=True):
+    """Which tokens to ask for, and what they leave open."""
+
+    tokens: tuple[str, ...] = ()
+    kept_out: tuple[str, ...] = ()
+    """Workers outside the plan that the tokens keep out."""
+    open: tuple[str, ...] = ()
+    """Workers outside the plan that may get executors all the same."""
+
+
+def containers_on(group: Group) -> Counter[str]:
+    """Containers of the group on each of its workers."""
+    return Counter(container.worker for container in group.containers)
+
+
+def exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclusion:
+    """Tokens that keep executors on the workers in ``containers`` (worker -> how many it is to hold).
+
+    A token counts only if every chosen worker has one left for each of its containers: an application that
+    asks for what nobody can give waits for ever, without an error.
+    """
+    chosen = [worker for worker in workers if worker.id in containers]
+    others = sorted((w for w in workers if w.id not in containers), key=lambda worker: natural_key(worker.id))
+    usable = set.intersection(*(_usable(worker, containers[worker.id]) for worker in chosen)) if chosen else set()
+    asked: set[str] = set()
+    for worker in others:
+        lacking = usable - set(worker.tokens)
+        if lacking and not lacking & asked:
+            asked.add(min(lacking, key=natural_key))
+    out = [worker.id for worker in others if asked - set(worker.tokens)]
+    return Exclusion(
+        tuple(natural_sort(asked)), tuple(out), tuple(worker.id for worker in others if worker.id not in out)
+    )
+
+
+def _usable(worker: Worker, containers: int) -> set[str]:
+    """Tokens of which the worker has one left for each of its containers; all, if nobody counts them."""
+    free = worker.free.resources
+    return {token for token in worker.tokens if free is None or free.get(token, 0) >= containers}
+
+
+def pin_hosts(draft: Draft) -> Draft:
+    """The draft, each group with how its executors come to the workers it names."""
+    cluster, known = draft.problem.cluster, dict[tuple[str, ...], str]()
+    groups = []
+    for group in draft.plan.groups:
+        workers = tuple([container.worker for container in group.containers])
+        if workers not in known:
+            known[workers] = say_hosts(_explain_hosts(containers_on(group), cluster))
+        groups.append(replace(group, hosts=known[workers]))
+    return draft.with_groups(groups)
+
+
+def _explain_hosts(containers: Counter[str], cluster: Cluster) -> HostsReason:
+    others = len(cluster.workers) - len(containers)
+    if cluster.manager == "local" or not containers:
+        return "no choice"
+    if not others:
+        return "all workers"
+    if cluster.manager == "yarn":
+        return NodesExcluded(others)
+    if cluster.manager == "kubernetes":
+        return NodesAvoided(others)
+    found = exclusion(containers, cluster.workers)
+    return MasterChooses(len(found.open)) if found.open else KeptOutByTokens(len(found.kept_out), len(found.tokens))

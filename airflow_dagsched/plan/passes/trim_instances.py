@@ -1,0 +1,42 @@
+"""The pass that trims: copies of a step to which no rows come are not started, once the groups are placed.
+
+    a x4, of which only buckets 1 and 2 have rows      w1:0 [a0 a1 a2]  w1:1 [a3]      ──>      w1:0 [a1 a2]
+
+Guarantee. Containers only get smaller: times stay as they were predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from airflow_dagsched.plan.costing.demand import Demand, Share, make_demand
+from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.passes.prune_inputs import has_inputs
+from airflow_dagsched.plan.plan_types import Container, Group
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.pruning import trim_instances as trim_groups
+
+
+def trim_instances(draft: Draft) -> Draft:
+    """The draft without instances to which no rows come; the containers need what is left in them."""
+    problem = draft.problem
+    if not has_inputs(problem):
+        return draft
+    run = problem.run
+    trimmed = trim_groups(draft.plan, problem.declared, problem.cluster, run.pruning_input, selections=run.selections)
+    pairs = zip(draft.plan.groups, trimmed.groups, strict=True)
+    return draft.with_groups([now if now is before else _resize_group(now, problem) for before, now in pairs])
+
+
+def _resize_group(group: Group, problem: Problem) -> Group:
+    nodes = [problem.graph.index[step] for step in group.steps]
+    return replace(group, containers=tuple(_resize_containers(group, make_demand(group.id, nodes, problem), problem)))
+
+
+def _resize_containers(group: Group, demand: Demand, problem: Problem) -> Iterator[Container]:
+    for container in group.containers:
+        needs = [problem.arrays.needs[problem.graph.index[step]] for step, _ in container.instances]
+        needed = Share(list(container.instances), needs).required(demand, container.cores)
+        yield replace(container, required=needed, disk_mb=min(container.disk_mb, needed.disk_mb))

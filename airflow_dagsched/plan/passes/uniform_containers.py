@@ -1,0 +1,113 @@
+"""From a policy's schedule to the containers of a group, all of one shape.
+
+policy    [ a a ] [ a b ]  required 3 GiB, 2 GiB      as small as the fullest allows: 3 GiB, 3 GiB;
+plan      [ a a ] [ a b ]       of 3 GiB, 3 GiB       or as large as the workers offer
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from airflow_dagsched.placement.containers.requirements import add_padding, compute_held_at_once
+from airflow_dagsched.placement.request import Request, StepRequest
+from airflow_dagsched.placement.values import Amounts, ContainerPlan, InstancePlan, TaskSchedulePlan, sum_amounts
+from airflow_dagsched.plan.passes.container_offers import Shape
+from airflow_dagsched.plan.passes.whole_worker import as_offered, is_offered
+from airflow_dagsched.plan.plan_types import Container, Group, Instance, Resources
+
+Held = tuple[list[tuple[StepRequest, int]], Amounts]
+"""What a container has: how many instances of each step, and what the copies of state take."""
+
+
+def built(
+    group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan
+) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
+    """Containers of one shape: as small as the fullest allows, or as large as offered. Raises ``DoesNotFit``."""
+    steps = {step.id: step for step in request.steps}
+    boxes = schedule.container_plan
+    held = [_held(steps, box) for box in boxes]
+    if is_offered(request.settings):
+        used = {box.worker for box in boxes}
+        size, said = _as_offered(group, request, held, used)
+        disks = {offer.worker: int(offer.disk_mb or 0) for offer in request.offers if offer.worker in used}
+        schedule = replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
+    else:
+        cores = min(shape.cores, max(1, *(math.ceil(busy(group, counts)) for counts, _ in held)))
+        size, disks = Shape(cores, _memory(_required(group, request, held, cores))), {}
+    return _containers_of(group, boxes, _required(group, request, held, size.cores), size, disks), schedule
+
+
+def _as_offered(group: Group, request: Request, held: Sequence[Held], used: set[str]) -> tuple[Shape, str]:
+    offers = [offer for offer in request.offers if offer.worker in used]
+    least = widest(step for counts, _ in held for step, _ in counts)
+    return as_offered(offers, least, lambda cores: _memory(_required(group, request, held, cores)))
+
+
+def _held(steps: Mapping[str, StepRequest], box: ContainerPlan) -> Held:
+    return _counts(steps, [one.step for one in box.instances]), sum_amounts(one.needs for one in box.copies)
+
+
+def _memory(required: Iterable[Resources]) -> int:
+    return max(one.memory_mb for one in required)
+
+
+def _containers_of(
+    group: Group, boxes: Sequence[ContainerPlan], required: Sequence[Resources], size: Shape, disks: Mapping[str, int]
+) -> tuple[Container, ...]:
+    """Of one size; ``disks``: of a worker, where more is asked for than is needed."""
+    return tuple(
+        Container(
+            id=f"{group.id}/{at}",
+            worker=box.worker,
+            instances=_in_order(group, box.instances),
+            standbys=_in_order(group, box.standbys),
+            warmups=_in_order(group, box.warmups),
+            required=needed,
+            cores=size.cores,
+            memory_mb=size.memory_mb,
+            disk_mb=max(needed.disk_mb, disks.get(box.worker, 0)),
+        )
+        for at, (box, needed) in enumerate(zip(boxes, required, strict=True))
+    )
+
+
+def widest(steps: Iterable[StepRequest]) -> int:
+    """Cores of the widest instance."""
+    return math.ceil(max((step.needs.cores for step in steps), default=1))
+
+
+def _counts(steps: Mapping[str, StepRequest], names: Sequence[str]) -> list[tuple[StepRequest, int]]:
+    counts: dict[str, int] = {}
+    for step in names:
+        counts[step] = counts.get(step, 0) + 1
+    return [(steps[step], count) for step, count in counts.items()]
+
+
+def busy(group: Group, counts: Sequence[tuple[StepRequest, int]]) -> float:
+    """Cores that the container can keep busy: those of all instances, in batch of the widest steps side by side."""
+    widths = sorted((step.needs.cores * count for step, count in counts), reverse=True)
+    return sum(widths if group.residency == "all" else widths[: group.slots])
+
+
+def _required(group: Group, request: Request, held: Iterable[Held], cores: int) -> list[Resources]:
+    """Of each container, if it has so many cores."""
+    at_once = None if group.residency == "all" else cores
+    return [_needed(request, counts, at_once, copies) for counts, copies in held]
+
+
+def _needed(
+    request: Request, counts: Sequence[tuple[StepRequest, int]], cores: int | None, copies: Amounts
+) -> Resources:
+    held = compute_held_at_once(request, counts, cores) if counts else Amounts()
+    needed = add_padding(held + copies, request.settings)
+    return Resources(
+        cores=math.ceil(held.cores), memory_mb=math.ceil(needed.memory_mb), disk_mb=math.ceil(needed.disk_mb)
+    )
+
+
+def _in_order(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
+    rank = {step: at for at, step in enumerate(group.steps)}
+    return tuple(sorted(((one.step, one.index) for one in held), key=lambda one: (rank[one[0]], one[1])))

@@ -1,0 +1,157 @@
+"""The plan: groups, what runs where, what is spilled, predicted times, and the reason for each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Position, Quantity, Seconds, Value
+from airflow_dagsched.model.state import Assignment, Movement
+from airflow_dagsched.plan.reasons.changes import Change
+
+Limit = Literal["critical path", "longest step", "cores", "memory", "slots"]
+"""What keeps a group from computing sooner."""
+Instance = tuple[Id, Position]
+"""A step and which of its ``parallelism`` copies."""
+
+
+class Resources(Value, frozen=True, kw_only=True):
+    """What a container needs: what its instances hold, and the padding."""
+
+    cores: Cores
+    memory_mb: MiB
+    disk_mb: MiB
+
+
+class Container(Value, frozen=True, kw_only=True):
+    """One planned executor. All of a group ask for equal cores and memory: an application has one executor shape."""
+
+    id: Id
+    worker: Id
+    instances: tuple[Instance, ...] = ()
+    standbys: tuple[Instance, ...] = ()
+    warmups: tuple[Instance, ...] = ()
+    required: Resources
+    cores: Count
+    memory_mb: MiB
+    """With the padding: what is taken of the worker."""
+    disk_mb: MiB
+
+
+class Driver(Value, frozen=True, kw_only=True):
+    """The driver program. Worker None: wherever it is submitted from."""
+
+    worker: Id | None = None
+    cores: Cores = 1
+    memory_mb: MiB = 1024
+
+
+class Times(Value, frozen=True, kw_only=True):
+    """Predicted seconds of a group, one after another: start the application, read, compute, write."""
+
+    start: Seconds = 0.0
+    compute: Seconds = 0.0
+    read: Seconds = 0.0
+    write: Seconds = 0.0
+
+    @property
+    def total_s(self) -> float:
+        return self.start + self.read + self.compute + self.write
+
+
+class Pruned(Value, frozen=True, kw_only=True):
+    """Something a group leaves out. Of an instance the id is ``step/index``, of a partition ``step/`` and its key."""
+
+    what: Literal["worker", "step", "partition", "instance"]
+    id: Id
+    reason: str
+
+
+class Group(Value, frozen=True, kw_only=True):
+    """Steps that run as one Spark application."""
+
+    id: Id
+    steps: tuple[Id, ...]
+    after: tuple[Id, ...] = ()
+    """Groups and ordinary tasks it waits for."""
+    start_s: Seconds = 0.0
+    end_s: Seconds = 0.0
+    finish_spread_s: Seconds = 0.0
+    """How far apart its steps are predicted to end."""
+    reason: str
+    progress: Literal["planned", "running", "finished"] = "planned"
+    """Of a plan made part-way through a run: one that runs has the times it was started with, a finished one none."""
+    residency: Literal["all", "slots"] = "slots"
+    slots: Count = 1
+    """Steps side by side."""
+    limit: Limit = "critical path"
+    time: Times = Times()
+    driver: Driver = Driver()
+    containers: tuple[Container, ...] = ()
+    hosts: str = ""
+    """How its executors come to these workers, or that the cluster manager chooses others."""
+    placement: str = ""
+    """Which policy placed it, and why so; empty: it is placed as it was sized."""
+    partitions: dict[str, tuple[str, ...]] = {}
+    """Step -> all that it reads of sources with a condition; a step of several sources has their paths in front."""
+    pruned: tuple[Pruned, ...] = ()
+    unpruned: tuple[Pruned, ...] = ()
+    """What was looked at and stays, and why; where all workers do, the id is the group's."""
+
+
+class Spill(Value, frozen=True, kw_only=True):
+    """Pipelined channels of dataset ``(src, output)`` that were made buffered, to cut there."""
+
+    src: Id
+    output: str = ""
+    dst: tuple[Id, ...]
+    bytes: Bytes = 0
+    reason: str
+
+
+class Compared(Value, frozen=True, kw_only=True):
+    """A kind of grouping that was compared, and what its best one would take; expected failures included."""
+
+    what: str
+    makespan_s: Seconds
+    core_seconds: Quantity
+    spilled_bytes: Bytes
+    groups: Count
+
+
+class Plan(Value, frozen=True, kw_only=True):
+    """The whole of it: complete, and the same for equal inputs."""
+
+    version: Literal[1] = 1
+    dataflow: str
+    digest: str
+    makespan_s: Seconds = 0.0
+    lower_bound_s: Seconds = 0.0
+    """No plan of this dataflow can end sooner."""
+    lower_bound_reason: str = ""
+    lower_bound_proof: Literal["exact"] | UnsetType = UNSET
+    """There only if the exact mode has proved the bound: deriving it again takes the exact mode again."""
+    gap: Quantity = 0.0
+    """How much longer the plan takes, as a share of the lower bound."""
+    compared: tuple[Compared, ...] = ()
+    """What the groups were chosen from: the chosen first, then the runner-up."""
+    asked: tuple[str, ...] = ()
+    """What the author asked for that the dataflow itself does not need, and where it is in this plan."""
+    groups: tuple[Group, ...] = ()
+    spills: tuple[Spill, ...] = ()
+    assignment: Assignment | None = None
+    movements: tuple[Movement, ...] = ()
+    follow_up: bool = False
+
+
+class Replanned(Struct, frozen=True):
+    """A plan made part-way through a run, from now on."""
+
+    plan: Plan
+    changes: tuple[Change, ...]
+    """By group; empty: everything left runs as it was planned, at the times that are known now."""
+    left_s: float
+    """Seconds until all has ended, as predicted."""
+    saved_s: float
+    """Seconds against the groups and places so far, where these are still possible; else zero."""

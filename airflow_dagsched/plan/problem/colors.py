@@ -1,0 +1,27 @@
+"""Colors: steps of different colors cannot share a launch: settings, pool or the author keep them apart."""
+
+from __future__ import annotations
+
+import json
+
+from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.model.graph import Graph
+
+TASK = -1
+"""The color of an ordinary task: none."""
+
+
+def assign_colors(graph: Graph) -> list[int]:
+    """For each node its color, a number; steps of one loop have one color."""
+    isolated = {graph.loop[node] for node, step in enumerate(graph.steps) if step.isolate}
+    known: dict[tuple[int, str, str], int] = {}
+    colors = []
+    for node, step in enumerate(graph.steps):
+        first = graph.loop[node]
+        key = (first if first in isolated else TASK, _encode_settings(step), step.pool)
+        colors.append(known.setdefault(key, len(known)))
+    return colors + [TASK] * (len(graph.ids) - len(graph.steps))
+
+
+def _encode_settings(step: Step) -> str:
+    return json.dumps(step.application, sort_keys=True) if step.application else ""

@@ -1,0 +1,146 @@
+"""Step instances that get no rows: a scan with fewer tasks than instances, a worker to which no rows come.
+
+    before placement: a scan of 3 tasks, parallelism 8                      instances 3 to 7 have nothing to read
+    after:            w1 [scan/0 clean/0]  w2 [scan/1 clean/1]  w2 holds    scan/1 and clean/1 go, then the container,
+                      nothing of the day                                    then w2 (Jet's "null supplier")
+
+An instance goes only if its step does no work without input, but for scans: Spark makes a task of a split, never of
+none. (A step that reads another's rows where they are stored is as wide as if they were handed on.) One instance of a
+step that runs always stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from airflow_dagsched.model.dataflow import Channel, Step
+from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.plan.plan_types import Container, Group, Pruned
+from airflow_dagsched.plan.pruning.layout import partition_name
+from airflow_dagsched.plan.pruning.owners import assign_readers, find_holders
+from airflow_dagsched.plan.pruning.presence import Edge, spread_presence
+from airflow_dagsched.plan.pruning.tasks import scan_tasks
+from airflow_dagsched.plan.pruning.workers import Scene
+from airflow_dagsched.plan.reasons.pruning import NoRowsOnWorker, TooManyInstances
+from airflow_dagsched.plan.report.sentences import say_pruned
+
+
+def count_useful_instances(scene: Scene, running: Sequence[str]) -> dict[str, int]:
+    """For each running step how many of its instances, the first so many, may get rows."""
+    found: dict[str, int] = {}
+    for name in running:
+        step, channels = scene.graph.steps[scene.graph.index[name]], scene.channels_into.get(name, ())
+        found[name] = min(step.parallelism, _count_most_instances(scene, step, channels, found))
+    return found
+
+
+def _count_most_instances(scene: Scene, step: Step, channels: Sequence[Channel], found: Mapping[str, int]) -> int:
+    if step.mode == "streaming":
+        return step.parallelism
+    if not channels:
+        return max(1, _count_tasks(scene, step)) if step.sources else step.parallelism
+    alike = (scene.graph.steps[scene.graph.index[channel.src]].parallelism == step.parallelism for channel in channels)
+    here = all(channel.routing == "forward" and channel.src in found for channel in channels)
+    if step.works_without_input or step.sources or not (here and all(alike)):
+        return step.parallelism
+    return max(found[channel.src] for channel in channels)
+
+
+def _count_tasks(scene: Scene, step: Step) -> int:
+    selections = [scene.selections[step.id, source.path] for source in step.sources]
+    if not all(one.listed and one.path not in scene.asked.stored for one in selections):
+        return step.parallelism
+    tasks = scan_tasks(partition for selection in selections for partition in selection.needed)
+    return step.parallelism if tasks is None else tasks
+
+
+def list_surplus(scene: Scene, running: Sequence[str]) -> Iterator[Pruned]:
+    """An entry for each instance that gets no rows, told before placement."""
+    for name, useful in count_useful_instances(scene, running).items():
+        reason = say_pruned(TooManyInstances(useful))
+        for index in range(useful, scene.graph.steps[scene.graph.index[name]].parallelism):
+            yield Pruned(what="instance", id=f"{name}/{index}", reason=reason)
+
+
+def trim_group(group: Group, scene: Scene) -> Group:
+    """The placed group without the instances to whose worker no rows come, and without what that leaves empty."""
+    dropped = _find_dropped(group, scene)
+    kept = tuple(box for box in (_remove_instances(box, dropped) for box in group.containers) if box.instances)
+    if len(kept) == len(group.containers) and not dropped:
+        return group
+    left = natural_sort({box.worker for box in group.containers} - {box.worker for box in kept})
+    gone = [Pruned(what="worker", id=worker, reason=say_pruned("worker idle")) for worker in left]
+    return replace(group, containers=kept, pruned=(*group.pruned, *_list_dropped_instances(group, dropped), *gone))
+
+
+def _find_dropped(group: Group, scene: Scene) -> set[tuple[str, str]]:
+    """Steps and the workers on which they get no rows; none of most groups, whose steps all work without input."""
+    movable = {step for step in group.steps if may_go(scene.graph.steps[scene.graph.index[step]])}
+    if not movable:
+        return set()
+    on = _workers_by_step(group)
+    rows = _find_workers_with_rows(group, scene, on)
+    return {(step, worker) for step in on if step in movable and rows[step] for worker in on[step] - rows[step]}
+
+
+def _workers_by_step(group: Group) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for box in group.containers:
+        for step, _ in box.instances:
+            found.setdefault(step, set()).add(box.worker)
+    return {step: frozenset(workers) for step, workers in found.items()}
+
+
+def _find_workers_with_rows(group: Group, scene: Scene, on: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """For each step the workers it is on to which rows may come."""
+    order = [step for step in group.steps if step in on]
+    start = {step: _find_entry_workers(scene, step, on, scene.channels_into.get(step, ())) for step in order}
+    edges = [
+        _draw_edge(channel, on) for step in order for channel in scene.channels_into.get(step, ()) if channel.src in on
+    ]
+    reached = spread_presence(order, start, edges, natural_sort({box.worker for box in group.containers}))
+    return {step: reached[step] & on[step] for step in order}
+
+
+def _find_entry_workers(
+    scene: Scene, name: str, on: Mapping[str, frozenset[str]], channels: Sequence[Channel]
+) -> frozenset[str]:
+    """Where rows come to the step from outside its group: to the readers of its sources, or anywhere."""
+    step = scene.graph.steps[scene.graph.index[name]]
+    selections = [scene.selections[name, source.path] for source in step.sources]
+    outside = any(channel.src not in on for channel in channels)
+    if outside or not (channels or selections) or not all(selection.listed for selection in selections):
+        return on[name]
+    workers = [worker for worker in scene.cluster.workers if worker.id in on[name]]
+    held = {
+        f"{selection.path}/{partition_name(partition)}": frozenset[str]().union(
+            *(one.workers for one in find_holders(partition.blocks, workers))
+        )
+        for selection in selections
+        for partition in selection.needed
+    }
+    return frozenset(worker for worker, names in assign_readers(held, (), on[name]).items() if names)
+
+
+def _draw_edge(channel: Channel, on: Mapping[str, frozenset[str]]) -> Edge:
+    """Forwarded rows stay on their worker if the next step is there too; else they may come to any."""
+    here = channel.routing == "forward" and on[channel.src] <= on[channel.dst]
+    return Edge(channel.src, channel.dst, "here" if here else "all")
+
+
+def may_go(step: Step) -> bool:
+    """Whether instances of the step to which no rows come are left out."""
+    return step.mode == "batch" and not step.works_without_input
+
+
+def _remove_instances(box: Container, dropped: Collection[tuple[str, str]]) -> Container:
+    return replace(box, instances=tuple(one for one in box.instances if (one[0], box.worker) not in dropped))
+
+
+def _list_dropped_instances(group: Group, dropped: Collection[tuple[str, str]]) -> Iterator[Pruned]:
+    for box in group.containers:
+        for step, index in box.instances:
+            if (step, box.worker) in dropped:
+                yield Pruned(what="instance", id=f"{step}/{index}", reason=say_pruned(NoRowsOnWorker(box.worker)))

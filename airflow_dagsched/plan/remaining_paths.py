@@ -1,0 +1,65 @@
+"""How long it takes from the start of each group to the end of the last behind it: what Airflow's priorities follow.
+
+    {a 10} ──> (t 60) ──> {c 30}      with 8 s a start: a 8 + 10 + 60 + 8 + 30, b 8 + 100, c 8 + 30
+    {b 100}                           of a and b, ready at once, a starts first
+
+The longest path to the end in seconds (the b-level of list scheduling; Hu 1961). Airflow's own weight counts
+the tasks downstream, however short they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.model.order import topological
+from airflow_dagsched.plan.grouping.coarsest import Grouped
+from airflow_dagsched.plan.needs import runtime_of, task_runtime_of
+from airflow_dagsched.plan.problem.partition import find_edges_between
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+
+def measure_remaining_s(
+    dataflow: Dataflow,
+    groups: Sequence[Grouped],
+    start_s: float,
+    *,
+    known_s: Mapping[str, float] | None = None,
+    settings: Settings = DEFAULTS,
+) -> dict[str, float]:
+    """Seconds for each group of a valid ``dataflow``.
+
+    :param start_s: what an application takes to start.
+    :param known_s: seconds of groups that were predicted; of others, their longest path of steps counts.
+    """
+    graph = graph_of(dataflow)
+    group_of = list(range(len(graph.ids)))
+    first = {group.id: min(graph.index[step] for step in group.steps) for group in groups}
+    for group in groups:
+        for step in group.steps:
+            group_of[graph.index[step]] = first[group.id]
+    seconds = [0.0] * len(group_of)
+    for task in dataflow.tasks:
+        seconds[graph.index[task.id]] = task_runtime_of(task, settings)
+    inside = _measure_paths(graph.condensed, [runtime_of(step, settings) for step in graph.steps], group_of, graph.loop)
+    for name, node in first.items():
+        seconds[node] = (known_s or {}).get(name, start_s + inside[node])
+    edges = find_edges_between(graph, group_of)
+    for node in reversed(topological(edges)):
+        seconds[node] += max((seconds[after] for after in edges[node]), default=0.0)
+    return {name: seconds[node] for name, node in first.items()}
+
+
+def _measure_paths(
+    edges: Sequence[Sequence[int]], runtime: Sequence[float], group_of: Sequence[int], loop: Sequence[int]
+) -> list[float]:
+    """For the first node of each group the longest path of steps within it; the steps of a loop count one by one."""
+    path = [0.0] * len(group_of)
+    for node, seconds in enumerate(runtime):
+        path[loop[node]] += seconds
+    longest = [0.0] * len(group_of)
+    for node in reversed(topological(edges)):
+        path[node] += max((path[after] for after in edges[node] if group_of[after] == group_of[node]), default=0.0)
+        longest[group_of[node]] = max(longest[group_of[node]], path[node])
+    return longest

@@ -1,0 +1,233 @@
+"""Re-planning a run part-way: finished groups stay, running ones keep their places, the rest is planned anew.
+
+::
+
+    the plan so far     [a b]────[c]────[d]────[e]      with what was measured: 50 s left
+    the rest anew       [a b]────[c]────[d e]           40 s left: accepted, 20% sooner
+                          ^over    ^running
+
+Incremental, and full each time: the result is a whole plan of the whole dataflow. A change is accepted only if
+what is left then ends sooner by a margin, so that two plans that are about as good do not take turns; moving a
+running group costs what it has done, and its start, since it begins again. A change that must be (a worker is
+gone, a group no longer fits) needs no gain. Equal facts give the equal plan: replanning the result changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import State
+from airflow_dagsched.model.units import DIGITS
+from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.passes.report_constraints import say_constraints
+from airflow_dagsched.plan.plan_types import Group, Plan, Replanned
+from airflow_dagsched.plan.planner import plan as plan_of
+from airflow_dagsched.plan.problem.rules import apply_rules
+from airflow_dagsched.plan.problem.run import Run
+from airflow_dagsched.plan.pruning.pruning_input import NO_PRUNING_INPUT, PruningInput
+from airflow_dagsched.plan.reasons.changes import Change, ChangeKind, ChangeReason, EndsSooner, GroupsRefused
+from airflow_dagsched.plan.replan.merge_plans import Rest, merge_plans
+from airflow_dagsched.plan.replan.progress import Progress, measure_progress
+from airflow_dagsched.plan.replan.remainder import Leftover, find_leftover, subtract_held
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+GROUP = "dagsched.group"
+"""Key in ``application`` that keeps the steps of different groups apart while the groups so far are priced."""
+Refused = DoesNotFit | InvalidInput
+"""Why what is left cannot be grouped so: there is no room, or what its author asks of groups is against it."""
+
+
+class _Facts(Struct, frozen=True):
+    """What every candidate is made from."""
+
+    old: Plan
+    dataflow: Dataflow
+    cluster: Cluster
+    settings: Settings
+    asked: PruningInput
+
+
+def replan_run(
+    plan: Plan,
+    dataflow: Dataflow,
+    cluster: Cluster,
+    state: State,
+    settings: Settings = DEFAULTS,
+    *,
+    asked: PruningInput = NO_PRUNING_INPUT,
+) -> Replanned:
+    """``plan`` of ``dataflow``, part-way through a run, planned anew for what is known now.
+
+    :param cluster: what this run may have now: what its running groups hold counts as free.
+    :param state: finished and running groups, finished ordinary tasks, what was measured.
+    :param asked: how to prune what is left.
+
+    Raises ``InvalidInput`` where the plan is not of this dataflow, the state not of this plan, or one of the others
+    breaks a rule; ``DoesNotFit`` where what is left is larger than the cluster even after cutting it anew.
+    """
+    if plan.digest != digest(dataflow):
+        raise InvalidInput("plan", "digest", f"is not that of dataflow {dataflow.name!r}: plan it again")
+    facts = _Facts(plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, asked)
+    apply_rules(
+        valid_graph(facts.dataflow), settings
+    )  # of the whole: what is left may not have all the steps they name
+    progress = measure_progress(plan, facts.dataflow, facts.cluster, state)
+    return _choose_plan(facts, progress)
+
+
+def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
+    """The groups so far, unless others are better by the margin, or they are not possible any more."""
+    anew = _try_both(facts, progress, _keep_dataflow)
+    kept = anew if _has_same_groups(facts.old, anew) else _keep_groups(facts, progress)
+    best = _regroup(facts, progress, anew)
+    if isinstance(kept, Refused):
+        if isinstance(best, Refused):
+            raise best
+        return _report_replanned(facts, progress, best, 0.0, GroupsRefused(kept))
+    kept = _continue_plan(facts.old, kept, anew)
+    if isinstance(best, Refused):
+        return _report_replanned(facts, progress, kept, 0.0, "as can be now")
+    left, saved = kept.makespan_s - progress.now_s, kept.makespan_s - best.makespan_s
+    if saved <= max(0.0, facts.settings.replan_margin * left):
+        return _report_replanned(facts, progress, kept, 0.0, "as can be now")
+    return _report_replanned(facts, progress, best, saved, EndsSooner(saved, left))
+
+
+def _keep_groups(facts: _Facts, progress: Progress) -> Plan | Refused:
+    """The groups so far; where they do not fit any more, or the settings forbid them by now, cut."""
+    over = {step for group in (*progress.finished, *progress.running) for step in group.steps}
+    left = tuple(group.steps for group in facts.old.groups if over.isdisjoint(group.steps))
+    told = replace(facts.settings, together=(*facts.settings.together, *left))
+    made = _try_both(replace(facts, settings=told), progress, _draw_borders(facts.old))
+    return _try_both(facts, progress, _draw_borders(facts.old)) if isinstance(made, Refused) else made
+
+
+def _report_replanned(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: ChangeReason) -> Replanned:
+    changes = tuple(_list_changes(facts.old, made, progress, why))
+    made = replace(made, asked=say_constraints(made, facts.dataflow, facts.cluster, facts.settings))
+    return Replanned(made, changes, made.makespan_s - progress.now_s, saved_s)
+
+
+def _continue_plan(old: Plan, kept: Plan, anew: Plan | Refused) -> Plan:
+    """The groups so far; once some have begun, with what the old plan says of how they were chosen.
+
+    Else with the bound of ``anew``, for ``kept`` was planned as if its groups could not be others.
+    """
+    if any(group.progress != "planned" for group in kept.groups):
+        return replace(kept, compared=old.compared, movements=old.movements, follow_up=old.follow_up)
+    if not isinstance(anew, Refused):
+        bound = min(anew.lower_bound_s, kept.makespan_s)
+        gap = round(kept.makespan_s / bound - 1, DIGITS) if bound else 0.0
+        kept = replace(kept, lower_bound_s=bound, lower_bound_reason=anew.lower_bound_reason, gap=gap)
+    return replace(kept, movements=old.movements, follow_up=old.follow_up)
+
+
+def _regroup(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:
+    """All that is left grouped anew; or that and what is running, which then begins again."""
+    if not progress.running:
+        return anew
+    stopped = _try_both(facts, progress.restart_running(), _keep_dataflow)
+    plans = [made for made in (anew, stopped) if not isinstance(made, Refused)]
+    return min(plans, key=lambda made: made.makespan_s) if plans else stopped
+
+
+def _has_same_groups(old: Plan, made: Plan | Refused) -> bool:
+    before = {frozenset(group.steps) for group in old.groups}
+    return not isinstance(made, Refused) and before == {frozenset(group.steps) for group in made.groups}
+
+
+def _try_both(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Plan | Refused:
+    """What is left beside the running groups, or behind them, whichever ends first; or why neither is possible."""
+    found: list[Plan] = []
+    refusal: Refused | None = None
+    for make in (_plan_beside, _plan_behind) if progress.running else (_plan_behind,):
+        try:
+            found.append(merge_plans(facts.old, facts.dataflow, progress, make(facts, progress, grouped)))
+        except (DoesNotFit, InvalidInput) as refused:
+            refusal = refused
+    if found:
+        return min(found, key=lambda made: made.makespan_s)
+    assert refusal is not None
+    return refusal
+
+
+def _plan_beside(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
+    """At once, on what the running groups leave free."""
+    left = find_leftover(facts.dataflow, facts.settings, progress, progress.running, progress.now_s)
+    return Rest(_plan_leftover(facts, left, grouped, subtract_held(facts.cluster, progress.running)), progress.now_s)
+
+
+def _plan_behind(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
+    """After the last running group, on all there is."""
+    start = max([progress.now_s, *(group.end_s for group in progress.running)])
+    left = find_leftover(facts.dataflow, facts.settings, progress, (), start)
+    return Rest(_plan_leftover(facts, left, grouped, facts.cluster), start)
+
+
+def _plan_leftover(facts: _Facts, left: Leftover, grouped: Callable[[Dataflow], Dataflow], cluster: Cluster) -> Plan:
+    run = Run(pruning_input=facts.asked, stored=left.stored)
+    return plan_of(grouped(left.dataflow), cluster, left.settings, run=run)
+
+
+def _keep_dataflow(dataflow: Dataflow) -> Dataflow:
+    return dataflow
+
+
+def _draw_borders(old: Plan) -> Callable[[Dataflow], Dataflow]:
+    """Gives each step a setting that tells the groups of ``old`` apart."""
+    home = {step: group.id for group in old.groups for step in group.steps}
+
+    def bordered(dataflow: Dataflow) -> Dataflow:
+        steps = (replace(step, application={**step.application, GROUP: home[step.id]}) for step in dataflow.steps)
+        return replace(dataflow, steps=tuple(steps))
+
+    return bordered
+
+
+def _list_changes(old: Plan, new: Plan, progress: Progress, why: ChangeReason) -> Iterator[Change]:
+    """What the new plan does otherwise with groups that were not finished."""
+    before = {group.id: group for group in old.groups}
+    runs = {group.id: group for group in progress.running}
+    over = {group.id for group in progress.finished}
+    for group in new.groups:
+        if group.id not in over:
+            what = _classify_change(
+                before.get(group.id), group, restarted=group.id in progress.again or _has_moved(runs, group)
+            )
+            if what is not None:
+                yield Change(group.id, what, progress.again.get(group.id, why))
+    there = {group.id for group in new.groups}
+    for name in before:
+        if name not in there:
+            yield Change(name, "dissolved", why)
+
+
+def _has_moved(runs: Mapping[str, Group], group: Group) -> bool:
+    """Whether the group was running and does not go on as it was."""
+    return group.id in runs and group.progress != "running"
+
+
+def _classify_change(before: Group | None, group: Group, *, restarted: bool) -> ChangeKind | None:
+    if before is None or set(before.steps) != set(group.steps):
+        return "new"
+    if restarted:
+        return "begins again"
+    if _list_shapes(before) != _list_shapes(group):
+        return "resized"
+    return "moved" if _list_places(before) != _list_places(group) else None
+
+
+def _list_shapes(group: Group) -> list[tuple[int, int]]:
+    return sorted((box.cores, box.memory_mb) for box in group.containers)
+
+
+def _list_places(group: Group) -> list[str]:
+    return sorted(box.worker for box in group.containers)

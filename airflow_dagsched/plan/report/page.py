@@ -1,0 +1,187 @@
+"""A plan as a page a person reads.
+
+The whole first, then what it was chosen from, when what runs, each group, and what is spilled::
+
+    sales: 5 steps in 2 Spark applications, 1 spill
+    predicted 71.0 s, 4.4% more than the 68.0 s that no plan can beat: the longest path is load > clean > report
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from airflow_dagsched.plan.plan_types import Compared, Container, Group, Limit, Plan, Spill, Times
+from airflow_dagsched.plan.report.bars import draw_bars
+from airflow_dagsched.plan.report.words import format_count, format_duration, format_size, join_names
+
+WIDTH = 110
+"""Characters of a line that is broken where it can be."""
+MARGIN = " " * 11
+WORKERS = 8
+"""Of a group, that are told one by one."""
+
+_LIMITS: dict[Limit, str] = {
+    "critical path": "its critical path: more cores would not end it sooner",
+    "longest step": "its longest step, beside which all others hold their cores",
+    "cores": "cores: its steps could use more than the cluster has",
+    "memory": "memory: there are cores for more instances at once, but no memory",
+    "slots": "slots, or the order of its steps",
+}
+
+
+def explain_plan(plan: Plan) -> str:
+    """The plan as text, each line that may become long broken at about ``WIDTH`` characters."""
+    head = (_write_summary(plan), _write_compared(plan), _write_constraints(plan), _draw_times(plan))
+    parts = (*head, _write_groups(plan), _write_spills(plan), _write_movements(plan))
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _write_summary(plan: Plan) -> Iterator[str]:
+    steps = sum(len(group.steps) for group in plan.groups)
+    spills = f", {format_count(len(plan.spills), 'spill')}" if plan.spills else ""
+    applications = format_count(len(plan.groups), "Spark application")
+    yield f"{plan.dataflow}: {format_count(steps, 'step')} in {applications}{spills}"
+    why = f": {plan.lower_bound_reason}" if plan.lower_bound_reason else ""
+    yield from textwrap.wrap(f"predicted {format_duration(plan.makespan_s)}, {_describe_gap(plan)}{why}", WIDTH)
+
+
+def _describe_gap(plan: Plan) -> str:
+    """The gap; in seconds where the makespan and its bound are told alike."""
+    if not plan.gap:
+        return "and no plan can take less"
+    if format_duration(plan.makespan_s) == format_duration(plan.lower_bound_s):
+        return f"{plan.makespan_s - plan.lower_bound_s:.2g} s more than what no plan can beat"
+    return f"{plan.gap:.1%} more than the {format_duration(plan.lower_bound_s)} that no plan can beat"
+
+
+def _write_compared(plan: Plan) -> Iterator[str]:
+    kinds = plan.compared
+    if not kinds:
+        return
+    yield ""
+    if kinds[0].makespan_s > plan.makespan_s:
+        yield "with the repeats that failures cost:"
+    names = [_name_kind(kind, at) for at, kind in enumerate(kinds)]
+    width = max(map(len, names))
+    yield f"compared{'':{width + 6}}applications  core-seconds       spilled"
+    for kind, name in zip(kinds, names, strict=True):
+        spilled = format_size(kind.spilled_bytes) if kind.spilled_bytes else ""
+        counts = f"{kind.groups:>12}{kind.core_seconds:>14,.0f}{spilled:>14}"
+        yield f"{format_duration(kind.makespan_s):>12}  {name:{width}}{counts}".rstrip()
+
+
+def _name_kind(kind: Compared, at: int) -> str:
+    return f"{kind.what}{' (chosen)' if at == 0 else ' (runner-up)' if at == 1 else ''}"
+
+
+def _write_constraints(plan: Plan) -> Iterator[str]:
+    if plan.asked:
+        yield ""
+        yield "asked for"
+    for sentence in plan.asked:
+        yield from textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _draw_times(plan: Plan) -> Iterator[str]:
+    if len(plan.groups) > 1:
+        yield ""
+        yield from draw_bars(plan.groups, plan.makespan_s)
+
+
+def _write_groups(plan: Plan) -> Iterator[str]:
+    return (line for group in plan.groups for line in _write_group(group))
+
+
+def _write_group(group: Group) -> Iterator[str]:
+    yield ""
+    progress = "" if group.progress == "planned" else f", {group.progress}"
+    yield f"{group.id}  {format_duration(group.start_s)} to {format_duration(group.end_s)}{progress}"
+    yield from _wrap_line("why", group.reason)
+    yield from _wrap_line("steps", ", ".join(group.steps))
+    if group.after:
+        yield from _wrap_line("after", join_names(group.after, 20))
+    yield from _wrap_line("time", _describe_parts(group.time))
+    yield from _wrap_line("limit", _LIMITS[group.limit])
+    if len(group.steps) > 1:
+        yield from _wrap_line("spread", f"its steps end within {format_duration(group.finish_spread_s)}")
+    yield from _write_containers(group)
+    yield from write_pruning(group)
+
+
+def _wrap_line(word: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {word:9}", subsequent_indent=MARGIN, break_long_words=False)
+
+
+def _describe_parts(time: Times) -> str:
+    """Start and compute, and the others where there are any."""
+    parts = (("start", time.start), ("read", time.read), ("compute", time.compute), ("write", time.write))
+    return ", ".join(
+        f"{name} {format_duration(value)}" for name, value in parts if value or name in ("start", "compute")
+    )
+
+
+def write_pruning(group: Group) -> Iterator[str]:
+    """What is left out, in one line where many are for one reason: partitions are."""
+    for word, entries in (("pruned", group.pruned), ("kept", group.unpruned)):
+        alike: dict[tuple[str, str], list[str]] = {}
+        for entry in entries:
+            alike.setdefault((entry.what, entry.reason), []).append(entry.id)
+        for (what, reason), ids in alike.items():
+            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{format_count(len(ids), what)}, {ids[0]} to {ids[-1]}"
+            yield from _wrap_line(word, f"{named}: {reason}")
+
+
+def _write_containers(group: Group) -> Iterator[str]:
+    if not group.containers:
+        return
+    container, containers = group.containers[0], format_count(len(group.containers), "container")
+    held = "all resident" if group.residency == "all" else f"{format_count(group.slots, 'step')} side by side"
+    yield from _wrap_line(
+        "size", f"{containers} of {format_count(container.cores, 'core')}, {container.memory_mb} MiB, {held}"
+    )
+    if group.hosts:
+        yield from _wrap_line("hosts", group.hosts)
+    workers: dict[str, list[Container]] = {}
+    for entry in group.containers:
+        workers.setdefault(entry.worker, []).append(entry)
+    if group.placement:
+        yield from _wrap_line("placed", group.placement)
+    for worker, there in list(workers.items())[:WORKERS]:
+        yield f"  on       {worker}: {format_count(len(there), 'container')} with {_count_held(there)}"
+    if len(workers) > WORKERS:
+        yield f"{MARGIN}and {format_count(len(workers) - WORKERS, 'more worker')}"
+
+
+def _count_held(containers: list[Container]) -> str:
+    """What is in them, copies only if there are any."""
+    kinds = (
+        ("standby", [container.standbys for container in containers]),
+        ("warm-up", [container.warmups for container in containers]),
+    )
+    copies = [format_count(total, kind) for kind, held in kinds if (total := sum(map(len, held)))]
+    return ", ".join(
+        [format_count(sum(len(container.instances) for container in containers), "step instance"), *copies]
+    )
+
+
+def _write_spills(plan: Plan) -> Iterator[str]:
+    if plan.spills:
+        yield ""
+        yield "spills"
+    for spill in plan.spills:
+        amount = format_size(spill.bytes) if spill.bytes else "size unknown"
+        text = f"{_name_dataset(spill)} -> {join_names(spill.dst)}, {amount}: {spill.reason}"
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+
+
+def _write_movements(plan: Plan) -> Iterator[str]:
+    if plan.movements:
+        yield ""
+        yield "movements" + (", plan again after the pause of follow_up_s" if plan.follow_up else "")
+    for moving in plan.movements:
+        yield f"  {moving.instance}  {moving.from_worker} -> {moving.to_worker}: {moving.reason}"
+
+
+def _name_dataset(spill: Spill) -> str:
+    return f"{spill.src}.{spill.output}" if spill.output else spill.src

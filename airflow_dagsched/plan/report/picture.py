@@ -1,0 +1,157 @@
+"""A plan as a picture: a graph for Graphviz, or the time line as SVG, for which nothing need be installed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from html import escape
+
+from airflow_dagsched.plan.plan_types import Group, Plan, Spill
+from airflow_dagsched.plan.report.words import MINUTE_S, format_count, format_duration, join_names
+
+WIDTH, ROW, BAR, MARGIN, HEAD, FOOT = 1000, 44, 30, 20, 60, 24
+"""Pixels: of the time line, from bar to bar, of a bar, around all, above the first bar, for the scale below."""
+CHARACTER = 6.6
+"""Pixels of one, about."""
+TICKS = 8
+"""Moments on the scale, at most."""
+STEPS = 8
+"""Names of steps in a box."""
+DASHES = ' stroke-dasharray="5 4"'
+STARTS, WORKS, EDGE, LINE = "#c6c6c6", "#9ecae1", "#3182bd", "#888"
+
+
+def draw_dot(plan: Plan) -> str:
+    """The groups as boxes with their steps; solid edges: who waits for whom; dashed ones: spills."""
+    group_of = {step: group.id for group in plan.groups for step in group.steps}
+    lines = [f"digraph {_quote_text(plan.dataflow)} {{", "  rankdir=LR;", "  node [shape=box];"]
+    lines += [f"  {_quote_text(g.id)} [label={_quote_text(_write_label(g))}];" for g in plan.groups]
+    lines += [f"  {_quote_text(task)} [shape=ellipse];" for task in _list_tasks(plan)]
+    lines += [f"  {_quote_text(before)} -> {_quote_text(group.id)};" for group in plan.groups for before in group.after]
+    lines += [
+        f"  {_quote_text(group_of[spill.src])} -> {_quote_text(target)} "
+        f"[style=dashed, label={_quote_text(_name_spill(spill))}];"
+        for spill in plan.spills
+        for target in dict.fromkeys(group_of[dst] for dst in spill.dst)
+    ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def draw_svg(plan: Plan) -> str:
+    """The time line: a bar for each group from its start to its end, the start of the application shaded.
+
+    Solid lines: who waits for whom; dashed ones: spills. Bars on one row do not overlap.
+    """
+    rows = _assign_rows(plan)
+    bottom = HEAD + ROW * (max(rows.values(), default=-1) + 1)
+    height = bottom + FOOT + MARGIN
+    scale = (WIDTH - 2 * MARGIN) / (plan.makespan_s or 1.0)
+    ends = {group.id: (MARGIN + group.end_s * scale, _find_middle(rows[group.id])) for group in plan.groups}
+    starts = {group.id: (MARGIN + group.start_s * scale, _find_middle(rows[group.id])) for group in plan.groups}
+    bound = f"no plan can take less than {format_duration(plan.lower_bound_s)}"
+    title = f"{plan.dataflow}: {format_duration(plan.makespan_s)}; {bound}"
+    font = 'font-family="sans-serif" font-size="12"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {font}>',
+        '  <rect width="100%" height="100%" fill="white"/>',
+        f'  <text x="{MARGIN}" y="{MARGIN}" font-size="14">{escape(title, quote=False)}</text>',
+        *_draw_legend(spills=bool(plan.spills)),
+        *_draw_scale(plan.makespan_s, scale, bottom),
+        *(
+            _draw_line(ends[name], starts[group.id], "")
+            for group in plan.groups
+            for name in group.after
+            if name in ends
+        ),
+        *(_draw_line(ends[src], starts[dst], DASHES) for src, dst in _list_spill_edges(plan)),
+        *(line for group in plan.groups for line in _draw_bar(group, rows[group.id], scale)),
+    ]
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _draw_legend(*, spills: bool) -> Iterator[str]:
+    """What the colors and lines are."""
+    y = HEAD - BAR
+    for at, (color, text) in enumerate(((STARTS, "the application starts"), (WORKS, "reads, computes, writes"))):
+        x = MARGIN + at * 180
+        yield f'  <rect x="{x}" y="{y}" width="12" height="12" fill="{color}"/>'
+        yield f'  <text x="{x + 18}" y="{y + 11}">{text}</text>'
+    for at, (dashes, text) in enumerate((("", "waits for"), (DASHES, "reads a spill of"))[: 2 if spills else 1]):
+        x = MARGIN + 370 + at * 110
+        yield _draw_line((x, y + 6), (x + 24, y + 6), dashes)
+        yield f'  <text x="{x + 30}" y="{y + 11}">{text}</text>'
+
+
+def _draw_scale(makespan_s: float, scale: float, bottom: float) -> Iterator[str]:
+    """Round moments below the bars, with a thin line up through them."""
+    each = _round_up(makespan_s / TICKS)
+    for at in range(int(makespan_s / each) + 1 if each else 0):
+        x = MARGIN + at * each * scale
+        yield f'  <line x1="{x:.1f}" y1="{HEAD - 4}" x2="{x:.1f}" y2="{bottom}" stroke="#ddd"/>'
+        moment = format_duration(at * each)
+        yield f'  <text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle" fill="#555">{moment}</text>'
+
+
+def _round_up(seconds: float) -> float:
+    """To 1, 2 or 5 times a power of ten; from a minute on, to minutes of such a number."""
+    if seconds > MINUTE_S:
+        return MINUTE_S * _round_up(seconds / MINUTE_S)
+    power = 10.0 ** math.floor(math.log10(seconds)) if seconds > 0 else 0.0
+    return next((factor * power for factor in (1, 2, 5) if seconds <= factor * power), 10 * power)
+
+
+def _assign_rows(plan: Plan) -> dict[str, int]:
+    """Each group on the first row that is free by its start."""
+    rows: dict[str, int] = {}
+    free: list[float] = []
+    for group in sorted(plan.groups, key=lambda group: (group.start_s, group.id)):
+        at = next((row for row, end in enumerate(free) if end <= group.start_s), len(free))
+        free[at : at + 1] = [group.end_s]
+        rows[group.id] = at
+    return rows
+
+
+def _find_middle(row: int) -> float:
+    return HEAD + row * ROW + BAR / 2
+
+
+def _draw_bar(group: Group, row: int, scale: float) -> Iterator[str]:
+    x, y = MARGIN + group.start_s * scale, HEAD + row * ROW
+    width, started = (group.end_s - group.start_s) * scale, group.time.start * scale
+    span = f"{format_duration(group.start_s)} to {format_duration(group.end_s)}"
+    about = f"{group.id}: {', '.join(group.steps)}; {span}; {group.reason}"
+    label = f"{group.id}: {format_count(len(group.steps), 'step')}"[: max(0, int((width - 8) / CHARACTER))]
+    yield f"  <g><title>{escape(about, quote=False)}</title>"
+    yield f'    <rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{WORKS}" stroke="{EDGE}"/>'
+    yield f'    <rect x="{x:.1f}" y="{y}" width="{min(width, started):.1f}" height="{BAR}" fill="{STARTS}"/>'
+    yield f'    <text x="{x + 4:.1f}" y="{y + BAR / 2 + 4}">{escape(label, quote=False)}</text></g>'
+
+
+def _draw_line(start: tuple[float, float], end: tuple[float, float], dashes: str) -> str:
+    (x1, y1), (x2, y2) = start, end
+    return f'  <line x1="{x1:.1f}" y1="{y1}" x2="{x2:.1f}" y2="{y2}" stroke="{LINE}"{dashes}/>'
+
+
+def _list_spill_edges(plan: Plan) -> list[tuple[str, str]]:
+    """Groups that write spills, and those that read them."""
+    group_of = {step: group.id for group in plan.groups for step in group.steps}
+    return list(dict.fromkeys((group_of[spill.src], group_of[dst]) for spill in plan.spills for dst in spill.dst))
+
+
+def _list_tasks(plan: Plan) -> list[str]:
+    groups = {group.id for group in plan.groups}
+    return list(dict.fromkeys(name for group in plan.groups for name in group.after if name not in groups))
+
+
+def _write_label(group: Group) -> str:
+    span = f"{format_duration(group.start_s)} to {format_duration(group.end_s)}"
+    return f"{group.id}\n{join_names(group.steps, STEPS)}\n{span}"
+
+
+def _name_spill(spill: Spill) -> str:
+    return f"{spill.src}.{spill.output}" if spill.output else spill.src
+
+
+def _quote_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,36 @@
+"""How numbers, times and names are said in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_dagsched.model.units import MIB
+
+MINUTE_S, HOUR_S = 60.0, 3600.0
+LONG_S, VERY_LONG_S = 10 * MINUTE_S, 2 * HOUR_S
+
+
+def format_duration(seconds: float) -> str:
+    """``71.0 s``; from ten minutes on ``12 min 5 s``, from two hours on ``3 h 0 min``."""
+    if round(seconds, 1) < LONG_S:
+        return f"{seconds:.1f} s"
+    if round(seconds) < VERY_LONG_S:
+        return "{:.0f} min {:.0f} s".format(*divmod(round(seconds), MINUTE_S))
+    return "{:.0f} h {:.0f} min".format(*divmod(round(seconds / MINUTE_S), HOUR_S / MINUTE_S))
+
+
+def format_size(number: int) -> str:
+    """Bytes as ``300.0 MiB``."""
+    return f"{number / MIB:.1f} MiB"
+
+
+def join_names(names: Sequence[str], most: int = 8) -> str:
+    """``a, b, c``; of very many, the first and how many more."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+
+
+def format_count(number: int, what: str) -> str:
+    """``1 step``, ``2 steps``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,52 @@
+"""How groupings are searched where steps stream: what stays from start to end has to fit all at once.
+
+batch       groups take turns on the cores: cutting costs starts and spills, and gains little
+streaming   a group holds all it needs until it ends: grouping decides what fits at all, so more is looked at
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy
+from airflow_dagsched.plan.grouping.refinement import split_unjoined
+from airflow_dagsched.plan.grouping.selection import Candidate, Selection
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.resident_groups import MANY, list_segmentations
+from airflow_dagsched.plan.resident.separation import list_kept_apart
+
+RESIDENT_BUDGET = 150_000
+"""Steps and edges that may be simulated, where batch has 8,000."""
+SOME = 3
+"""Groupings of however many resident steps that are simulated: the coarsest one, the cheapest runs and their parts."""
+UNITS = 3
+"""A unit by which a run of an order grows costs so much less than a step that is simulated."""
+
+
+def set_budget(problem: Problem) -> int:
+    """Many resident steps: less for each, but enough for some groupings of them."""
+    many = max(1.0, len(problem.graph.steps) / MANY)
+    return max(int(RESIDENT_BUDGET / many**2), SOME * (len(problem.graph.ids) + len(problem.graph.datasets)))
+
+
+def propose_first(selection: Selection) -> Iterator[Candidate]:
+    """Of many steps, runs of an order are better than single ones before those are evaluated at all."""
+    if len(selection.problem.graph.steps) > MANY:
+        yield from _propose_runs(selection)
+
+
+def propose_late(selection: Selection) -> Iterator[Candidate]:
+    """Runs of an order, if they have not been looked at; then what single steps become as they are merged."""
+    if len(selection.problem.graph.steps) <= MANY:
+        yield from _propose_runs(selection)
+    yield from BATCH.propose_late(selection)
+
+
+def _propose_runs(selection: Selection) -> Iterator[Candidate]:
+    """Resident steps, as many at once as fit."""
+    for runs, looked in list_segmentations(selection.problem, selection.find_fewest()[1]):
+        yield Candidate("runs of an order", runs, looked // UNITS)
+        yield Candidate("runs of an order", split_unjoined(selection.problem.graph, runs))
+
+
+STREAMING = Strategy(list_kept_apart, set_budget, propose_first, propose_late)

@@ -1,1 +1,0 @@
-"""The search for groups: groupings, small changes to them, and the choice among them."""

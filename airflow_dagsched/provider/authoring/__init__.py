@@ -1,0 +1,1 @@
+"""What authors of DAGs write: task group, steps, declarations."""

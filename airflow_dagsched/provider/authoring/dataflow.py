@@ -1,0 +1,374 @@
+"""``SparkDataflow``: a task group whose Spark steps run as few applications as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow.sdk import TaskGroup
+from airflow.sdk.definitions.mappedoperator import MappedOperator
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.model.codec import checked, read
+from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
+from airflow_dagsched.provider.authoring.flow_settings import mistake_in, mistake_in_launch_args
+from airflow_dagsched.provider.authoring.policy_check import check_policy
+from airflow_dagsched.provider.authoring.repeats import RepeatBlock, repeat_block
+from airflow_dagsched.provider.runtime.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.wiring.launch import LaunchOperator
+from airflow_dagsched.provider.wiring.priority import check_pool
+
+if TYPE_CHECKING:
+    from airflow_dagsched.launch.protocol.interval import Interval
+    from airflow_dagsched.model.cluster import Cluster
+    from airflow_dagsched.model.dataflow import Dataflow
+    from airflow_dagsched.plan.grouping.coarsest import Grouping
+    from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
+    from airflow_dagsched.provider.authoring.steps import StepMirror
+    from airflow_dagsched.provider.wiring.edges import Wiring
+
+SPARK_OPERATORS = "airflow.providers.apache.spark."
+"""Operators from here start Spark by themselves: they cannot stand among steps."""
+
+
+class SparkDataflow(TaskGroup):
+    """Group of Spark steps, planned together.
+
+    :param name: group id; also the first part of the ids of its tasks.
+    :param conn_id: Airflow connection of type ``spark``.
+    :param work_dir: folder for manifests, events, commits and datasets handed from one application to another; on a
+        disk that Airflow's workers and the driver program share. See ``docs/security.md`` for who may write it.
+    :param cluster: path of a cluster file (or a ``Cluster``), where the plan shall be cut to fit it.
+    :param run: ``"planned"`` or ``"per_step"`` (one spark-submit a step: for debugging and comparing).
+    :param conf: Spark settings for every application, templates in their values rendered at launch. They count
+        before the plan's own, and those before ``spark-defaults.conf``; a step's ``application=`` counts before all.
+    :param slots: most steps side by side in one application, 1 to 64.
+    :param apart: lists of step ids no two of which are in one application.
+    :param together: lists of step ids that are in one application.
+    :param max_steps_per_group: of one application, at most.
+    :param failures_per_hour: of a running application, as expected: a cut that saves repeated work may pay.
+    :param task_runtimes: seconds of ordinary tasks, by task id, where they are long: the steps that do not wait
+        for a three-hour sensor then need not wait for those that do.
+    :param prune: how what a run does not need is left out: ``"auto"``, ``"declared"``, ``"analysed"`` or False.
+    :param pruned: how mirrors of steps with nothing to do end.
+    :param placement: policy that places the steps on workers, by name or as the dotted path of your own class; see
+        ``docs/placement.md``. A step may name another one: then it runs in another application.
+    :param placement_settings: settings of the policies, by name.
+    :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
+    :param lease_s: seconds after which an output whose writer died may be written by another.
+    :param stall_s: seconds without progress (no task ended, no row read) after which a step's log says what it waits
+        for; 0: never.
+    :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
+        priority_weight, ...): for the launch tasks, never for the mirrors.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a setting of its own, by keyword
+        self,
+        name: str,
+        *,
+        conn_id: str = "spark_default",
+        work_dir: str | None = None,
+        cluster: str | Cluster | None = None,
+        run: Literal["planned", "per_step"] = "planned",
+        conf: Mapping[str, str] | None = None,
+        slots: int = 4,
+        apart: Sequence[Sequence[str]] = (),
+        together: Sequence[Sequence[str]] = (),
+        max_steps_per_group: int = DEFAULTS.max_steps_per_group,
+        failures_per_hour: float = 0.0,
+        task_runtimes: Mapping[str, float] | None = None,
+        prune: Mode = "auto",
+        pruned: Literal["success", "skipped"] = "success",
+        placement: str = "auto",
+        placement_settings: Mapping[str, Any] | None = None,
+        pool_cores: int | None = None,
+        lease_s: float = 60.0,
+        stall_s: float = 300.0,
+        tooltip: str = "",
+        doc_md: str | None = None,
+        prefix_group_id: bool = True,
+        **launch_args: Any,
+    ) -> None:
+        super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
+        mistake = mistake_in(
+            {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
+             "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
+             "placement": placement, "placement_settings": placement_settings, "pool_cores": pool_cores,
+             "lease_s": lease_s, "stall_s": stall_s}
+        ) or mistake_in_launch_args(launch_args)  # fmt: skip
+        if mistake is not None:
+            raise self.invalid(mistake[1], mistake[0])
+        self.conn_id = conn_id
+        self.cluster = cluster
+        self.run = run
+        self.conf = dict(conf or {})
+        self.slots = slots
+        self.prune: Mode = prune
+        self.pruned = pruned
+        self.settings = self._checked(
+            Settings(
+                slots=slots,
+                apart=tuple(map(tuple, apart)),
+                together=tuple(map(tuple, together)),
+                max_steps_per_group=max_steps_per_group,
+                failures_per_hour=failures_per_hour,
+            )
+        )
+        self.task_runtimes = dict(task_runtimes or {})
+        self.placement = placement
+        self.placement_settings = dict(placement_settings or {})
+        self._check_placement()
+        self.pool_cores = pool_cores
+        self.lease_s = lease_s
+        self.stall_s = stall_s
+        self.launch_args = launch_args
+        check_pool(self)
+        self.work_dir = self._folder(work_dir)
+        """Of this machine: as given, else :func:`default_work_dir`."""
+        self.steps: dict[str, StepMirror] = {}
+        self.repeats: list[RepeatBlock] = []
+        self.hidden_from: set[str] = set()
+        """Skipping tasks that were taught not to see our edges."""
+        self._wiring: Wiring | None = None
+        self._busy = False
+
+    def _checked(self, settings: Settings) -> Settings:
+        """The planner's settings; raises :class:`InvalidInput` naming the argument."""
+        try:
+            return checked(Settings, settings, "settings")
+        except InvalidInput as error:
+            raise self.invalid(error.rule, error.field) from None
+
+    def _check_placement(self) -> None:
+        try:
+            self.settings = check_policy(self.placement, self.settings, self.placement_settings)
+        except InvalidInput as error:
+            raise self.invalid(error.rule, error.field or "placement") from None
+
+    def _folder(self, work_dir: str | None) -> str:
+        """The one that counts. Airflow's own is looked at in any case: launches reserve their room there."""
+        try:
+            default = default_work_dir()
+            return default if work_dir is None else str(local_root(work_dir))
+        except InvalidInput as error:
+            raise self.invalid(error.rule, error.field) from None
+
+    @cached_property
+    def declared_cluster(self) -> Cluster | None:
+        """The cluster that ``cluster=`` names, if it does; raises :class:`InvalidInput` for a file that is none."""
+        if not isinstance(self.cluster, str | Path):
+            return self.cluster
+        from airflow_dagsched.model.cluster import Cluster
+
+        return read(Cluster, self.cluster)
+
+    # What the steps call while the author writes them down
+
+    def adopt(self, step: StepMirror) -> None:
+        """Take in a step made inside this dataflow."""
+        self.steps[self.step_id(step.task_id)] = step
+
+    def step_id(self, task_id: str) -> str:
+        """Id of a step inside the dataflow: its task id without the group's own part."""
+        prefix = f"{self.group_id}."
+        return task_id.removeprefix(prefix) if self.prefix_group_id else task_id
+
+    def edges_changed(self) -> None:
+        """An edge was made; after the ``with`` block that means wiring again."""
+        if self._wiring is not None and not self._busy:
+            self._wire()
+
+    def blocks(self) -> dict[str, tuple[str, ...]]:
+        """Step -> all steps of its repeat block, for steps that are in one."""
+        ids = [tuple(self.step_id(step.task_id) for step in block.steps) for block in self.repeats]
+        return {name: block for block in ids for name in block}
+
+    def launches(self) -> tuple[LaunchOperator, ...]:
+        """The launch tasks, one a group."""
+        return tuple(self._wiring.launches.values()) if self._wiring else ()
+
+    @property
+    def stale(self) -> str:
+        """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
+        return self._wiring.stale if self._wiring else ""
+
+    def hide_our_edges(self) -> None:
+        """Leave only the author's edges in this process (the scheduler has its own copy of the DAG)."""
+        if self._wiring is not None:
+            with self._quiet():
+                self._wiring.hide_edges()
+
+    def repeat(
+        self,
+        steps: Sequence[Any],
+        *,
+        until: Callable[..., Any] | None = None,
+        max_iterations: int,
+        feedback: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make ``steps`` one composite step that runs until ``until`` is true.
+
+        :param steps: return values of the steps, in the order they run in one iteration.
+        :param until: gets, by name, the last outputs of the steps it asks for (DataFrames or plain values).
+        :param max_iterations: at most so many.
+        :param feedback: ``{"step.parameter": step}``: from the second iteration on the parameter is that step's
+            last output. Left out: the last step's output goes back into the first step's first input.
+        """
+        self.repeats.append(repeat_block(self, steps, until, max_iterations, feedback or {}))
+
+    # The planner's view
+
+    @property
+    def graph(self) -> DataflowGraph:
+        """Steps, channels and the ordinary tasks around them, as the author wrote them."""
+        if self._wiring is not None:
+            return self._wiring.graph
+        from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
+
+        return DataflowGraph.of(self)
+
+    @property
+    def dataflow(self) -> Dataflow:
+        """The dataflow as the planner reads it."""
+        return self.graph.dataflow
+
+    @property
+    def grouping(self) -> Grouping:
+        """The groups the launch tasks stand for."""
+        assert self._wiring is not None, "the groups are known after the with block"
+        return self._wiring.grouping
+
+    def run_local(
+        self, interval: Interval | None = None, inputs: Mapping[str, Any] | None = None, *, spark: Any = None
+    ) -> dict[str, Any]:
+        """Run the steps in this process, without Airflow: for unit tests.
+
+        :param inputs: results by step or task id, instead of running it (DataFrames, or plain values).
+        :returns: what each step returned, by step id. Tables are not written.
+        """
+        from airflow_dagsched.provider.authoring.rehearsal import run_local
+
+        return run_local(self, interval, inputs or {}, spark)
+
+    # TaskGroup
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if exc_type is None:
+                self._check_children()
+                self._repeat_early_edges()
+                self._wire()
+        finally:
+            super().__exit__(exc_type, exc_value, traceback)
+
+    def _repeat_early_edges(self) -> None:
+        """Edges of the group made before it had steps: Airflow ties them to nothing."""
+        tasks, groups = self.dag.task_dict, self.dag.task_group.get_task_group_dict()
+        above = [tasks[i] for i in self.upstream_task_ids] + [groups[i] for i in self.upstream_group_ids if i]
+        below = [tasks[i] for i in self.downstream_task_ids] + [groups[i] for i in self.downstream_group_ids if i]
+        if above:
+            super().set_upstream(above)
+        if below:
+            super().set_downstream(below)
+
+    def update_relative(self, other: Any, upstream: bool = True, edge_modifier: Any = None) -> None:
+        """``task >> flow``: the author means the first steps, and ``flow >> task`` the last ones."""
+        if self._wiring is None or self._busy:
+            super().update_relative(other, upstream, edge_modifier)
+        elif upstream:
+            self.set_upstream(other, edge_modifier)
+        else:
+            self.set_downstream(other, edge_modifier)
+
+    def set_upstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
+        with self._rewired():
+            super().set_upstream(task_or_task_list, edge_modifier)
+
+    def set_downstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
+        with self._rewired():
+            super().set_downstream(task_or_task_list, edge_modifier)
+
+    def get_roots(self) -> Generator[Any, None, None]:
+        """The author's first tasks: launch tasks and gates are ours."""
+        yield from self._authors(super().get_roots)
+
+    def get_leaves(self) -> Generator[Any, None, None]:
+        """The author's last tasks."""
+        yield from self._authors(super().get_leaves)
+
+    def _authors(self, find: Callable[[], Iterable[Any]]) -> list[Any]:
+        if self._wiring is None:
+            return list(find())
+        with self._quiet():
+            self._wiring.hide_edges()
+            found = [task for task in find() if task not in self._wiring.tasks]
+            self._wiring.show_edges()
+        return found
+
+    @contextmanager
+    def _rewired(self) -> Iterator[None]:
+        """Edges made inside are the author's; ours are made anew afterwards."""
+        if self._wiring is None or self._busy:
+            yield
+            return
+        with self._quiet():
+            self._wiring.undo()
+            self._wiring = None
+            yield
+        self._wire()
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Our own edges are no reason to wire again."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
+
+    def _wire(self) -> None:
+        from airflow_dagsched.provider.wiring.edges import Wiring
+
+        with self._quiet():
+            if self._wiring is not None:
+                self._wiring.undo()
+                self._wiring = None
+            self._wiring = Wiring.of(self)
+
+    def _check_children(self) -> None:
+        if not self.steps:
+            raise self.invalid("has no step: write @task.spark_step functions and call them inside the with block")
+        for task in self.iter_tasks():
+            kind = task.operator_class if isinstance(task, MappedOperator) else type(task)
+            bases = () if kind is LaunchOperator else getattr(kind, "__mro__", ())
+            if any(base.__module__.startswith(SPARK_OPERATORS) for base in bases):
+                raise self.invalid(
+                    f"{task.task_id!r} is a {kind.__name__}, which starts Spark by itself: write it as a step "
+                    "(@task.spark_step, SparkSqlStep) or move it out of the with block"
+                )
+
+    def invalid(self, rule: str, field: str = "") -> InvalidInput:
+        """An error about this dataflow, naming its DAG."""
+        return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
+
+
+def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
+    """The dataflow ``step`` was made in; raises :class:`InvalidInput` outside of one."""
+    group = step.task_group
+    while group is not None and not isinstance(group, SparkDataflow):
+        group = group.parent_group
+    if group is None:
+        raise step.invalid("a Spark step must be made inside `with SparkDataflow(...)`")
+    mapped = next(step.iter_mapped_task_groups(), None)
+    if mapped is not None:
+        raise step.invalid(
+            f"is inside the mapped task group {mapped.group_id!r}: mapped steps cannot be shown, write a loop with "
+            ".override(task_id=...)"
+        )
+    return group

@@ -1,0 +1,110 @@
+"""What the settings of a dataflow must be, before anything is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
+from airflow_dagsched.plan.settings import Mode
+from airflow_dagsched.provider.authoring.hints import did_you_mean
+from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, launch_settings
+
+Rule = tuple[Callable[[Any], bool], str]
+Mistake = tuple[str, str]
+"""Name of a setting, and the rule that it breaks."""
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_mapping(value: Any) -> bool:
+    return value is None or isinstance(value, Mapping)
+
+
+def _is_number(value: Any, least: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value < float("inf")
+
+
+def _are_runtimes(value: Any) -> bool:
+    return all(isinstance(name, str) and _is_number(seconds, 0) for name, seconds in (value or {}).items())
+
+
+def _are_lists_of_names(value: Any) -> bool:
+    """A text is no list of ids: its letters would be."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(names, list | tuple | set | frozenset) and all(map(_is_name, names)) for names in value
+    )
+
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "conn_id": ((_is_name, "must be the id of an Airflow connection"),),
+    "work_dir": ((lambda value: value is None or _is_name(value), "must be the path of a folder, as text"),),
+    "cluster": (
+        (
+            lambda value: value is None or isinstance(value, str | Path) or hasattr(value, "workers"),
+            "must be the path of a cluster file, or a Cluster",
+        ),
+    ),
+    "run": ((lambda value: value in ("planned", "per_step"), "must be 'planned' or 'per_step'"),),
+    "apart": ((_are_lists_of_names, "must be a list of lists of step ids"),),
+    "together": ((_are_lists_of_names, "must be a list of lists of step ids"),),
+    "task_runtimes": (
+        (_is_mapping, "must be a dict of seconds by task id"),
+        (_are_runtimes, "must be a dict of seconds, 0 or more, by task id"),
+    ),
+    "prune": (
+        (
+            lambda value: any(value is each or value == each for each in get_args(Mode)),
+            "must be 'auto', 'declared', 'analysed' or False",
+        ),
+    ),
+    "pruned": ((lambda value: value in ("success", "skipped"), "must be 'success' or 'skipped'"),),
+    "placement": ((_is_name, "must be the name of a policy, or a class's dotted path"),),
+    "placement_settings": ((_is_mapping, "must be a dict of settings by name"),),
+    "pool_cores": (
+        (lambda value: value is None or type(value) is int, "must be a whole number: the slots of the pool"),
+    ),
+    "lease_s": ((lambda value: _is_number(value, 1), "must be a number of seconds, 1 or more"),),
+    "stall_s": ((lambda value: _is_number(value, 0), "must be a number of seconds, 0 (never) or more"),),
+}
+
+
+def mistake_in(settings: Mapping[str, Any]) -> Mistake | None:
+    """The first of ``settings`` that is not what it must be."""
+    for name, rules in RULES.items():
+        for holds, rule in rules:
+            if not holds(settings[name]):
+                return name, f"{rule}, not {settings[name]!r}"
+    cluster = settings["cluster"]
+    if isinstance(cluster, str | Path) and not Path(cluster).is_file():
+        return "cluster", f"no file {str(cluster)!r}"
+    mistake = mistake_in_settings(settings["conf"]) if settings["conf"] is not None else ""
+    return ("conf", mistake) if mistake else None
+
+
+def mistake_in_launch_args(arguments: Mapping[str, Any]) -> Mistake | None:
+    """The first of the arguments of launch tasks, also by ``default_args``, that is not the author's to give."""
+    defaults = arguments.get("default_args") or {}
+    if not isinstance(defaults, Mapping):
+        return "default_args", f"must be a dict of arguments of the launch tasks, not {type(defaults).__name__}"
+    for name in arguments:
+        if mistake := _not_for_launch_tasks(name):
+            return name, mistake
+    for name in defaults:
+        mistake = "belongs to SparkDataflow(...) itself" if name in OF_THE_FLOW else _not_for_launch_tasks(name)
+        if mistake:
+            return "default_args", f"{name!r} {mistake}"
+    return None
+
+
+def _not_for_launch_tasks(name: Any) -> str:
+    """Why an argument is refused; empty if it is not."""
+    if name in SET_BY_US:
+        return f"is no setting of a dataflow: {SET_BY_US[name]}"
+    if name in launch_settings():
+        return ""
+    hint = did_you_mean(name, launch_settings())
+    return f"is no setting of a dataflow, nor of its launch tasks{f'; {hint}' if hint else ''}"

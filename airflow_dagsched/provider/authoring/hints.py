@@ -1,0 +1,13 @@
+"""What somebody may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """``did you mean 'x'?``; empty where nothing is like ``name``."""
+    from difflib import get_close_matches
+
+    similar = get_close_matches(str(name), list(known), n=1)
+    return f"did you mean {similar[0]!r}?" if similar else ""

@@ -1,0 +1,84 @@
+"""The plan file beside a DAG file: what ``airflow dagsched tune`` writes and a parse reads its groups from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.plan.grouping.coarsest import Grouping, find_groups
+
+if TYPE_CHECKING:
+    from airflow_dagsched.model.cluster import Cluster
+    from airflow_dagsched.model.dataflow import Dataflow
+    from airflow_dagsched.plan.plan_types import Plan
+    from airflow_dagsched.plan.settings import Settings
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+
+
+MOST = 1_000_000
+"""Cores of a worker, and GiB, that are enough for anything."""
+
+
+class Structure(Struct, frozen=True):
+    """Which step is in whose group, and where that is from."""
+
+    grouping: Grouping
+    plan: Plan | None = None
+    """The plan file's, if the groups are from there."""
+    stale: str = ""
+    """Why there is a plan file, and it is ignored."""
+
+
+def plan_file(flow: SparkDataflow) -> Path:
+    """``sales.py`` with dataflow ``etl``: ``sales.etl.plan.json`` in the same folder."""
+    file = Path(flow.dag.fileloc)
+    return file.with_name(f"{file.stem}.{flow.group_id}.plan.json")
+
+
+def structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
+    """The groups of ``dataflow``: the plan file's, else the planner's.
+
+    Raises ``InvalidInput`` for the dataflow only, ``DoesNotFit`` where a step is larger than the declared cluster.
+
+    A plan file that is torn, or of another version of the dataflow, costs time, never a DAG.
+    """
+    file = plan_file(flow)
+    if not file.is_file():
+        return Structure(_groups(flow, dataflow))
+    try:
+        return _adopted(file, dataflow, flow.settings)
+    except InvalidInput as error:
+        remedy = f"write it anew with `airflow dagsched tune {flow.dag.dag_id}`"
+        return Structure(_groups(flow, dataflow), stale=f"{file} is ignored ({error}): {remedy}")
+
+
+def _groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
+    """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
+    if flow.cluster is None and not flow.task_runtimes:
+        return find_groups(dataflow, flow.settings)
+    from airflow_dagsched.model.cluster import idle
+    from airflow_dagsched.plan.passes.select_groups import find_fitted_groups
+
+    declared = flow.declared_cluster
+    return find_fitted_groups(dataflow, _ample(dataflow) if declared is None else idle(declared), flow.settings)
+
+
+def _ample(dataflow: Dataflow) -> Cluster:
+    """One worker with room for everything at once."""
+    from airflow_dagsched.model.cluster import Cluster, Worker
+
+    cores = sum(step.cores * step.parallelism for step in dataflow.steps)
+    worker = Worker(id="any", host="any", cores=min(cores, MOST), memory_mb=MOST * 1024)
+    return Cluster(manager="local", workers=(worker,))
+
+
+def _adopted(file: Path, dataflow: Dataflow, settings: Settings) -> Structure:
+    from airflow_dagsched.model.codec import read
+    from airflow_dagsched.plan.plan_types import Plan
+    from airflow_dagsched.plan.planned_groups import load_planned_groups
+
+    found = read(Plan, file)
+    return Structure(load_planned_groups(found, dataflow, settings), found)

@@ -1,0 +1,26 @@
+"""The policy that an author names, looked at when the DAG file is parsed: a name costs nothing, a class its import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_dagsched.plan.settings import Settings
+
+DEFAULT = "auto"
+
+
+def check_policy(name: str, settings: Settings, named: Mapping[str, Any]) -> Settings:
+    """The settings that groups are sized by: with what ``named``, for the policies, says of sizes.
+
+    Raises ``InvalidInput`` for a policy that there is not, or settings that none has.
+    """
+    if name == DEFAULT and not named:
+        return settings
+    from airflow_dagsched.placement.policy import load_policy
+    from airflow_dagsched.plan.settings_file import placement_settings, share_sizes
+
+    sized = share_sizes(settings, named, "placement_settings")
+    load_policy(name, placement_settings(sized, named, "placement_settings"))
+    return sized

@@ -1,0 +1,65 @@
+"""``flow.run_local``: the steps of a dataflow in this process, for unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.provider.authoring.call_arguments import source
+from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.runtime.specs import Submit, parts_of
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+
+
+def run_local(flow: SparkDataflow, interval: Interval | None, inputs: Mapping[str, Any], spark: Any) -> dict[str, Any]:
+    """See :meth:`SparkDataflow.run_local`."""
+    from airflow_dagsched.local import run_local as run
+
+    facts = _facts(flow, interval or Interval("local"), inputs)
+    graph, roots = flow.graph, (Path(flow.dag.fileloc).parent,)
+    parts = parts_of(Submit(flow, graph, graph.topological(), facts, _renderer(flow, facts, inputs), roots))
+    rows = {name: value for name, value in inputs.items() if name in flow.steps}
+    return run(
+        parts.specs,
+        parts.calls,
+        interval=facts.interval,
+        context=facts.context,
+        inputs=rows,
+        repeats=parts.repeats,
+        spark=spark,
+    )
+
+
+def _facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -> RunFacts:
+    start = interval.start
+    dates = {"ds": f"{start:%Y-%m-%d}", "ts": start.isoformat(), "logical_date": start.isoformat()} if start else {}
+    params = dict(flow.dag.params.items())
+    context = {**dates, "run_id": "local", "dag_id": flow.dag.dag_id, "params": params}
+    return RunFacts(
+        dag_id=flow.dag.dag_id, run_id="local", try_id=TryId(try_number=1), began=0.0, conf={},
+        interval=interval, context=context, states={}, skipped={}, feeds={},
+    )  # fmt: skip
+
+
+def _renderer(flow: SparkDataflow, facts: RunFacts, inputs: Mapping[str, Any]) -> Any:
+    """Templates with the interval's values; return values of ordinary tasks come from ``inputs``."""
+
+    def render(value: Any) -> Any:
+        found = source(value)
+        if found is not None:
+            task_id = found[0].task_id
+            if task_id not in inputs:
+                raise KeyError(
+                    f"a step takes the return value of task {task_id!r}: give it in inputs={{{task_id!r}: ...}}"
+                )
+            return inputs[task_id]
+        if isinstance(value, str):
+            return flow.dag.get_template_env().from_string(value).render(**facts.context)
+        return value
+
+    return render

@@ -1,0 +1,95 @@
+"""What an author declares about a step, as one frozen value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
+from airflow_dagsched.launch.protocol.rules import RULES
+from airflow_dagsched.launch.protocol.tables import Table
+
+_UNITS = {"": 1.0, "m": 1.0, "mb": 1.0, "g": 1024.0, "gb": 1024.0, "t": 1024.0**2, "tb": 1024.0**2, "k": 1 / 1024}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
+
+
+def mebibytes(size: str | float) -> int:
+    """``"1g"``, ``"512m"`` or a number of MiB as MiB; raises ``ValueError`` for anything else."""
+    if isinstance(size, (int, float)):
+        return int(size)
+    match = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
+    if not match or match[2].lower() not in _UNITS:
+        raise ValueError(f"{size!r} is no size: write '512m', '2g' or a number of MiB")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """Sizes are per instance. 0 means not declared. ``application`` has Spark settings: steps of different ones are in
+    different applications. ``mode`` and ``stateful`` are in the planner's files, but do not run in a DAG.
+    """
+
+    cores: int = 1
+    memory: str | int = 0
+    disk: str | int = 0
+    parallelism: int = 1
+    runtime_s: float = 0
+    reads: Table | Sequence[Table] | None = None
+    writes: Table | None = None
+    works_without_input: bool = True
+    needs: Literal["all", "any"] = "all"
+    isolate: bool = False
+    application: Mapping[str, Any] = field(default_factory=dict)
+    mode: Literal["batch", "streaming"] = "batch"
+    stateful: bool = False
+    placement: str = ""
+    """Policy of its application, by name or dotted path; empty: the dataflow's. Steps of different ones share none."""
+    rule: str = "all_success"
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"trigger_rule {self.rule!r} is none of {', '.join(RULES)}")
+        for count, name in ((self.parallelism, "parallelism"), (self.cores, "cores")):
+            if not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {count!r}")
+        if not isinstance(self.runtime_s, (int, float)) or self.runtime_s < 0:
+            raise ValueError(f"runtime_s must be a number of at least 0, not {self.runtime_s!r}")
+        for value, name in ((self.memory, "memory"), (self.disk, "disk")):
+            try:
+                mebibytes(value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        self._check_what_runs()
+        self._check_tables()
+
+    def _check_what_runs(self) -> None:
+        if self.mode != "batch" or self.stateful:
+            wanted = "stateful=True" if self.mode == "batch" else f"mode={self.mode!r}"
+            raise ValueError(f"{wanted} does not run yet: a step of a DAG reads what is there, and ends; leave it out")
+        mistake = mistake_in_settings(self.application)
+        if mistake:
+            raise ValueError(f"application: {mistake}")
+
+    def _check_tables(self) -> None:
+        if not (self.writes is None or isinstance(self.writes, Table)):
+            raise ValueError(f"writes must be a Table, not {type(self.writes).__name__}")
+        if self.writes is not None and self.writes.where is not None:
+            raise ValueError("writes: where is for reads; what is overwritten follows from the rows and partition_by")
+        if isinstance(self.reads, (str, Mapping)) or not isinstance(self.reads, (Table, Iterable, type(None))):
+            raise ValueError(f"reads must be a Table or a list of Tables, not {self.reads!r}")
+        for table in self.read_tables or ():
+            if not isinstance(table, Table):
+                raise ValueError(f"reads must be a Table or a list of Tables, not one with {table!r}")
+        for name, each in (("writes", self.writes), *(("reads", table) for table in self.read_tables or ())):
+            mistake = each.mistake() if each is not None else ""
+            if mistake:
+                raise ValueError(f"{name}: {mistake}")
+
+    @property
+    def read_tables(self) -> tuple[Table, ...] | None:
+        """Declared reads; None where the author declared nothing."""
+        if self.reads is None:
+            return None
+        return (self.reads,) if isinstance(self.reads, Table) else tuple(self.reads)

@@ -1,0 +1,230 @@
+"""Steps as authors write them: ``@task.spark_step`` and ``SparkSqlStep``.
+
+In Airflow a step is a *mirror*: a task that never runs the step itself. It is deferred as soon as that runs,
+without a worker slot, and ends as its step ends inside the launch task of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.bases.decorator import _TaskDecorator, get_unique_task_id
+from airflow.sdk.definitions._internal.contextmanager import DagContext, TaskGroupContext
+from airflow.sdk.definitions.xcom_arg import XComArg
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.provider.authoring.call_arguments import bind, forbidden_template_names, operators_in, walk
+from airflow_dagsched.provider.authoring.policy_check import check_policy
+from airflow_dagsched.provider.authoring.step_declaration import Declared
+from airflow_dagsched.provider.authoring.step_settings import DECLARED, HONOURED, mistake_in_step
+from airflow_dagsched.provider.mirrors.held import HOLDS_NOTHING
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class StepMirror(BaseOperator):
+    """Shows one step. What it needs to conclude is set by the dataflow when all steps are known."""
+
+    ui_color = "#e8f0fb"
+    start_from_trigger = True
+    shallow_copy_attrs = ("flow", "function", "arguments", "declared")
+
+    def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
+        declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
+        mistake = mistake_in_step(kwargs)
+        honoured = {name: value for name, value in kwargs.items() if name in HONOURED}
+        super().__init__(task_id=task_id, trigger_rule="one_done", **{**honoured, **HOLDS_NOTHING})
+        from airflow_dagsched.provider.authoring.dataflow import enclosing_dataflow
+
+        self.flow = enclosing_dataflow(self)
+        if mistake is not None:
+            raise self.invalid(mistake[1], mistake[0])
+        self.step_outlets = list(outlets or [])
+        self.function: Callable[..., Any] | None = None
+        self.arguments: dict[str, Any] = {}
+        self.sql: str | None = None
+        try:
+            self.declared = Declared(rule=str(trigger_rule), **declared)
+        except (ValueError, TypeError) as error:
+            raise self.invalid(str(error)) from None
+        self._check_placement()
+        self.flow.adopt(self)
+        self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.edges_changed)
+
+    def _check_placement(self) -> None:
+        if self.declared.placement:
+            try:
+                check_policy(self.declared.placement, self.flow.settings, self.flow.placement_settings)
+            except InvalidInput as error:
+                raise self.invalid(error.rule, "placement") from None
+
+    @classmethod
+    def partial(cls, task_id: str = "?", **kwargs: Any) -> NoReturn:
+        """Refused: mapped tasks cannot start from a trigger."""
+        _refuse_mapping(task_id)
+
+    def invalid(self, rule: str, field: str = "") -> InvalidInput:
+        """An error about this step, naming DAG and step."""
+        where = f"DAG {self.dag.dag_id!r}, step {self.task_id!r}" if self.has_dag() else f"step {self.task_id!r}"
+        return InvalidInput(where, field, rule)
+
+    def execute(self, context: Context) -> Any:
+        """Without a triggerer (``dag.test()``): look once, then come back later."""
+        from airflow_dagsched.provider.mirrors.mirror import conclude_or_reschedule
+
+        return conclude_or_reschedule(self, context)
+
+
+class _Above(set[str]):
+    """Ids of the tasks above a step. Whoever adds one, after the ``with`` block too, changes the groups."""
+
+    def __init__(self, ids: Iterable[str], changed: Callable[[], None]) -> None:
+        super().__init__(ids)
+        self._changed = changed
+
+    def add(self, task_id: str) -> None:
+        if task_id not in self:
+            super().add(task_id)
+            self._changed()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the DAG has plain sets: its groups are made already."""
+        return set, (list(self),)
+
+
+class PythonStep(StepMirror):
+    """A Python function that gets a session and DataFrames."""
+
+    custom_operator_name = "@task.spark_step"
+
+    def __init__(
+        self,
+        *,
+        python_callable: Callable[..., Any],
+        op_args: Sequence[Any] = (),
+        op_kwargs: Mapping[str, Any] | None = None,
+        multiple_outputs: bool = False,
+        task_id: str,
+        **kwargs: Any,
+    ) -> None:
+        unique = get_unique_task_id(task_id, kwargs.get("dag"), kwargs.get("task_group"))
+        refused = {"multiple_outputs": True} if multiple_outputs else {}
+        super().__init__(task_id=unique, **{**kwargs, **refused})
+        self.function = python_callable
+        try:
+            self.arguments = bind(python_callable, tuple(op_args), dict(op_kwargs or {}))
+        except TypeError as error:
+            raise self.invalid(f"{python_callable.__name__}() {error}") from None
+        connect_arguments(self)
+
+
+class _IdFirst(type(BaseOperator)):  # type: ignore[misc]
+    """Lets the id stand first without its keyword, as functions' names do."""
+
+    def __call__(cls, *task_id: str, **kwargs: Any) -> Any:
+        return super().__call__(**dict(zip(("task_id",), task_id, strict=True)) if task_id else {}, **kwargs)
+
+
+class SparkSqlStep(StepMirror, metaclass=_IdFirst):
+    """A SQL statement over the rows of other steps.
+
+    :param sql: SQL text, or the path of a ``.sql`` file relative to the DAG file; templated.
+    :param inputs: return values of steps, as views named after their step (or after the output, for a step
+        with several); or a mapping from view name to return value.
+    """
+
+    def __init__(
+        self, *, task_id: str, sql: str, inputs: Sequence[Any] | Mapping[str, Any] = (), **kwargs: Any
+    ) -> None:
+        super().__init__(task_id=task_id, **kwargs)
+        self.sql = self._text(sql)
+        self.arguments = dict(inputs) if isinstance(inputs, Mapping) else self._views(inputs)
+        connect_arguments(self)
+
+    def _text(self, sql: str) -> str:
+        if not sql.strip().endswith(".sql"):
+            return sql
+        path = Path(self.dag.folder) / sql.strip()
+        if not path.is_file():
+            raise self.invalid(f"no file {str(path)!r}", "sql")
+        return path.read_text()
+
+    def _views(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        named = [(_view_name(item), item) for item in inputs]
+        views = dict(named)
+        if len(views) != len(named):
+            raise self.invalid("two inputs have one view name: pass a mapping from view name to input", "inputs")
+        return views
+
+
+def _view_name(value: Any) -> str:
+    if isinstance(value, XComArg):
+        operator, _ = next(iter(XComArg.iter_xcom_references(value)))
+        key = getattr(value, "key", "return_value")
+        return str(operator.label) if key == "return_value" else key
+    return str(getattr(value, "label", value))
+
+
+def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
+    """Check the step's arguments and make Airflow's edges for the return values among them."""
+    try:
+        names = forbidden_template_names([list(step.arguments.values()), step.sql])
+    except ValueError as error:
+        raise step.invalid(str(error)) from None
+    if names:
+        raise step.invalid(
+            f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
+        )
+    bare = [leaf for leaf in walk(step.arguments) if isinstance(leaf, StepMirror)]
+    for operator in [*operators_in([*step.arguments.values()]), *bare]:
+        if isinstance(operator, StepMirror) and operator.flow.group_id != step.flow.group_id:
+            raise step.invalid(
+                f"takes the rows of {operator.task_id!r}, a step of dataflow {operator.flow.group_id!r}: write "
+                "them to a Table there (writes=Table(...)) and read it here"
+            )
+        step.set_upstream(operator)
+
+
+class SparkStepFactory(_TaskDecorator[..., Any, Any]):
+    """What ``@task.spark_step`` makes of a function; each call is one step."""
+
+    def __attrs_post_init__(self) -> None:
+        """``multiple_outputs`` is for the step to refuse: Airflow's own would meet it twice."""
+        self.multiple_outputs = self.kwargs.pop("multiple_outputs", False)
+        super().__attrs_post_init__()
+
+    def expand(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse_mapping(str(self.kwargs.get("task_id", self.function.__name__)))
+
+    expand_kwargs = expand
+    partial = expand
+
+
+def spark_step(python_callable: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """``@task.spark_step`` with or without arguments (see :class:`Declared` for what they may be)."""
+
+    def decorate(function: Callable[..., Any]) -> SparkStepFactory:
+        return SparkStepFactory(
+            function=function, operator_class=PythonStep, multiple_outputs=False, kwargs=dict(kwargs)
+        )
+
+    if python_callable is None:
+        return decorate
+    if not callable(python_callable):
+        raise TypeError("no positional arguments: write @task.spark_step(memory='1g')")
+    return decorate(python_callable)
+
+
+def _refuse_mapping(task_id: str) -> NoReturn:
+    dag = DagContext.get_current()
+    group = TaskGroupContext.get_current(dag) if dag else None
+    step = f"step {(group.child_id(task_id) if group else task_id)!r}"
+    where = f"DAG {dag.dag_id!r}, {step}" if dag else step
+    raise InvalidInput(where, "expand", "mapped steps cannot be shown: write a loop with .override(task_id=...)")
+
+
+__all__ = ["PythonStep", "SparkSqlStep", "StepMirror", "spark_step"]

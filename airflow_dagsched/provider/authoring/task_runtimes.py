@@ -1,0 +1,34 @@
+"""Checks ``task_runtimes``: a misspelt task would count as one that takes no time, without a word.
+
+Tasks and edges may be made after the dataflow, so what is not there is known once the DAG file has been read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_dagsched.provider.authoring.hints import did_you_mean
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+
+FIELD = "task_runtimes"
+
+
+def check_names(flow: SparkDataflow) -> None:
+    """Raises :class:`InvalidInput` for what is a step, or an id without the part of the task group."""
+    tasks = flow.dag.task_dict
+    for name in flow.task_runtimes:
+        if any(step.task_id == name for step in flow.steps.values()):
+            raise flow.invalid(f"{name!r} is a step: it takes runtime_s= itself", FIELD)
+        if name not in tasks and f"{flow.group_id}.{name}" in tasks:
+            raise flow.invalid(f"{name!r} is no task; did you mean '{flow.group_id}.{name}'?", FIELD)
+
+
+def check_all_above(flow: SparkDataflow) -> None:
+    """Raises :class:`InvalidInput` for what no step waits for, once all edges are known."""
+    ordinary = flow.graph.ordinary
+    for name in flow.task_runtimes:
+        if name not in ordinary:
+            hint = did_you_mean(name, ordinary)
+            raise flow.invalid(f"no step waits for a task {name!r}{f'; {hint}' if hint else ''}", FIELD)

@@ -1,0 +1,1 @@
+"""The cluster behind a Spark connection, asked over HTTP."""

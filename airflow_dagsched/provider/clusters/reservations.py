@@ -1,0 +1,77 @@
+"""Reservations of launches, in files that all Airflow workers of this Airflow see.
+
+::
+
+    <[dagsched] work_dir>/reservations/<master>/lock
+                                                <reservation>.json
+
+The folder is the Airflow's, not a dataflow's: dataflows share a cluster, but not always a work folder. Where
+Airflow workers share no file system they do not see each other's: then the cluster manager's own queue is
+what keeps two applications apart.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.escalation.reservations import Reservation
+from airflow_dagsched.model.codec import encode, read
+from airflow_dagsched.provider.runtime.work_dir import local_root
+
+
+class Reservations:
+    """Those for one cluster. Whoever reads, decides and adds does so inside :meth:`exclusively`."""
+
+    def __init__(self, work_dir: str, master: str) -> None:
+        self._folder = local_root(work_dir) / "reservations" / quote(master, safe="")
+
+    @contextmanager
+    def exclusively(self) -> Iterator[None]:
+        """Nobody else reads or writes meanwhile; a process that dies lets go."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def valid(self, now: float) -> list[Reservation]:
+        """Those that have not expired at ``now`` (seconds since 1970); the others go, and what is torn."""
+        found = []
+        for file in sorted(self._folder.glob("*.json")):
+            held = _read(file)
+            if held is not None and held.expires > now:
+                found.append(held)
+            else:
+                file.unlink(missing_ok=True)
+        return found
+
+    def add(self, reservation: Reservation) -> None:
+        """Write it down, in one move; one with its name is replaced."""
+        file = self._file(reservation.id)
+        draft = file.with_suffix(".new")
+        draft.write_bytes(encode(reservation))
+        draft.replace(file)
+
+    def end(self, reservation: Reservation, at: float) -> None:
+        """Let it expire at ``at``, if that is sooner."""
+        self.add(replace(reservation, expires=min(at, reservation.expires)))
+
+    def drop(self, reservation: Reservation) -> None:
+        """It may have expired already."""
+        self._file(reservation.id).unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{quote(name, safe='')}.json"
+
+
+def _read(file: Path) -> Reservation | None:
+    try:
+        return read(Reservation, file)
+    except InvalidInput:
+        return None

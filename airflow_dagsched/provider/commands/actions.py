@@ -1,0 +1,114 @@
+"""What ``airflow dagsched ...`` does."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.retention.expiry import expired, remove
+from airflow_dagsched.launch.retention.inventory import LOCAL
+from airflow_dagsched.model.codec import encode
+from airflow_dagsched.plan.report.page import explain_plan
+from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
+from airflow_dagsched.provider.authoring.configuration import retention_days
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.commands.answer import answer
+from airflow_dagsched.provider.commands.bag import flows_of
+from airflow_dagsched.provider.runtime.work_dir import default_work_dir, local_root
+
+if TYPE_CHECKING:
+    from airflow_dagsched.plan.plan_types import Plan
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.commands.tuning import Tuned
+
+DAY_S = 86_400.0
+
+
+def plan(args: Namespace) -> None:
+    """Print the plan of each dataflow of a DAG, on the cluster its connection names."""
+    answer(lambda: PRINTERS[args.format]([_planned(flow, args.conn_id) for flow in flows_of(args.dag)]))
+
+
+def _planned(flow: SparkDataflow, conn_id: str | None) -> Plan:
+    hook = PlannerHook(conn_id or flow.conn_id)
+    return hook.plan(flow, hook.cluster(flow.declared_cluster))
+
+
+def tune(args: Namespace) -> None:
+    """Write a plan file for each dataflow of a DAG, by what its runs measured; print what changes."""
+    answer(lambda: "\n".join(_tuned(flow, args) for flow in flows_of(args.dag)))
+
+
+def _tuned(flow: SparkDataflow, args: Namespace) -> str:
+    from airflow_dagsched.provider.commands.tuning import tune as tuned
+
+    found = tuned(flow, PlannerHook(args.conn_id or flow.conn_id), exact=args.exact)
+    if not args.dry_run:
+        _write(found)
+    return "\n".join([*found.lines, f"  {'would write' if args.dry_run else 'wrote'} {found.file}"])
+
+
+def _write(found: Tuned) -> None:
+    """The plan file. Raises :class:`InvalidInput` where its folder takes none."""
+    try:
+        found.write()
+    except OSError as error:
+        raise InvalidInput(str(found.file), "", f"cannot be written: {error.strerror}") from error
+
+
+def clean(args: Namespace) -> None:
+    """Remove runs, events and datasets that are older than the retention."""
+    answer(lambda: "\n".join(_cleaned(each, _days(args), args) for each in _work_dirs(args)))
+
+
+def _work_dirs(args: Namespace) -> list[str]:
+    """Those that were named, relative to where the command is called; else Airflow's own, which need not be there yet.
+
+    Raises :class:`InvalidInput` for what is no folder.
+    """
+    named = [str(local_root(each) if each.startswith("file:") else Path(each).absolute()) for each in args.work_dirs]
+    for folder in named:
+        if not Path(folder).is_dir():
+            raise InvalidInput(folder, "", "is no folder")
+    return named or [default_work_dir()]
+
+
+def _days(args: Namespace) -> float:
+    days = retention_days() if args.days is None else float(args.days)
+    if not 0 <= days < float("inf"):
+        raise InvalidInput("airflow dagsched clean", "days", f"must be 0 or more, not {days:g}")
+    return days
+
+
+def _cleaned(work_dir: str, days: float, args: Namespace) -> str:
+    found = expired(work_dir, time.time(), days * DAY_S, LOCAL, tempfile.gettempdir())
+    troubles = found.troubles if args.dry_run else (*found.troubles, *remove(found.paths, LOCAL))
+    lines = [f"{'would remove' if args.dry_run else 'remove'} {path}" for path in found.paths]
+    lines += [f"stays {trouble}" for trouble in troubles]
+    return "\n".join([*lines, f"{work_dir}: {len(found.paths)} path(s)"])
+
+
+def _as_json(plans: Sequence[Plan]) -> str:
+    """One document: the plan, or the list of them where the DAG has several dataflows."""
+    documents = [encode(each).decode().strip() for each in plans]
+    return documents[0] if len(documents) == 1 else f"[{','.join(documents)}]"
+
+
+def _as_picture(plans: Sequence[Plan]) -> str:
+    """Raises :class:`InvalidInput` for several plans: a file of this kind holds one."""
+    if len(plans) > 1:
+        raise InvalidInput("--format svg", "", f"is for one dataflow, the DAG has {len(plans)}: take --format dot")
+    return draw_svg(plans[0])
+
+
+PRINTERS: dict[str, Callable[[Sequence[Plan]], str]] = {
+    "text": lambda plans: "\n".join(map(explain_plan, plans)),
+    "dot": lambda plans: "\n".join(map(draw_dot, plans)),
+    "svg": _as_picture,
+    "json": _as_json,
+}

@@ -1,0 +1,66 @@
+"""What a command says: its result alone on standard output, or one line on standard error and an exit code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from airflow_dagsched.cli import BAD_INPUT, DOES_NOT_FIT
+from airflow_dagsched.errors import DagschedError, DoesNotFit
+
+STREAMS = (1, 2)
+"""Standard output and standard error, as the system numbers them."""
+
+
+def answer(work: Callable[[], str]) -> None:
+    """Print what ``work`` returns. Ends the process with the exit codes of ``dagsched`` where it is refused."""
+    with tempfile.TemporaryFile() as noise:
+        refused = None
+        try:
+            with aside(noise):
+                text = work()
+        except DagschedError as error:
+            refused = error
+        except BaseException:
+            _tell(noise)
+            raise
+        if refused is not None:
+            print(" ".join(str(refused).split()), file=sys.stderr)
+            sys.exit(DOES_NOT_FIT if isinstance(refused, DoesNotFit) else BAD_INPUT)
+        _tell(noise)
+    print(text)
+
+
+@contextmanager
+def aside(noise: BinaryIO) -> Iterator[None]:
+    """What is printed and logged meanwhile goes to ``noise``: also by Airflow's loggers, which hold on to the stream
+    they met first, so that only the system's own streams can be turned.
+    """
+    _flush()
+    kept = [os.dup(stream) for stream in STREAMS]
+    try:
+        for stream in STREAMS:
+            os.dup2(noise.fileno(), stream)
+        yield
+    finally:
+        _flush()
+        for stream, own in zip(STREAMS, kept, strict=True):
+            os.dup2(own, stream)
+            os.close(own)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+def _tell(noise: BinaryIO) -> None:
+    """On standard error: warnings of a DAG file, what its author prints, Airflow's log."""
+    noise.seek(0)
+    with open(STREAMS[1], "wb", closefd=False) as errors:
+        shutil.copyfileobj(noise, errors)

@@ -1,0 +1,65 @@
+"""The DAGs of a command's argument, read from their files: Airflow's database is neither asked nor written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.provider.authoring.hints import did_you_mean
+from airflow_dagsched.provider.clusters.planner_hook import dataflows
+
+if TYPE_CHECKING:
+    from airflow.dag_processing.dagbag import DagBag
+
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+
+
+def flows_of(dag: str) -> list[SparkDataflow]:
+    """The dataflows of a DAG by its id, or of all DAGs of a file.
+
+    Raises :class:`InvalidInput` where there is no such DAG, its file cannot be imported, or it has no dataflow.
+    """
+    found = _in_file(dag) if Path(dag).is_file() else [_by_id(dag, _bundles())]
+    flows = [flow for each in found for flow in dataflows(each)]
+    if not flows:
+        raise InvalidInput(f"DAG {dag!r}", "", "has no dataflow")
+    return flows
+
+
+def _in_file(path: str) -> list[Any]:
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(Path(path))
+    if bag.import_errors:
+        raise InvalidInput(path, "", f"cannot be imported: {_last_line(*bag.import_errors.values())}")
+    return list(bag.dags.values())
+
+
+def _by_id(dag_id: str, bags: Iterable[DagBag]) -> Any:
+    names: list[str] = []
+    broken: dict[str, str] = {}
+    for bag in bags:
+        if dag_id in bag.dags:
+            return bag.dags[dag_id]
+        names += bag.dags
+        broken.update(bag.import_errors)
+    hints = [hint for hint in (did_you_mean(dag_id, names),) if hint]
+    hints += [f"{Path(file).name} cannot be imported: {_last_line(error)}" for file, error in sorted(broken.items())]
+    raise InvalidInput(f"DAG {dag_id!r}", "", f"there is none of that id{''.join(f'; {hint}' for hint in hints)}")
+
+
+def _bundles() -> Iterator[DagBag]:
+    """Airflow's own look-up by id (``get_bagged_dag``) would also write all it reads to the database."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import BundleDagBag
+
+    for bundle in DagBundlesManager().get_all_dag_bundles():
+        bundle.initialize()
+        yield BundleDagBag(dag_folder=bundle.path, bundle_path=bundle.path, bundle_name=bundle.name)
+
+
+def _last_line(error: str, *_: str) -> str:
+    """Of a traceback: what was raised."""
+    return error.strip().splitlines()[-1]

@@ -1,0 +1,65 @@
+"""``airflow dagsched tune``: from the run history of a dataflow to the plan file beside its DAG file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.model.cluster import idle
+from airflow_dagsched.model.codec import pretty
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.exact.mode import exact_plan
+from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.regrouping import list_regrouped
+from airflow_dagsched.provider.authoring.plan_file import plan_file
+from airflow_dagsched.provider.runtime.history import history_file, recall
+
+if TYPE_CHECKING:
+    from airflow_dagsched.plan.plan_types import Plan
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+
+
+class Tuned(Struct, frozen=True):
+    """What a plan file is to hold, and what it changes."""
+
+    file: Path
+    plan: Plan
+    lines: tuple[str, ...]
+
+    def write(self) -> None:
+        """In one move: a parse sees the old file or the new one."""
+        draft = self.file.with_suffix(".new")
+        draft.write_text(pretty(self.plan))
+        draft.replace(self.file)
+
+
+def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tuned:
+    """The plan of ``flow`` by its history, checked, on the idle cluster: who is on it just now is no reason.
+
+    ``exact``: with what a solver proves and finds. The parse then takes the groups of the file, and asks no solver.
+
+    Raises :class:`DoesNotFit`, :class:`LaunchRefused` where the cluster does not answer, and :class:`InvalidInput`
+    where the solver is asked for and not installed.
+    """
+    history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
+    settings = flow.settings
+    known = apply_measurements(
+        flow.dataflow, idle(hook.cluster(flow.declared_cluster)), history, connection=flow.conn_id, settings=settings
+    )
+    made = (exact_plan if exact else plan)(*known, settings)
+    violations = check(made, *known, settings)
+    if violations:
+        raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
+    return Tuned(plan_file(flow), made, tuple(_lines(flow, made, len(history.measured))))
+
+
+def _lines(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:
+    steps, groups = len(flow.steps), len(made.groups)
+    yield f"{flow.group_id}: {measured} of {steps} steps measured; {groups} group(s), {made.makespan_s:.1f} s predicted"
+    yield from (f"  {line}" for line in list_regrouped(flow.grouping.groups, made.groups) or ("the groups stay",))

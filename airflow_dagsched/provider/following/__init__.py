@@ -1,0 +1,1 @@
+"""Following a driver program, and telling Airflow what it says."""

@@ -1,0 +1,218 @@
+"""Following a driver program: its events become the feed, log lines and, in the end, a verdict on the try."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from airflow_dagsched.launch.protocol.events import (
+    Event,
+    Failure,
+    Finished,
+    Heartbeat,
+    Stalled,
+    Started,
+    StepDone,
+    StepLog,
+    StepRunning,
+    from_line,
+    from_marker,
+)
+from airflow_dagsched.launch.protocol.feed import GREEN, Feed
+from airflow_dagsched.launch.secrecy.masked_events import masked
+from airflow_dagsched.launch.secrecy.masking import Masking
+
+log = logging.getLogger(__name__)
+
+EXIT_CODE = re.compile(r"error code is: (\d+)", re.IGNORECASE)
+"""How the provider's hook tells it."""
+KILLED = "137"
+MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
+BAD = frozenset({"failed", "upstream_failed"})
+
+
+class Follower:
+    """Folds events into the feed. One per launch try, through all its submits. It reads the driver's output, so
+    whoever it tells must not keep it waiting.
+
+    :param push: takes each feed with news.
+    :param publish: is told of each step that ended well before the feed says so: sets its mirror's XComs.
+    :param on_started: is told of each application.
+    :param end: waits until the mirrors are told; whether they are.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        push: Callable[[Feed], None],
+        publish: Callable[[StepDone], None],
+        on_started: Callable[[Started], None],
+        end: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.feed = feed
+        self.told = True
+        """Whether the mirrors know the last feed; asked once this is closed."""
+        self.masking = Masking()
+        """What the driver program says is masked there; what the launch task itself says of a step, here."""
+        self.finished: Finished | None = None
+        self.applications = 0
+        self.begun: dict[str, float] = {}
+        """When each step was called, in seconds of the monotonic clock."""
+        self.ran_out_of_memory = False
+        """Whether the output of this submit says so. Java then stops, and what the driver program sees of it may be
+        anything.
+        """
+        self.stalls: dict[str, Stalled] = {}
+        """What each step that gets nowhere waits for, as was last heard."""
+        self.executors: int | None = None
+        """Of the application of this submit, as its last heartbeat says."""
+        self._push = push
+        self._publish = publish
+        self._on_started = on_started
+        self._end = end
+        self._file = Path()
+        self._taken = 0
+        """Batches of the event file that were taken in."""
+        self._passed = (0, 0)
+        """Lines of the event file, and their bytes, that need not be read any more."""
+
+    def open(self, events: str) -> None:
+        """A submit begins, whose driver program writes to this event file."""
+        self._file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
+        self.ran_out_of_memory, self.executors = False, None
+        self.stalls = {}
+
+    def line(self, nonce: str, line: str) -> bool:
+        """Take in a line of the driver's output; False where it is no event."""
+        try:
+            marked = from_marker(line, nonce)
+        except ValueError:
+            self.catch_up()
+            return True
+        if marked is None:
+            self.ran_out_of_memory |= says_out_of_memory(line)
+            return False
+        beats = all(isinstance(event, Heartbeat) for event in marked.events)
+        if beats and marked.number == self._taken:
+            self.take(marked.events)
+        elif not beats and marked.number == self._taken + 1:
+            self._taken += 1
+            self.take(marked.events)
+        elif marked.number > self._taken:
+            self.catch_up()
+        return True
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Take in a batch."""
+        before = self.feed
+        for event in (masked(each, self.masking) for each in events):
+            self._note(event)
+            self.feed = self.feed.add((event,), time.monotonic())
+        if self.feed is not before:
+            self.push()
+
+    def catch_up(self) -> None:
+        """Read from the event file what did not come, or not whole, over stdout."""
+        if not self._file.is_file():
+            return
+        lines, at = self._passed
+        with self._file.open("rb") as file:
+            file.seek(at)
+            complete = file.read().split(b"\n")[:-1]
+        for text in complete[self._taken - lines :]:
+            self._taken += 1
+            self.take(_batch_in(text))
+        self._passed = lines + len(complete), at + sum(len(text) + 1 for text in complete)
+
+    def forget_bad(self) -> None:
+        """What failed, and what did not run because of it, is tried again."""
+        good = {name: done for name, done in self.feed.steps.items() if done.state not in BAD}
+        self.feed = replace(self.feed, steps=good, running=())
+        self.push()
+
+    def close(self) -> None:
+        """Push the last word on every step."""
+        self.feed = replace(self.feed, final=True, running=())
+        self.push()
+        self.told = self._end()
+
+    def push(self) -> None:
+        """Push the feed as it is."""
+        self._push(self.feed)
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case Started(application_id, ui):
+                self.applications += 1
+                log.info("application %s%s", application_id, f", {ui}" if ui else "")
+                self._on_started(event)
+            case StepRunning(step):
+                self.begun[step] = time.monotonic()
+                log.info("%s: running", step)
+            case StepLog(step, lines):
+                for line in lines:
+                    log.info("[%s] %s", step, line)
+            case Stalled(step):
+                log.warning("[%s] %s", step, event.line)
+                self.stalls[step] = event
+                if not event.seconds:
+                    del self.stalls[step]
+            case StepDone():
+                self._note_end(event)
+            case Heartbeat():
+                self.executors = event.executors
+            case Finished():
+                self.finished = event
+            case _:
+                pass
+
+    def _note_end(self, done: StepDone) -> None:
+        self.stalls.pop(done.step, None)
+        green = done.state in GREEN
+        log.log(logging.INFO if green else logging.WARNING, "%s", describe(done))
+        if green:
+            self._publish(done)
+
+
+def _batch_in(line: bytes) -> tuple[Event, ...]:
+    """A line that cannot be read, as one that a full disk cut off, says nothing; a step it would have ended is run
+    again.
+    """
+    try:
+        return from_line(line.decode())
+    except ValueError as error:
+        log.warning("a line of the event file can't be read, and is left out: %s", error)
+        return ()
+
+
+def describe(done: StepDone) -> str:
+    """One line about how a step ended."""
+    numbers = [f"{done.rows:,} rows" if done.rows is not None else "", f"{done.seconds:.1f} s" if done.seconds else ""]
+    with_others = f"with {', '.join(done.fused)}" if done.fused else ""
+    failure = f"{done.failure.kind}: {done.failure.message}\n{done.failure.traceback}".rstrip() if done.failure else ""
+    parts = [part for part in (*numbers, with_others, done.reason, failure) if part]
+    return f"{done.step}: {done.state}" + (f" ({'; '.join(parts)})" if parts else "")
+
+
+def says_out_of_memory(text: str) -> bool:
+    """Whether what spark-submit printed tells of it."""
+    return any(sign in text.lower() for sign in MEMORY_SIGNS)
+
+
+def lost(submit_error: str) -> Failure:
+    """The failure of a driver that went without a last word, from what spark-submit's error says."""
+    found = EXIT_CODE.search(submit_error)
+    code = found[1] if found else "unknown"
+    if code == KILLED:
+        reason = "the driver program was killed from outside (exit code 137), as the system does when memory runs out"
+        return Failure("out_of_memory", f"{reason}: it gets more of it")
+    if says_out_of_memory(submit_error):
+        reason = f"the driver program ran out of memory (exit code {code})"
+        return Failure("out_of_memory", f"{reason}: it gets more of it")
+    return Failure(
+        "lost_driver", f"the driver program ended without a word (exit code {code}); see its last lines below"
+    )

@@ -1,0 +1,69 @@
+"""What a launch task leaves in Airflow while it runs: the feed, its mirrors' XComs, the link to Spark's pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.execution_time.xcom import XCom
+
+from airflow_dagsched.launch.protocol.events import Started, StepDone
+from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed, returned_key, xcoms
+from airflow_dagsched.launch.protocol.push_limit import pushed
+from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.following.telling import Teller, can_tell_beside
+from airflow_dagsched.provider.wiring.links import SparkUiLink
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_dagsched.provider.runtime.run_facts import RunFacts
+    from airflow_dagsched.provider.runtime.standing import Standing
+    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+
+
+def reporting(launch: LaunchOperator, context: Context, facts: RunFacts, standing: Standing) -> Follower:
+    """The follower of one try, with an empty feed on its way to the mirrors. A try that has lost its ``standing`` tells
+    nothing more.
+    """
+    ti: Any = context["ti"]
+    beside = can_tell_beside()
+
+    def if_it_counts(send: Callable[..., None], *args: Any, **where: str) -> None:
+        if standing.holds():
+            send(*args, **where)
+
+    def push(feed: Feed) -> None:
+        if standing.holds():
+            ti.xcom_push(FEED_KEY, pushed(feed, time.monotonic()))
+            standing.said = True
+
+    teller = Teller(push, beside=beside)
+
+    def publish(done: StepDone) -> None:
+        mirror, values = _xcoms_of(launch, done)
+        where = {"dag_id": ti.dag_id, "task_id": mirror, "run_id": ti.run_id}
+        for key, value in values.items():
+            teller.note(f"XCom {key!r} of {mirror!r}", partial(if_it_counts, XCom.set, key, value, **where))
+        if values and not beside:
+            key = returned_key(done.step)
+            teller.note(f"XCom {key!r}", partial(if_it_counts, ti.xcom_push, key, values["return_value"]))
+
+    def started(event: Started) -> None:
+        if event.ui:
+            launch.spark_ui = event.ui
+            push_link = partial(if_it_counts, ti.xcom_push, SparkUiLink().xcom_key, event.ui)
+            teller.note("the link to Spark's pages", push_link)
+
+    feed = Feed(standing.nonce, facts.try_id, pruned=launch.flow.pruned, began=facts.began)
+    follower = Follower(feed, teller.feed, publish, started, teller.close)
+    follower.push()
+    return follower
+
+
+def _xcoms_of(launch: LaunchOperator, done: StepDone) -> tuple[str, dict[str, Any]]:
+    """The mirror, and its XComs by key; none where an event that was garbled names a step that there isn't."""
+    step = launch.flow.steps.get(done.step)
+    return ("", {}) if step is None else (step.task_id, xcoms(done))

@@ -1,0 +1,121 @@
+"""Eyes of the gates: one request a DAG asks for all launch tasks that have not begun.
+
+Runs queue by the hundred (a backfill behind a small pool), and a triggerer answers one request of its triggers at a
+time: each gate looking for itself would leave the mirrors of launch tasks that run without answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+from airflow.sdk.timezone import utcnow
+from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
+from asgiref.sync import sync_to_async
+
+from airflow_dagsched.provider.mirrors.light import LightTrigger
+from airflow_dagsched.provider.mirrors.mirror_args import START_TRIGGER
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_dagsched.provider.mirrors.start_gate import StartGate
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.5
+AHEAD = frozenset({None, "", "scheduled", "queued", "restarting"})
+"""States of a task that has not begun, or was cleared while it ran and is to begin again."""
+
+
+@dataclass(eq=False)
+class Waiter:
+    """A gate that waits for the launch task of one run."""
+
+    run_id: str
+    launch: str
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False)
+class Poll:
+    """The shared look at all launch tasks of a DAG that have not begun; ends with its last gate."""
+
+    dag_id: str
+    waiting: set[Waiter] = field(default_factory=set)
+    task: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Look until nobody waits."""
+        while self.waiting:
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - the database may be away: no reason to end a gate
+                log.warning("cannot look at the launch tasks of %s, trying again: %s", self.dag_id, error)
+            await asyncio.sleep(POLL_S)
+
+    async def _look(self) -> None:
+        asked = tuple(self.waiting)
+        states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
+            dag_id=self.dag_id,
+            task_ids=sorted({waiter.launch for waiter in asked}),
+            run_ids=sorted({waiter.run_id for waiter in asked}),
+        )
+        for waiter in asked:
+            if has_begun(states, waiter.run_id, waiter.launch):
+                waiter.begun.set()
+
+
+POLLS: dict[str, Poll] = {}
+"""One entry a DAG."""
+
+
+def has_begun(states: Any, run_id: str, launch: str) -> bool:
+    """Whether the launch task runs, or has run: mirrors may look for their verdict then."""
+    return states.get(run_id, {}).get(launch) not in AHEAD
+
+
+async def wait_for_start(dag_id: str, run_id: str, launch: str) -> None:
+    """Return as soon as the launch task of the run has begun."""
+    poll = POLLS.setdefault(dag_id, Poll(dag_id))
+    waiter = Waiter(run_id, launch)
+    poll.waiting.add(waiter)
+    if poll.task is None or poll.task.done():
+        poll.task = asyncio.create_task(poll.run())
+    try:
+        await waiter.begun.wait()
+    finally:
+        poll.waiting.discard(waiter)
+        if not poll.waiting and POLLS.get(dag_id) is poll:
+            del POLLS[dag_id]
+
+
+class StartTrigger(LightTrigger):
+    """Ends a gate when its launch task has begun."""
+
+    def __init__(self, launch: str) -> None:
+        super().__init__()
+        self.launch = launch
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return START_TRIGGER, {"launch": self.launch}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        ti: Any = self.task_instance
+        await wait_for_start(ti.dag_id, ti.run_id, self.launch)
+        yield TaskSuccessEvent()
+
+
+def conclude_or_reschedule(gate: StartGate, context: Context) -> None:
+    """One look from a worker, for ``dag.test()``, which knows no ``start_from_trigger``."""
+    ti = context["ti"]
+    launch = gate.start_trigger_args.trigger_kwargs["launch"]  # type: ignore[union-attr, index]
+    states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[launch], run_ids=[ti.run_id])
+    if not has_begun(states, ti.run_id, launch):
+        raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))

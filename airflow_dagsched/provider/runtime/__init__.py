@@ -1,0 +1,1 @@
+"""One try of a launch task: facts, decision, apply."""

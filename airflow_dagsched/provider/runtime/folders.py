@@ -1,0 +1,57 @@
+"""Folders of what a launch task leaves, and of what its steps are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.provider.runtime.work_dir import local_root
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.runtime.run_facts import RunFacts
+    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+
+
+def group_folder(launch: LaunchOperator, facts: RunFacts) -> Path:
+    """Folder of what one launch task leaves in one run: another dataflow of the DAG may have a group of that name, and
+    a run that was deleted and made again may have the run's.
+    """
+    root = local_root(launch.flow.work_dir)
+    names = (facts.dag_id, facts.run_id, facts.try_id.incarnation, str(launch.flow.group_id), launch.group.id)
+    return root.joinpath("runs", *map(safe, names))
+
+
+def make_own(wanted: Path, group: str) -> Path:
+    """A folder that nobody had before, ``wanted`` or one named after it: what a driver program writes there is its
+    launch's alone, whatever the umask is. (``dag.test()`` repeats a run with its id and its dates.)
+
+    Raises :class:`LaunchRefused` where the work folder cannot be written.
+    """
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        names = (f"{wanted.name}.{number}" if number > 1 else wanted.name for number in count(1))
+        return next(folder for name in names if _is_made(folder := wanted.with_name(name)))
+    except OSError as error:
+        remedy = "let the user that Airflow's workers run as write the work folder, or name another: work_dir="
+        lasting = isinstance(error, (PermissionError, FileExistsError, NotADirectoryError))
+        raise LaunchRefused(group, f"the work folder cannot be written: {error}", remedy, not lasting) from error
+
+
+def _is_made(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o755)
+    except FileExistsError:
+        return False
+    return True
+
+
+def bundle_roots(flow: SparkDataflow, context: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Folders whose modules are the author's: the DAG bundle, else the folder of the DAG file."""
+    bundle = getattr(context.get("ti"), "bundle_instance", None)
+    found = [Path(str(bundle.path))] if bundle is not None else []
+    return tuple(dict.fromkeys([*found, Path(flow.dag.fileloc).parent]))

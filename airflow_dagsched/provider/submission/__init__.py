@@ -1,0 +1,1 @@
+"""What is handed to spark-submit, and what must be right before."""

@@ -1,0 +1,126 @@
+"""A group of a dataflow, in one run, as the driver program gets it: manifest and payload.
+
+The manifest holds no argument and no function; those are in the payload, which lives in a private file
+until the driver has read it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+import airflow_dagsched
+from airflow_dagsched.launch.protocol.manifest import (
+    ENV_MANIFEST_SHA256,
+    ENV_NONCE,
+    ENV_PAYLOAD,
+    ENV_PAYLOAD_SHA256,
+    Manifest,
+    digest,
+)
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.provider.runtime.specs import Parts, Submit
+from airflow_dagsched.provider.submission.payload import pickled
+from airflow_dagsched.provider.submission.private import write_file
+
+
+class Paths(Struct, frozen=True):
+    """Where one submit keeps its files."""
+
+    folder: Path
+    """In the work folder: for everybody to read."""
+    private: Path
+    """Gone when the submit has ended; nobody else may open it."""
+
+    @property
+    def events(self) -> Path:
+        return self.folder / "events.jsonl"
+
+    @property
+    def manifest(self) -> Path:
+        return self.folder / "manifest.json"
+
+    @property
+    def payload(self) -> Path:
+        return self.private / "payload"
+
+
+class Shipment(Struct, frozen=True):
+    """What one submit needs."""
+
+    manifest: Manifest
+    payload: bytes
+    shown: str
+    """The manifest for everybody to read."""
+
+
+def ship(
+    submit: Submit, parts: Parts, group: str, paths: Paths, *, slots: int, masking: Masking | None = None
+) -> Shipment:
+    """Manifest and payload of ``submit``, whose steps are ``parts``, itself a part of ``group``.
+
+    :param masking: with the secrets known so far; those in what is shipped are added.
+    Raises :class:`InvalidInput` for a step whose arguments cannot be shipped.
+    """
+    flow, facts = submit.flow, submit.facts
+    manifest = Manifest(
+        package_version=airflow_dagsched.__version__,
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        dag_id=facts.dag_id,
+        dataflow=str(flow.group_id),
+        group=group,
+        run_id=facts.run_id,
+        try_number=facts.try_id.try_number,
+        clear_number=facts.try_id.clear_number,
+        incarnation=facts.try_id.incarnation,
+        work_dir=flow.work_dir,
+        events=str(paths.events),
+        interval_key=facts.interval.key,
+        interval_start=_iso(facts.interval.start),
+        interval_end=_iso(facts.interval.end),
+        context=dict(facts.context),
+        datasets=dict(submit.datasets),
+        targets=submit.targets,
+        steps=parts.specs,
+        repeats=parts.repeats,
+        slots=slots,
+        lease_s=flow.lease_s,
+        stall_s=flow.stall_s,
+        launcher_pid=os.getpid(),
+    )
+    masking = masking or Masking()
+    masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
+    shown = manifest.masked(masking)
+    return Shipment(manifest, pickled(manifest, parts.calls, submit.roots, masking.known), shown)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def store(shipment: Shipment, paths: Paths) -> None:
+    """Write the files that the driver program reads."""
+    write_file(paths.manifest, shipment.shown.encode(), 0o644)
+    write_file(paths.payload, shipment.payload, 0o600)
+
+
+def driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipment, paths: Paths) -> dict[str, str]:
+    """Environment of the driver program: this Python, this package, the DAG bundle's modules; and what it has to find
+    in the files, which others may have changed.
+    """
+    package = str(Path(__file__).parents[3])
+    modules = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
+    python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
+    return {
+        ENV_NONCE: nonce,
+        ENV_MANIFEST_SHA256: digest(shipment.shown.encode()),
+        ENV_PAYLOAD: str(paths.payload),
+        ENV_PAYLOAD_SHA256: digest(shipment.payload),
+        "PYTHONPATH": os.pathsep.join(path for path in modules if path),
+        **python,
+    }

@@ -1,0 +1,41 @@
+"""The Spark that a spark-submit would run, told from its files: before a JVM is started for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.managers.spark_versions import judge_version, version_of_jars
+
+
+def check_spark(group: str, spark_submit: str) -> None:
+    """Raises :class:`LaunchRefused` for a Spark that must run no step. One that can't be told passes: the driver
+    program asks the running Spark itself.
+    """
+    version = version_at(spark_home(Path(shutil.which(spark_submit) or spark_submit)))
+    unfit = judge_version(version) if version else None
+    if unfit is not None:
+        raise LaunchRefused(group, unfit.reason, unfit.remedy)
+
+
+def spark_home(spark_submit: Path) -> Path | None:
+    """Where ``spark_submit`` finds its Spark, as its own script ``find-spark-home`` goes about it."""
+    if home := os.environ.get("SPARK_HOME"):
+        return Path(home)
+    if not spark_submit.with_name("find_spark_home.py").is_file():
+        return spark_submit.parent.parent
+    if "PYSPARK_DRIVER_PYTHON" in os.environ:
+        return None  # the PySpark of another Python
+    found = find_spec("pyspark")
+    return Path(found.origin).parent if found is not None and found.origin else None
+
+
+def version_at(home: Path | None) -> str | None:
+    """The version of the Spark in ``home``; None where its jars don't say."""
+    try:
+        return version_of_jars(path.name for path in (home / "jars").iterdir()) if home is not None else None
+    except OSError:
+        return None

@@ -1,0 +1,131 @@
+"""Everything private of the Spark provider that we touch, in one place (its 6.x releases only).
+
+* ``SparkSubmitHook._process_spark_submit_log``: the line iterator our events come through.
+* ``SparkSubmitHook._submit_sp``: the child process, to stop its whole process group.
+* ``SparkSubmitHook._connection``: what the connection says, after its own validation.
+* ``SparkSubmitHook._conf``, ``_env_vars``, ``_properties_file``, and what its options are made of
+  (:mod:`~airflow_dagsched.provider.submission.submit_options`): they go by a file and by the environment, which only
+  this user may read. Everybody may read a command line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from airflow_dagsched.errors import InvalidInput, LaunchRefused
+from airflow_dagsched.launch.protocol.manifest import ENV_PROPERTIES
+from airflow_dagsched.launch.retention.expiry import PRIVATE
+from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
+from airflow_dagsched.provider.submission.draining import Drained
+from airflow_dagsched.provider.submission.private import write_file
+from airflow_dagsched.provider.submission.submit_options import options_of
+
+ENV_SETTINGS = {"yarn": "spark.yarn.appMasterEnv.", "k8s": "spark.kubernetes.driverEnv."}
+"""How an author's ``env_vars`` reach what a manager starts, as the provider has it."""
+LEAVE_WITHIN_S = 5.0
+"""Seconds a killed application has to leave its cluster."""
+JAVA_MISSING = "install Java 17 or 21 (Debian: openjdk-17-jre-headless) or set JAVA_HOME"
+
+
+class FollowedSubmit(SparkSubmitHook):
+    """A spark-submit whose output lines pass a filter before they are logged."""
+
+    on_line: Callable[[str], str | None] = staticmethod(lambda line: line)
+    """Returns what of the line is logged; None: it was an event."""
+    environment: Mapping[str, str] = {}
+    """Of the driver program, beside what the author sets."""
+
+    def submit(self, application: str = "", **kwargs: Any) -> str | None:
+        """One spark-submit. Raises :class:`InvalidInput` for a setting that a file does not carry as it is."""
+        if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
+            raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
+        author = {name: str(value) for name, value in (self._env_vars or {}).items()}
+        settings = write_properties(self._settings(author)).encode()
+        with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
+            self._file = Path(private, "spark.properties")
+            write_file(self._file, settings, 0o600)
+            env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._file)}
+            any_bytes = {
+                "encoding": "utf-8",
+                "errors": "backslashreplace",
+            }  # a step's own processes print there, too
+            return super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
+
+    def _settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
+        """All settings of this submit, those of the author's own properties file among them."""
+        found = {**_read_own(self._properties_file), **{name: str(value) for name, value in self._conf.items()}}
+        prefix = next((prefix for manager, prefix in ENV_SETTINGS.items() if manager in self.master), None)
+        named = {} if prefix is None else {f"{prefix}{name}": value for name, value in env_vars.items()}
+        return {**named, **found, **options_of(self)}
+
+    def _build_spark_common_args(self) -> list[str]:
+        """Nothing here is of settings, and nothing can say another place for the driver program. With a file of its own
+        Spark leaves out its ``spark-defaults.conf``, unless it is asked not to.
+        """
+        args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._file)]
+        args += [] if self._properties_file else ["--load-spark-defaults"]
+        args += ["--proxy-user", self._proxy_user] if self._proxy_user else []
+        return [*args, "--verbose"] if self._verbose else args
+
+    def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        lines = (self.on_line(line) for line in Drained(itr))
+        super()._process_spark_submit_log(line for line in lines if line is not None)
+
+    @property
+    def master(self) -> str:
+        return str(self._connection["master"])
+
+    def on_kill(self) -> None:
+        """Stop the application: politely first, so that Spark tells its cluster."""
+        child = getattr(self, "_submit_sp", None)
+        if child is not None and child.poll() is None:
+            _signal_group(child.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(LEAVE_WITHIN_S)
+        super().on_kill()
+        if child is not None:
+            _signal_group(child.pid, signal.SIGKILL)
+
+
+def _read_own(file: str | None) -> dict[str, str]:
+    """The settings of the author's own properties file; raises :class:`InvalidInput` for one that cannot be read."""
+    try:
+        return read_properties(Path(file).read_text("utf-8")) if file else {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("spark-submit", "properties_file", f"{file!r} cannot be read: {error}") from error
+
+
+def _signal_group(group: int, signum: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
+
+
+def find_spark_submit(group: str) -> str:
+    """The ``spark-submit`` to run: on the path, else beside this Python; raises :class:`LaunchRefused`."""
+    beside = Path(sys.executable).with_name("spark-submit")
+    found = shutil.which("spark-submit") or (str(beside) if beside.exists() else None)
+    if found is None:
+        raise LaunchRefused(group, "there is no spark-submit on this Airflow worker", "pip install pyspark")
+    return found
+
+
+def check_java(group: str) -> None:
+    """Raises :class:`LaunchRefused` where spark-submit would find no Java."""
+    home = os.environ.get("JAVA_HOME")
+    if home and os.access(Path(home, "bin", "java"), os.X_OK):
+        return
+    if home:
+        raise LaunchRefused(group, f"JAVA_HOME is {home!r}, but there is no bin/java in it", JAVA_MISSING)
+    if shutil.which("java") is None:
+        raise LaunchRefused(group, "there is no Java on this Airflow worker", JAVA_MISSING)

@@ -1,0 +1,46 @@
+"""What spark-submit's options are called as settings: by a file they reach it unseen, on a command line they do not.
+
+Spark reads either (``SparkSubmitArguments``), and takes an option before the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+OPTIONS = {
+    "_archives": "spark.archives",
+    "_driver_class_path": "spark.driver.extraClassPath",
+    "_driver_memory": "spark.driver.memory",
+    "_exclude_packages": "spark.jars.excludes",
+    "_executor_cores": "spark.executor.cores",
+    "_executor_memory": "spark.executor.memory",
+    "_files": "spark.files",
+    "_jars": "spark.jars",
+    "_name": "spark.app.name",
+    "_num_executors": "spark.executor.instances",
+    "_packages": "spark.jars.packages",
+    "_py_files": "spark.submit.pyFiles",
+    "_repositories": "spark.jars.repositories",
+    "_total_executor_cores": "spark.cores.max",
+}
+"""By the provider's hook, where the author gives them."""
+CONNECTION = {"keytab": "spark.kerberos.keytab", "principal": "spark.kerberos.principal", "queue": "spark.yarn.queue"}
+"""By the connection, as the hook understands it."""
+
+
+def options_of(hook: SparkSubmitHook) -> dict[str, str]:
+    """The settings in place of the options of ``hook``'s spark-submit."""
+    return {setting: str(value) for setting, value in _options(hook) if value}
+
+
+def _options(hook: SparkSubmitHook) -> Iterator[tuple[str, Any]]:
+    connection = hook._connection
+    yield from ((setting, getattr(hook, name)) for name, setting in OPTIONS.items())
+    yield from ((setting, connection[name]) for name, setting in CONNECTION.items())
+    if hook._is_kubernetes:
+        yield "spark.kubernetes.namespace", connection["namespace"]
+    if hook._use_krb5ccache:
+        yield "spark.kerberos.renewal.credentials", "ccache"

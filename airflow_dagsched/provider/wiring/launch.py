@@ -1,0 +1,165 @@
+"""The launch task: one Spark application for one group of steps.
+
+Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provider.runtime.attempt` is loaded by a run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+from airflow_dagsched.provider.authoring.task_runtimes import check_all_above
+from airflow_dagsched.provider.wiring.links import SparkUiLink
+from airflow_dagsched.provider.wiring.outlets import outlets_of
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_dagsched.plan.grouping.coarsest import Grouped
+    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
+    from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
+
+DRIVER = str(Path(__file__).parents[2] / "spark" / "driver" / "main.py")
+
+_OURS = "the launch task sets it"
+_CLIENT_MODE = "the driver program runs beside the Airflow worker (client mode)"
+SET_BY_US = {
+    **dict.fromkeys(("application", "application_args", "dag", "durable", "flow", "graph", "group"), _OURS),
+    **dict.fromkeys(("java_class", "multiple_outputs", "outlets", "task_group", "task_id", "trigger_rule"), _OURS),
+    **dict.fromkeys(("deploy_mode", "reconnect_on_retry", "status_poll_interval"), _CLIENT_MODE),
+    **dict.fromkeys(("track_driver_via_k8s_api", "yarn_rm_auth", "yarn_track_via_rm_api"), _CLIENT_MODE),
+    "map_index_template": "launch tasks are not mapped",
+}
+"""Arguments of a launch task that are not the author's to give, and why."""
+OF_THE_FLOW = frozenset({"conf", "conn_id", "doc_md", "name"})
+"""Arguments of a launch task that follow from arguments of the dataflow."""
+
+
+class LaunchOperator(SparkSubmitOperator):
+    """Runs the steps of one group in one Spark application."""
+
+    ui_color = "#ffd9b3"
+    operator_extra_links = (SparkUiLink(),)
+    shallow_copy_attrs = ("flow", "graph", "group")
+
+    def __init__(self, *, flow: SparkDataflow, graph: DataflowGraph, group: Grouped, **kwargs: Any) -> None:
+        # Said explicitly also where it is Airflow's default: else the DAG's default_args, which mean the author's own
+        # tasks, would have their say.
+        kwargs.pop("trigger_rule", None)
+        super().__init__(
+            application=DRIVER,
+            application_args=None,
+            java_class=None,
+            deploy_mode="client",
+            track_driver_via_k8s_api=False,
+            yarn_track_via_rm_api=False,
+            reconnect_on_retry=None,
+            multiple_outputs=False,
+            conn_id=flow.conn_id,
+            conf={},  # what is here is in the serialized DAG, for everybody who may see it
+            name=f"{flow.dag.dag_id}.{flow.group_id}",
+            trigger_rule="all_done",
+            outlets=outlets_of(flow, group.steps),
+            durable=False,
+            doc_md=_doc(group),
+            **kwargs,
+        )
+        self.flow = flow
+        self.graph = graph
+        self.group = group
+        self.stopped = False
+        """Whether Airflow ended this task: then nothing is submitted any more."""
+        self.spark_ui = ""
+        """Address of the latest application's page; empty until there is one."""
+
+    @property
+    def skippers(self) -> list[str]:
+        """Ordinary tasks above the dataflow that may skip what is below them."""
+        tasks = self.flow.dag.task_dict
+        return [task_id for task_id in self.graph.ordinary if tasks[task_id].inherits_from_skipmixin]
+
+    @property
+    def history(self) -> Path:
+        """File with what the dataflow's steps took in earlier runs."""
+        from airflow_dagsched.provider.runtime.history import history_file
+
+        return history_file(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
+
+    def resolve_template_files(self) -> None:
+        """Called once a DAG file has been read, when all edges are known: the time to warn of a stale plan file, and to
+        refuse (:class:`InvalidInput`) a runtime of a task that no step waits for.
+        """
+        super().resolve_template_files()
+        if next(iter(self.flow.launches()), None) is not self:
+            return
+        check_all_above(self.flow)
+        if self.flow.stale:
+            warnings.warn(self.flow.stale, stacklevel=1)
+
+    def other_launches(self) -> list[str]:
+        """Task ids of the launch tasks of the dataflow's other groups."""
+        return [launch.task_id for launch in self.flow.launches() if launch.task_id != self.task_id]
+
+    @property
+    def spark_submit(self) -> str:
+        """The program to run: the author's, else the one at hand. Raises :class:`LaunchRefused` where there is none."""
+        from airflow_dagsched.provider.submission.spark_submit import find_spark_submit
+
+        return self._spark_binary or find_spark_submit(self.group.id)
+
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
+        """Run what can run; fail if any step failed; return what was measured."""
+        from airflow_dagsched.provider.runtime.attempt import GroupRun
+
+        return GroupRun.of(self, context).execute()
+
+    def submit(
+        self, context: Context, *, conf: dict[str, str], arguments: list[str], env: dict[str, str], on_line: Any
+    ) -> None:
+        """One spark-submit of the driver program; returns when it has ended well.
+
+        Raises ``AirflowException`` where it ended otherwise.
+        """
+        self.conf = conf
+        self.application_args = arguments
+        self._hook = self._get_hook()
+        self._hook.environment = env
+        self._hook.on_line = on_line
+        super().execute(context)
+
+    def end_submit(self) -> None:
+        """Stop the application, but not this task: ``submit`` then raises."""
+        super().on_kill()
+
+    def on_kill(self) -> None:
+        """Stop the application."""
+        self.stopped = True
+        super().on_kill()
+
+    def _get_hook(self) -> FollowedSubmit:
+        from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
+
+        self._spark_binary = self.spark_submit
+        plain = super()._get_hook()
+        plain.__class__ = FollowedSubmit
+        return plain  # type: ignore[return-value]
+
+
+@cache
+def launch_settings() -> frozenset[str]:
+    """Every argument a launch task takes, its base classes' too."""
+    signatures = [
+        inspect.signature(vars(base)["__init__"]) for base in LaunchOperator.__mro__ if "__init__" in vars(base)
+    ]
+    named = [each for signature in signatures for each in list(signature.parameters.values())[1:]]
+    return frozenset(each.name for each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD))
+
+
+def _doc(group: Grouped) -> str:
+    return f"Runs {len(group.steps)} step(s) as one Spark application: {', '.join(group.steps)}.\n\n{group.reason}"

@@ -1,0 +1,141 @@
+"""What went wrong, whose step it was, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from collections.abc import Iterable
+from types import TracebackType
+
+from airflow_dagsched.errors import DagschedError
+from airflow_dagsched.launch.protocol.events import Failure, FailureKind
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.spark.driver.call_step import StepFault
+from airflow_dagsched.spark.outputs.commits import WriteRefused
+
+TEXT_CHARS = 20_000
+"""Most of an exception's own text that is looked at. What is shown of it is cut once it is masked, see ``masked``."""
+
+KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
+    (
+        "out_of_memory",
+        re.compile(
+            r"OutOfMemoryError|Java heap space|GC overhead limit exceeded|Cannot allocate memory"
+            r"|Container killed (?:by YARN|on request)|exit(?:ed with)? (?:code|status):? ?(?:137|52|143)\b|OOMKilled"
+            r"|Unable to acquire \d+ bytes of memory|UNABLE_TO_ACQUIRE_MEMORY|\bMemoryError\b"
+        ),
+    ),
+    (
+        "lost_executor",
+        re.compile(
+            r"ExecutorLostFailure|Executor heartbeat timed out|Remote RPC client disassociated|worker lost"
+            r"|MetadataFetchFailedException|FetchFailed|Python worker exited unexpectedly|ExecutorDeadException"
+        ),
+    ),
+    (
+        "lost_driver",
+        re.compile(
+            r"Py4JNetworkError|Answer from Java side is empty|SparkContext was shut down|a stopped SparkContext"
+            r'|SparkContext\.dagScheduler\(\)" is null'
+        ),
+    ),
+)
+"""The first kind whose pattern is in an exception's text; the author's fault if none is."""
+
+REMEDIES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"PATH_NOT_FOUND\] Path does not exist: (?P<what>\S+?)\.?(?: SQLSTATE.*)?$", re.MULTILINE),
+        "input path is missing: {what} (check the path, or let the step wait for whoever writes it)",
+    ),
+    (
+        re.compile(r"TABLE_OR_VIEW_NOT_FOUND\] The table or view (?P<what>\S+) cannot be found"),
+        "table or view {what} is not there (check its name, or that the step is called with the input of that name)",
+    ),
+    (
+        re.compile(r"(?P<what>No space left on device)"),
+        "the disk is full: {what} (free space on the work dir's disk and on spark.local.dir, or point them elsewhere)",
+    ),
+)
+"""Known trouble: how it shows, and the one line about it."""
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from\s+(?P<file2>[^\s:]+):(?P<line2>\d+)')
+_OURS = tuple(os.sep + name + os.sep for name in ("airflow_dagsched", "pyspark", "py4j", "concurrent"))
+
+
+def failure_of(error: BaseException, step: str) -> Failure:
+    """The failure that ``error``, raised in the turn of ``step``, is."""
+    shown = "" if isinstance(error, DagschedError) else traceback_of(error)
+    return Failure(kind_of(error), message_of(error, step), shown)
+
+
+def kind_of(error: BaseException) -> FailureKind:
+    """See ``KINDS``. ``sys.exit`` and the like are the author's."""
+    if isinstance(error, MemoryError):
+        return "out_of_memory"
+    if isinstance(error, WriteRefused):
+        return "refused"
+    text = f"{type(error).__name__}: {error}"
+    kind = next((kind for kind, pattern in KINDS if pattern.search(text)), None)
+    return kind or ("lost_driver" if _met_dead_java(error) else "author")
+
+
+def _met_dead_java(error: BaseException) -> bool:
+    """Whether the error came of one that says that Java is gone.
+
+    PySpark asks Java what its exception says; where Java stopped meanwhile, as it does when memory runs out, what is
+    raised in the end is that nobody answers: ``ConnectionRefusedError``, as of any server.
+    """
+    while (earlier := error.__cause__ or error.__context__) is not None:
+        if type(earlier).__name__ == "Py4JNetworkError":
+            return True
+        error = earlier
+    return False
+
+
+def message_of(error: BaseException, step: str) -> str:
+    """One line: what to do where that is known, else the exception's own first line."""
+    text = str(error)[:TEXT_CHARS]
+    for pattern, remedy in REMEDIES:
+        if match := pattern.search(text):
+            return remedy.format(what=match["what"])
+    if isinstance(error, SystemExit):
+        return f"the step called sys.exit({error.code!r}): a step ends by returning"
+    if isinstance(error, DagschedError):
+        return f"step {step!r} {text}" if isinstance(error, StepFault) else text
+    lines = [line for line in text.splitlines() if line.strip()]
+    return f"{type(error).__name__}: {_telling(lines)}"
+
+
+def _telling(lines: list[str]) -> str:
+    """The line that says most: of a Python worker's traceback the last, else the first."""
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        return next((line for line in reversed(lines) if not line.startswith((" ", "\t"))), lines[-1])
+    return lines[0] if lines else ""
+
+
+def traceback_of(error: BaseException) -> str:
+    """The author's frames and the exception; neither ours nor Spark's."""
+    frames = [frame for frame in _frames(error.__traceback__) if not any(part in frame.filename for part in _OURS)]
+    listed = "".join(traceback.format_list(traceback.StackSummary.from_list(frames)))
+    head = f"Traceback (most recent call last):\n{listed}" if listed else ""
+    return f"{head}{type(error).__name__}: {str(error)[:TEXT_CHARS]}"
+
+
+def _frames(where: TracebackType | None) -> list[traceback.FrameSummary]:
+    return list(traceback.extract_tb(where))
+
+
+def culprit(error: BaseException, candidates: Iterable[StepSpec]) -> str | None:
+    """The step whose code the error came from, by the places in its text: the innermost that is a candidate's.
+
+    Such a place is a frame of a function Spark called back, or the line that made a failing expression.
+    """
+    places = [
+        (match["file"] or match["file2"], int(match["line"] or match["line2"])) for match in _FRAME.finditer(str(error))
+    ]
+    known = [(spec.id, spec.location) for spec in candidates if spec.location is not None]
+    found = [
+        step for file, line in places for step, (where, first, last) in known if file == where and first <= line <= last
+    ]
+    return found[-1] if found else None

@@ -1,0 +1,181 @@
+"""The driver program, from its manifest to its exit code.
+
+Exit codes: 0 all steps of the group ended well, 1 one did not, 2 refused (the last event says why),
+3 stopped because this driver must not go on (its launcher is gone, or another is the writer now).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NoReturn
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched import __version__
+from airflow_dagsched.launch.managers.spark_versions import judge_version
+from airflow_dagsched.launch.protocol.events import Failure, Finished, Started
+from airflow_dagsched.launch.protocol.manifest import ENV_MANIFEST_SHA256, ENV_NONCE, Manifest, read_manifest
+from airflow_dagsched.launch.protocol.wire import encode, load
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.spark.driver.engine import application, run_group
+from airflow_dagsched.spark.driver.failures import failure_of
+from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, private_content
+from airflow_dagsched.spark.driver.payload import Payload, read_payload
+from airflow_dagsched.spark.driver.stop import Launcher, stop_now
+from airflow_dagsched.spark.files.driver_files import event_file, read_bytes
+from airflow_dagsched.spark.files.stores import open_store
+from airflow_dagsched.spark.outputs.commits import CommitLog
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.reuse.ends import Ends
+from airflow_dagsched.spark.session.capture_output import capturing
+from airflow_dagsched.spark.session.executors import counting
+from airflow_dagsched.spark.session.redaction import redacted
+from airflow_dagsched.spark.telling.emitter import Emitter, sending
+from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
+from airflow_dagsched.spark.telling.unblocked import Unblocked
+
+OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 3
+TAKEN = (
+    "{} is another driver program's already: each submit runs once, so set spark.yarn.maxAppAttempts=1, or whatever "
+    "else starts a driver program again"
+)
+LAST_WORD_S = 2.0
+"""Seconds that whoever reads our output has to take the rest of it; the event file has it, too."""
+
+
+@dataclass
+class Driver:
+    """One run of the program."""
+
+    emitter: Emitter
+    masking: Masking
+    began: float = field(default_factory=time.monotonic)
+    """Seconds of the monotonic clock."""
+    progress: ProgressWatch | None = None
+    """Once there are steps at work."""
+
+    def run(self, text: str) -> int:
+        """Run the group of the manifest ``text``; the exit code. The last event is sent."""
+        failure, code = None, FAILED
+        try:
+            accept(text)
+            code = OK if self.drive() else FAILED
+        except Refused as refused:
+            failure, code = Failure("refused", str(refused)), REFUSED
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
+            failure = failure_of(error, "(the driver program)")
+        self.finish(code == OK, failure)
+        return code
+
+    def drive(self) -> bool:
+        """Run the group; whether it ended well."""
+        manifest, payload = self.unpack()
+        with capturing(self.emitter.log):
+            spark = redacted(SparkSession.builder, self.masking.known).getOrCreate()
+            check_version(spark.version)
+            sc = spark.sparkContext
+            self.emitter.emit(Started(str(sc.applicationId), sc.uiWebUrl))
+            store = open_store(spark, manifest.work_dir)
+            log = CommitLog(store, manifest.work_dir)
+            ends = Ends(store, manifest, partial(self.masking.value, keys=True))
+            outputs = Outputs(spark, store, log, manifest)
+            executors = counting(spark)
+            self.progress = ProgressWatch(
+                spark, manifest.targets, manifest.stall_s, self.emitter.emit, self.emitter.printed, executors
+            )
+            beat = sending(self.emitter, self.watch(manifest, outputs), executors)
+            with closing(outputs), beat, self.progress.watching():
+                return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs, ends=ends))
+
+    def unpack(self) -> tuple[Manifest, Payload]:
+        """The manifest as it is, and the steps' calls; the secrets that came with them are masked from now on."""
+        text, secrets, payload = read_payload(private_content(os.environ))
+        self.masking.add(secrets)
+        manifest = read_manifest(text, __version__)
+        self.masking.learn([payload.arguments(), encode(manifest.context), encode(manifest.steps)])
+        return manifest, payload
+
+    def watch(self, manifest: Manifest, outputs: Outputs) -> Callable[[], None]:
+        """What is looked at once a second: whether this driver must not go on."""
+        launcher = Launcher(manifest.launcher_pid) if manifest.launcher_pid is not None else None
+
+        def look() -> None:
+            if outputs.keeper.lost is not None:
+                self.stop(Failure("refused", f"stopped: {outputs.keeper.lost}"))
+            if launcher is not None and launcher.is_gone():
+                self.stop(Failure("lost_driver", "stopped: the process that launched this driver is gone"))
+
+        return look
+
+    def stop(self, failure: Failure) -> NoReturn:
+        """End this process now, whatever its threads are doing."""
+        with suppress(Exception):
+            if self.progress is not None:
+                self.emitter.emit(*self.progress.stalled(time.monotonic()))
+            self.finish(False, failure)
+        stop_now(STOPPED)
+
+    def finish(self, ok: bool, failure: Failure | None) -> None:
+        """Send the last event."""
+        self.emitter.emit(Finished(ok, round(time.monotonic() - self.began, 3), failure))
+
+
+def accept(text: str) -> Manifest:
+    """The manifest in ``text``. Raises ``Refused`` where it is not the launch task's own, or where this program or this
+    Python is not what it was made for.
+    """
+    check_digest(text.encode(), os.environ.get(ENV_MANIFEST_SHA256), "the manifest")
+    try:
+        manifest = read_manifest(text, __version__)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if manifest.python != python:
+        raise Refused(
+            f"the steps were pickled by Python {manifest.python}, the driver program runs on {python}: "
+            "set spark.pyspark.python and PYSPARK_DRIVER_PYTHON to the version Airflow runs on"
+        )
+    return manifest
+
+
+def check_version(version: str) -> None:
+    """Raises ``Refused`` where the running Spark must run no step."""
+    unfit = judge_version(version)
+    if unfit is not None:
+        raise Refused(str(unfit))
+
+
+def events_path(text: str) -> str | None:
+    """Where to say that a manifest is refused, if that much of it can be read and it is the launch task's own."""
+    with suppress(ValueError, Refused):
+        check_digest(text.encode(), os.environ.get(ENV_MANIFEST_SHA256), "the manifest")
+        raw = load(text)
+        path = raw.get("events") if isinstance(raw, Mapping) else None
+        return path if isinstance(path, str) else None
+    return None
+
+
+def main(arguments: list[str]) -> int:
+    """Run the group of the manifest at ``arguments[0]``; the exit code."""
+    text = read_bytes(arguments[0]).decode()
+    masking = Masking()
+    path, nonce, out = events_path(text), os.environ.get(ENV_NONCE, ""), Unblocked(sys.stdout)
+    try:
+        file = event_file(path) if path else None
+    except FileExistsError:
+        refused = Failure("refused", TAKEN.format(path))
+        Driver(Emitter(None, nonce, sys.stdout, masking), masking).finish(False, refused)
+        return REFUSED
+    driver = Driver(Emitter(file, nonce, out, masking), masking)
+    signal.signal(signal.SIGTERM, lambda *_: driver.stop(Failure("lost_driver", "stopped: the driver was told to end")))
+    try:
+        return driver.run(text)
+    finally:
+        out.drain(LAST_WORD_S)

@@ -1,0 +1,186 @@
+"""A repeat block: its steps in order, again and again, what one leaves fed back to another.
+
+::
+
+    iteration 1      2                3
+    init ─> a ─> b ─(feedback)─> a ─> b ─(feedback)─> a ─> b ─> readers, commits
+
+Each iteration is kept while the next one needs it. Every few iterations the rows are cut off from how they
+were made, or the plan would grow with each round.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.manifest import Repeat
+from airflow_dagsched.spark.driver.application import Application
+from airflow_dagsched.spark.driver.call_step import Answer, check, invoke
+from airflow_dagsched.spark.driver.failures import failure_of
+from airflow_dagsched.spark.driver.ledger import Made
+from airflow_dagsched.spark.driver.run_step import made_of
+from airflow_dagsched.spark.outputs.materialise import materialise, plan
+from airflow_dagsched.spark.session.capture_output import end_lines
+from airflow_dagsched.spark.session.current import reading, working_for
+from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.session.sessions import enter, open_session, rebind
+
+CUT_EVERY = 4
+"""Iterations between two cuts of the lineage."""
+
+
+def take_block_turn(app: Application, repeat: Repeat) -> None:
+    """The whole block's turn; its steps end together."""
+    early = {step: made for step in repeat.steps if (made := app.before(step)) is not None}
+    if early:
+        bad = next((made for made in early.values() if made.state != "reused"), None)
+        app.ledger.end(*(replace(bad, step=step) if bad else early[step] for step in repeat.steps))
+        return
+    block = Block(app, repeat)
+    try:
+        ended = block.run()
+        for each in ended:
+            app.record_end(each)
+        app.ledger.end(*ended)
+    except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the block
+        reason = f"{block.at!r}, of the same repeat block, failed"
+        others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
+        app.ledger.end(Made(block.at, "failed", failure=failure_of(error, block.at)), *others)
+    finally:
+        block.rows.close()
+        for step in repeat.steps:
+            app.give_up(step)
+
+
+class Rounds:
+    """The rows of the latest iteration, kept; those of the one before until it is complete."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._now: list[DataFrame] = []
+        self._before: list[DataFrame] = []
+
+    def add(self, df: DataFrame, cut: bool) -> DataFrame:
+        """``df``, executed once and kept."""
+        if cut:
+            return df.localCheckpoint()
+        self._kept.keep(df)
+        self._now.append(df)
+        df.count()
+        return df
+
+    def turn_over(self) -> None:
+        """An iteration is complete: nobody needs the one before."""
+        for df in self._before:
+            self._kept.release(df)
+        self._before, self._now = self._now, []
+
+    def close(self) -> None:
+        """The block has ended."""
+        self.turn_over()
+        self.turn_over()
+
+
+class Block:
+    """One repeat block while it runs."""
+
+    def __init__(self, app: Application, repeat: Repeat) -> None:
+        self.app = app
+        self.repeat = repeat
+        self.at = repeat.steps[0]
+        """The step that is running, or ran last."""
+        self.rows = Rounds(app.kept)
+        self.sessions = {step: open_session(app.spark) for step in repeat.steps}
+        self.answers: dict[str, Answer] = {}
+        self.seconds = dict.fromkeys(repeat.steps, 0.0)
+
+    def run(self) -> tuple[Made, ...]:
+        """Iterate, then do with the last rows what their readers need."""
+        calls = {step: self.app.payload.call(step) for step in self.repeat.steps}
+        for iteration in range(1, self.repeat.max_iterations + 1):
+            for step in self.repeat.steps:
+                self._call(step, self._fed_back(step, calls[step]) if iteration > 1 else calls[step], iteration)
+            self.rows.turn_over()
+            if self._is_enough():
+                break
+        return tuple(self._made(step, iteration) for step in self.repeat.steps)
+
+    def _fed_back(self, step: str, call: Call) -> Call:
+        back = {}
+        for parameter, source in self.repeat.feedback.items():
+            owner, _, name = parameter.rpartition(".")
+            if owner == step:
+                back[name] = Output(source)
+        return replace(call, kwargs={**call.kwargs, **back})
+
+    def _call(self, step: str, call: Call, iteration: int) -> None:
+        began, session = time.monotonic(), self.sessions[step]
+        self.at = step
+        if iteration == 1:
+            self.app.running(step)
+        with working_for(step, session):
+            try:
+                enter(session, step, f"{step}, iteration {iteration}")
+                with reading(self.app.lineage.by_id[step].needed):
+                    returned = invoke(call, session, self._input, self.app.context)
+                answer = check(returned, (), table=False)
+                cut = iteration % CUT_EVERY == 0
+                frames = {name: self.rows.add(df, cut) for name, df in answer.frames.items()}
+            finally:
+                end_lines()
+        self.answers[step] = replace(answer, frames=frames)
+        self.seconds[step] += time.monotonic() - began
+
+    def _input(self, output: Output, session: SparkSession) -> Any:
+        """Of this iteration, else of the one before, else from outside the block."""
+        answer = self.answers.get(output.step)
+        if answer is None:
+            return self.app.input(output, session)
+        df = answer.frames.get(output.name)
+        return rebind(df, session) if df is not None else answer.value
+
+    def _is_enough(self) -> bool:
+        key = f"repeat:{self.repeat.id}"
+        if key not in self.app.payload:
+            return False
+        until = self.app.payload.call(key).function
+        assert until is not None
+        session = self.sessions[self.at]
+        with working_for(self.at, session):
+            enter(session, self.at, f"until of {self.repeat.id}")
+            return bool(until(**_asked(until, {step: self._last(step, session) for step in self.repeat.steps})))
+
+    def _last(self, step: str, session: SparkSession) -> Any:
+        answer = self.answers[step]
+        frames = {name: rebind(df, session) for name, df in answer.frames.items()}
+        return frames.get("", frames) if frames else answer.value
+
+    def _made(self, step: str, iterations: int) -> Made:
+        app, answer, session = self.app, self.answers[step], self.sessions[step]
+        self.at = step
+        enter(session, step, step)
+        check(_as_returned(answer), app.lineage.requested(step), app.lineage.by_id[step].writes is not None)
+        parts = {each.output.name: materialise(app, session, each) for each in plan(app, step, answer.frames)}
+        if not answer.frames:
+            app.shelf.put(Output(step), answer.value)
+        made = made_of(step, parts, answer, self.seconds[step])
+        return replace(made, metrics={**made.metrics, "iterations": float(iterations)})
+
+
+def _as_returned(answer: Answer) -> Any:
+    return dict(answer.frames) if answer.frames else answer.value
+
+
+def _asked(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``values`` that the function has parameters for; all if it takes any."""
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return dict(values)
+    return {name: value for name, value in values.items() if name in parameters}

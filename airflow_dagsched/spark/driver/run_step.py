@@ -1,0 +1,151 @@
+"""One step's turn: call it, then do with its rows what its readers need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.events import Failure
+from airflow_dagsched.spark.driver.application import Application
+from airflow_dagsched.spark.driver.call_step import Answer, check, invoke
+from airflow_dagsched.spark.driver.failures import culprit, failure_of
+from airflow_dagsched.spark.driver.ledger import Made
+from airflow_dagsched.spark.outputs.materialise import Part, Planned, keep_shared, materialise, plan
+from airflow_dagsched.spark.session.capture_output import end_lines
+from airflow_dagsched.spark.session.current import reading, watching_actions, working_for
+from airflow_dagsched.spark.session.plan_markers import marks
+from airflow_dagsched.spark.session.sessions import enter, open_session
+
+
+def take_turn(app: Application, step: str) -> None:
+    """The step's whole turn, its end on the ledger. Raises nothing of the author's."""
+    made = app.before(step)
+    if made is not None:
+        app.ledger.end(made)
+        return
+    turn = Turn(app, step)
+    with working_for(step, turn.session):
+        try:
+            turn.run()
+        except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the step
+            turn.fail(error)
+        finally:
+            end_lines()
+            app.give_up(step)
+
+
+class Turn:
+    """What a step did so far in its turn."""
+
+    def __init__(self, app: Application, step: str) -> None:
+        self.app = app
+        self.spec = app.lineage.by_id[step]
+        self.session = open_session(app.spark)
+        self.executed: set[str] = set()
+        """Lazy steps above that jobs of this turn executed, or are about to."""
+
+    def run(self) -> None:
+        """Call the step, run its jobs, put its end on the ledger."""
+        began = time.monotonic()
+        step = self.spec.id
+        self.app.running(step)
+        answer = self._call()
+        planned = plan(self.app, step, answer.frames)
+        keep_shared(self.app, self.session, planned)
+        parts = self._materialise(planned)
+        seconds = time.monotonic() - began
+        if not answer.frames:
+            self.app.shelf.put(Output(step), answer.value)
+        fused = self._fused()
+        if fused:
+            self.app.ledger.fuse((*fused, step), seconds)
+        made = made_of(step, parts, answer, seconds, fused)
+        pruned = self.spec.pruned
+        if pruned:
+            made = replace(made, state="pruned", reason=pruned)
+        self.app.record_end(made)
+        self.app.ledger.end(made)
+
+    def _call(self) -> Answer:
+        enter(self.session, self.spec.id, self.spec.id)
+        call = self.app.payload.call(self.spec.id)
+        with watching_actions(self._on_action), reading(self.spec.needed):
+            returned = invoke(call, self.session, self.app.input, self.app.context)
+        return check(returned, self.app.lineage.requested(self.spec.id), self.spec.writes is not None)
+
+    def _materialise(self, planned: tuple[Planned, ...]) -> Mapping[str, Part]:
+        """The jobs of the datasets, one after the other; the lazy ones last, they have none."""
+        parts = {}
+        for each in sorted(planned, key=lambda each: each.mode == "lazy"):
+            if each.mode != "lazy":
+                self._note(each.df)
+                enter(self.session, self.spec.id, self._description())
+            parts[each.output.name] = materialise(self.app, self.session, each)
+        return parts
+
+    def _on_action(self, df: DataFrame | None) -> None:
+        """The author is about to execute ``df`` (None: we cannot tell what): once, and not again later."""
+        inputs = [each for each in self.spec.inputs if each in self.app.shelf]
+        if df is not None:
+            owners = {self.app.shelf.owner(mark) for mark in marks(df, self.session)}
+            self.executed |= {owner.step for owner in owners if owner is not None}
+            inputs = [each for each in inputs if each in owners]
+        for each in inputs:
+            self.app.shelf.keep(each)
+
+    def _note(self, df: DataFrame) -> None:
+        owners = (self.app.shelf.owner(mark) for mark in marks(df, self.session))
+        self.executed |= {owner.step for owner in owners if owner is not None}
+
+    def _fused(self) -> tuple[str, ...]:
+        return tuple(spec.id for spec in self.app.lineage.specs if spec.id in self.executed and spec.id != self.spec.id)
+
+    def _description(self) -> str:
+        fused = self._fused()
+        return f"{self.spec.id} (with {', '.join(fused)})" if fused else self.spec.id
+
+    def fail(self, error: BaseException) -> None:
+        """Put the failure on the ledger, as that of the step whose code it came from."""
+        app, step = self.app, self.spec.id
+        failure = failure_of(error, step)
+        above = [app.lineage.by_id[up] for up in app.lineage.above[step] if not app.ledger.announced(up)]
+        guilty = culprit(error, [*above, self.spec]) or step
+        app.ledger.end(*_blame(app, step, guilty, failure))
+
+
+def _blame(app: Application, step: str, guilty: str, failure: Failure) -> list[Made]:
+    """The guilty step failed, with it all on the way from there to the step whose job it was."""
+    if guilty == step:
+        return [Made(step, "failed", failure=failure)]
+    above = app.lineage.above
+    between = [up for up in above[step] if guilty in above[up] and app.ledger.is_defined(up)]
+    reason = f"{guilty!r} failed in the job of {step!r}"
+    return [
+        Made(guilty, "failed", failure=failure),
+        *(Made(each, "upstream_failed", reason=reason) for each in [*between, step]),
+    ]
+
+
+def made_of(step: str, parts: Mapping[str, Part], answer: Answer, seconds: float, fused: tuple[str, ...] = ()) -> Made:
+    """The turn's entry for the ledger."""
+    lazy = any(part.mode == "lazy" for part in parts.values())
+    counted = {name: part.rows for name, part in parts.items() if part.rows is not None}
+    commits = {name: part.committed for name, part in parts.items() if part.committed is not None}
+    sizes = [each.bytes for each in commits.values() if each.bytes is not None]
+    several = len(parts) > 1
+    return Made(
+        step,
+        "defined" if lazy else "success",
+        passed_on=tuple(name for name, part in parts.items() if part.mode in ("lazy", "keep")),
+        rows=sum(counted.values()) if parts and len(counted) == len(parts) else None,
+        bytes=sum(sizes) if commits and len(sizes) == len(commits) else None,
+        seconds=None if lazy and len(parts) == 1 else seconds,
+        fused=fused,
+        commits=commits,
+        value=answer.value,
+        metrics={f"rows_{name}": float(rows) for name, rows in counted.items()} if several else {},
+    )

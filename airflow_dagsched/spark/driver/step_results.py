@@ -1,0 +1,89 @@
+"""The rows steps have made, for the steps that read them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.session.plan_markers import mark_name
+from airflow_dagsched.spark.session.sessions import rebind
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """One dataset, or the plain value a step returned instead."""
+
+    output: Output
+    content: Any
+    kept: bool = False
+    bare_scan: bool = False
+
+
+class Shelf:
+    """Datasets by output. A lazy one carries a mark, see ``marks``."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._guard = threading.Lock()
+        self._handed: dict[Output, Handed] = {}
+        self._marked: dict[str, Output] = {}
+
+    def put_lazy(self, output: Output, df: DataFrame, bare_scan: bool) -> None:
+        """Hand ``df`` over unexecuted."""
+        with self._guard:
+            mark = mark_name(output.step, len(self._marked))
+            self._marked[mark] = output
+            self._handed[output] = Handed(output, df.alias(mark), bare_scan=bare_scan)
+
+    def put_kept(self, output: Output, df: DataFrame) -> None:
+        """Keep ``df`` until ``release``; the next execution of it fills the cache."""
+        self._kept.keep(df)
+        with self._guard:
+            self._handed[output] = Handed(output, df, kept=True)
+
+    def put(self, output: Output, content: Any) -> None:
+        """Hand over what needs no keeping: a value, or rows that are kept elsewhere."""
+        with self._guard:
+            self._handed[output] = Handed(output, content)
+
+    def take(self, output: Output, session: SparkSession) -> Any:
+        """What the reader gets, a DataFrame in its own session. ``KeyError`` if it was never put."""
+        content = self._handed[output].content
+        return rebind(content, session) if isinstance(content, DataFrame) else content
+
+    def all_of(self, step: str, session: SparkSession) -> Any:
+        """What the step returned: one DataFrame, a dict of named ones, or a value."""
+        names = sorted(output.name for output in self._handed if output.step == step)
+        if names in ([], [""]):
+            return self.take(Output(step), session) if names else None
+        return {name: self.take(Output(step, name), session) for name in names}
+
+    def __contains__(self, output: Output) -> bool:
+        return output in self._handed
+
+    def owner(self, mark: str) -> Output | None:
+        """The dataset a mark stands for; None for a name that only looks like one."""
+        return self._marked.get(mark)
+
+    def keep(self, output: Output) -> bool:
+        """Keep a lazy dataset that would be executed more than once; whether that changed anything."""
+        with self._guard:
+            handed = self._handed.get(output)
+            if handed is None or handed.kept or handed.bare_scan or not isinstance(handed.content, DataFrame):
+                return False
+            self._kept.keep(handed.content)
+            self._handed[output] = replace(handed, kept=True)
+            return True
+
+    def release(self, step: str) -> None:
+        """No one reads the step's datasets any more."""
+        with self._guard:
+            gone = [self._handed.pop(output) for output in tuple(self._handed) if output.step == step]
+        for handed in gone:
+            if handed.kept:
+                self._kept.release(handed.content)

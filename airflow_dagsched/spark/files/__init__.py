@@ -1,0 +1,1 @@
+"""Files of any store Spark can reach, and the clock that waits between looks at them."""

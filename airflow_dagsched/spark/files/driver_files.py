@@ -1,0 +1,49 @@
+"""The driver's own files, on this machine or on any file system Spark can reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.spark.files.store import local_path
+from airflow_dagsched.spark.telling.emitter import EventFile, HadoopEventFile, LocalEventFile
+
+
+def is_local(path: str) -> bool:
+    """Whether Python can open it; a path without a scheme is this machine's."""
+    return "://" not in path or path.startswith("file:")
+
+
+def read_bytes(path: str) -> bytes:
+    """The file's content."""
+    if is_local(path):
+        return Path(local_path(path)).read_bytes()
+    system, where, jvm = _hadoop(path)
+    stream = system.open(where)
+    try:
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+    finally:
+        stream.close()
+
+
+def remove(path: str) -> None:
+    """Delete the file."""
+    if is_local(path):
+        Path(local_path(path)).unlink()
+        return
+    system, where, _ = _hadoop(path)
+    system.delete(where, False)
+
+
+def event_file(path: str) -> EventFile:
+    """A new event file at ``path``. Raises ``FileExistsError`` where it is there."""
+    return LocalEventFile(path) if is_local(path) else HadoopEventFile(SparkSession.builder.getOrCreate(), path)
+
+
+def _hadoop(path: str) -> tuple[Any, Any, Any]:
+    spark = SparkSession.builder.getOrCreate()
+    jvm: Any = spark._jvm
+    where = jvm.org.apache.hadoop.fs.Path(path)
+    return where.getFileSystem(spark._jsc.hadoopConfiguration()), where, jvm

@@ -1,0 +1,1 @@
+"""Declared tables as steps read them."""

@@ -1,0 +1,203 @@
+"""What a declared read would read now, as a digest: results made from the same digest may be reused.
+
+A table of files is listed, nothing is opened: names, sizes, dates of the files. ``where`` leaves out
+partition folders that cannot match. Listing too much only costs reuse, so what is not understood is listed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.launch.protocol.manifest import Needed
+from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, Table
+from airflow_dagsched.spark.files.store import Entry, Store, hidden, join
+from airflow_dagsched.spark.files.stores import open_store
+from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, describe
+from airflow_dagsched.spark.outputs.commits import Committed
+from airflow_dagsched.spark.outputs.swap import EMPTY
+
+_CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
+
+Conditions = dict[str, str]
+"""Column -> ``interval.start``, ``interval.end``, ``interval.key``, or a value in quotes or digits."""
+
+
+def parse_where(where: str | None) -> Conditions:
+    """The equalities of ``where`` that the listing understands; none if it has anything else in it.
+
+    >>> parse_where("day = interval.start and carrier = 'AA'")
+    {'day': 'interval.start', 'carrier': "'AA'"}
+    >>> parse_where("day > '2013-01-01'")
+    {}
+    """
+    found: Conditions = {}
+    at = 0
+    while where and (match := _CONDITION.match(where, at)):
+        column = match[1].strip("`")
+        if column in found:
+            return {}
+        found[column] = match[2]
+        if match.end() == len(where):
+            return found
+        joint = re.compile(r"and\b", re.IGNORECASE).match(where, match.end())
+        if joint is None:
+            return {}
+        at = joint.end()
+    return {}
+
+
+def matches(condition: str, value: str, interval: Interval) -> bool:
+    """Whether a partition of ``value`` (as its folder says, decoded) may satisfy ``column = condition``."""
+    if value == NULL_PARTITION:
+        return False
+    if condition in ("interval.start", "interval.end"):
+        moment = interval.start if condition == "interval.start" else interval.end
+        return moment is None or _may_be(value, moment)
+    text = condition[1:-1] if condition[0] in "'\"" else condition
+    literal = interval.key if condition == "interval.key" else text
+    return value == literal or _equal_as(_number, value, literal) or _equal_as(_moment, value, literal)
+
+
+def _may_be(value: str, moment: datetime) -> bool:
+    """A date is the moment's date, a time the moment, in its own time zone or in UTC."""
+    found = _moment(value)
+    if found is None:
+        return True
+    moments = [moment, moment.astimezone(UTC)]
+    if len(value) == len("2013-01-01"):
+        return found.date() in [each.date() for each in moments]
+    return found == moment if found.tzinfo else found in [each.replace(tzinfo=None) for each in moments]
+
+
+def _moment(value: str) -> datetime | None:
+    """None if ``value`` is no ISO date or time."""
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _equal_as(read: Callable[[str], object], value: str, literal: str) -> bool:
+    """Whether both are the same to a column of another type, or the folder's is of that type and who knows."""
+    found, wanted = read(value), read(literal)
+    return found is not None and (wanted is None or found == wanted)
+
+
+def input_generation(
+    spark: SparkSession, store: Store, table: Table, interval: Interval, needed: Needed | None = None
+) -> str:
+    """Digest of the files, or the version, that reading ``table`` for ``interval`` would see now.
+
+    :param needed: what is read of it; None: all that ``where`` allows.
+    A table whose state cannot be told gets a new value at each call: nothing made from it is reused.
+    Raises ``InvalidInput`` naming the table if it is missing.
+    """
+    if not table.is_path and not spark.catalog.tableExists(table.location):
+        raise InvalidInput(f"table {table.location}", "reads", "it is not in the catalog")
+    format_, folder = _stored(spark, table)
+    if format_ in FILE_FORMATS and folder is not None:
+        return digest(open_store(spark, folder), folder, parse_where(table.where), interval, needed)
+    return version(spark, table, format_)
+
+
+def others_generation(spark: SparkSession, table: Table, interval: Interval, own: Collection[Committed]) -> str:
+    """Digest of the files that reading ``table`` would see now, but for those of the commits ``own``.
+
+    The same before and after these are made again, also where the table is not there before. Tables that are
+    not folders of files have one version for all writers, and count as nothing.
+    """
+    if not table.is_path and not spark.catalog.tableExists(table.location):
+        return sha256().hexdigest()
+    format_, folder = _stored(spark, table)
+    if format_ not in FILE_FORMATS or folder is None:
+        return sha256().hexdigest()
+    left_out = (EMPTY, *(each.tag for each in own if each.tag))
+    root, store = folder.rstrip("/"), open_store(spark, folder)
+    files = _files(store, root, parse_where(table.where), interval) if store.exists(root) else ()
+    return _digest((path, entry) for path, entry in files if not any(token in entry.name for token in left_out))
+
+
+def _stored(spark: SparkSession, table: Table) -> tuple[str, str | None]:
+    """The table's format, and its folder if it has one."""
+    described = {} if table.is_path else describe(spark, table.location)
+    folder = table.location if table.is_path else described.get("Location")
+    return described.get("Provider", table.format).lower(), folder
+
+
+def digest(store: Store, folder: str, conditions: Conditions, interval: Interval, needed: Needed | None = None) -> str:
+    """Digest over path, size and date of the files. Raises ``InvalidInput`` if there is no such path."""
+    root = folder.rstrip("/")
+    if not store.exists(root):
+        raise InvalidInput(f"path {folder}", "reads", "it does not exist: check the path, or what should write it")
+    if needed is None:
+        return _digest(_files(store, root, conditions, interval))
+    return _digest(_below(store, root, () if needed.no_rows else needed.folders, {}, interval))
+
+
+def _digest(files: Iterable[tuple[str, Entry]]) -> str:
+    total = sha256()
+    for path, entry in files:
+        total.update(json.dumps([path, entry.size, entry.modified_ns]).encode())
+    return total.hexdigest()
+
+
+def _files(store: Store, root: str, conditions: Conditions, interval: Interval) -> Iterator[tuple[str, Entry]]:
+    """The files read, by relative path; of a root that is a file itself its own entry."""
+    parent, _, name = root.rpartition("/")
+    own = [entry for entry in store.list(parent) if entry.name == name and not entry.is_folder]
+    yield from ((name, entry) for entry in own)
+    yield from () if own else _below(store, root, ("",), conditions, interval)
+
+
+def _below(
+    store: Store, root: str, start: Iterable[str], conditions: Conditions, interval: Interval
+) -> Iterator[tuple[str, Entry]]:
+    """The files in and below the folders ``start``."""
+    folders = list(start)
+    while folders:
+        folder = folders.pop()
+        for entry in store.list(join(root, folder)):
+            path = join(folder, entry.name)
+            if hidden(entry.name) or (entry.is_folder and not _is_read(entry.name, conditions, interval)):
+                continue
+            if entry.is_folder:
+                folders.append(path)
+            else:
+                yield path, entry
+
+
+def _is_read(name: str, conditions: Conditions, interval: Interval) -> bool:
+    column, equals, value = name.partition("=")
+    condition = conditions.get(unquote(column)) if equals else None
+    return condition is None or matches(condition, unquote(value), interval)
+
+
+def version(spark: SparkSession, table: Table, format_: str) -> str:
+    """What changes when a table that commits by itself changes."""
+    name = f"{format_}.`{table.location}`" if table.is_path else table.location
+    query = {
+        "delta": f"SELECT max(version) FROM (DESCRIBE HISTORY {name} LIMIT 1)",
+        "iceberg": f"SELECT max_by(snapshot_id, committed_at) FROM {name}.snapshots",
+    }.get(format_)
+    try:
+        return f"{format_}:{spark.sql(query).collect()[0][0]}" if query else uuid.uuid4().hex
+    except AnalysisException:
+        return uuid.uuid4().hex

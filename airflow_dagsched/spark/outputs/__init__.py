@@ -1,0 +1,1 @@
+"""What steps leave behind: datasets and tables, committed and read back."""

@@ -1,0 +1,147 @@
+"""Datasets: stored outputs that only steps read. Each commit is a Parquet folder of its own, never changed.
+
+::
+
+    <work_dir>/datasets/<output>/<interval>/0000000003-8c1f…/part-00000-….parquet
+                                            ^ of the lease it was written under
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
+from pyspark.sql.types import NullType, StringType, StructField, StructType
+
+from airflow_dagsched.launch.protocol.keys import safe, short
+from airflow_dagsched.spark.files.store import Store, join, walk
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, Origin, OutputGone
+from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
+from airflow_dagsched.spark.outputs.schemas import has_schema, schema_of
+from airflow_dagsched.spark.outputs.table_checks import missing_files
+from airflow_dagsched.spark.session.observed import NO_GLOB, metrics_of, observe, quoted
+
+
+class Datasets:
+    """Writes and reads the datasets of one work dir."""
+
+    def __init__(self, store: Store, work_dir: str, commits: CommitLog, keeper: Keeper) -> None:
+        self._store = store
+        self._root = join(work_dir, "datasets")
+        self._commits = commits
+        self._keeper = keeper
+
+    def write(self, df: DataFrame, origin: Origin) -> Committed:
+        """Write and commit; blocks until both are done. Raises ``WriteRefused`` if another is the writer."""
+        with self._keeper.holding(origin.output, origin.interval) as lease:
+            path = self._folder(origin, lease)
+            try:
+                committed = self._written(df, origin, lease.generation, path)
+                self._make_durable(committed)
+                return commit_next(self._commits, self._keeper, committed, lease)
+            except BaseException:
+                self._store.delete(path)
+                raise
+
+    def _make_durable(self, committed: Committed) -> None:
+        """The data is to outlive a power cut before the record does."""
+        folders = [committed.path]
+        while folders[-1] != self._root:
+            folders.append(folders[-1].rpartition("/")[0])
+        self._store.sync((*(join(committed.path, name) for name, _ in committed.files), *folders))
+
+    def _folder(self, origin: Origin, lease: Lease) -> str:
+        writer = short(origin.run_id, lease.claim.nonce, str(lease.generation))
+        return join(self._root, safe(origin.output), safe(origin.interval), f"{lease.generation:010d}-{writer}")
+
+    def _written(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
+        counted, observation = observe(_storable(df))
+        counted.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
+        files = files_in(self._store, path)
+        return origin.committed(
+            generation,
+            path=path,
+            table=None,
+            rows=metrics_of(observation).get("rows"),
+            bytes=sum(size for _, size in files),
+            schema=df.schema.json(),
+            partitions=(),
+            format="parquet",
+            files=files,
+        )
+
+    def holds(self, committed: Committed) -> bool:
+        """Whether all of it is there."""
+        return not self._damage(committed)
+
+    def _damage(self, committed: Committed) -> str:
+        """What is wrong with the data; empty if nothing is."""
+        if not self._store.list(committed.path):
+            return "the folder is missing or empty"
+        missing = missing_files(self._store, committed.path, committed.files)
+        if not missing and not has_schema(committed):
+            return "its record has no schema that can be read"
+        return f"{len(missing)} of {len(committed.files)} files are missing, as {missing[0]}" if missing else ""
+
+    def read(self, committed: Committed, session: SparkSession) -> DataFrame:
+        """The rows as they were written. Raises ``OutputGone`` if retention, or a person, removed any."""
+        damage = self._damage(committed)
+        if damage:
+            raise OutputGone(committed, damage)
+        schema = schema_of(committed)
+        reader = session.read.option(NO_GLOB, "false").schema(_stored(schema))
+        paths = [join(committed.path, name) for name, _ in committed.files] or [committed.path]
+        return _restored(reader.parquet(*paths), schema)
+
+    def read_path(self, path: str, session: SparkSession) -> DataFrame:
+        """The rows of the dataset at ``path``, whoever committed it. Raises ``OutputGone`` as ``read`` does."""
+        committed = self._at(path)
+        if committed is None:
+            return session.read.option(NO_GLOB, "false").parquet(path)
+        return self.read(committed, session)
+
+    def holds_path(self, path: str) -> bool:
+        """Whether the dataset at ``path`` is there, whole where its record says what that is."""
+        committed = self._at(path)
+        return bool(self._store.list(path)) if committed is None else self.holds(committed)
+
+    def _at(self, path: str) -> Committed | None:
+        """The record of the dataset, which is found by the names of its folders."""
+        parts = path.rstrip("/").split("/")
+        return self._commits.at(join("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
+
+
+def files_in(store: Store, path: str) -> Files:
+    """The visible files of a dataset with their bytes."""
+    found = ((join(folder, entry.name) if folder else entry.name, entry.size) for folder, entry in walk(store, path))
+    return tuple(sorted(found))
+
+
+def _storable(df: DataFrame) -> DataFrame:
+    """Parquet has no type for a column that only holds nulls: it is stored as a string."""
+    if df.schema == _stored(df.schema):
+        return df
+    return df.select(*(col(quoted(field.name)).cast(field.dataType) for field in _stored(df.schema)))
+
+
+def _stored(schema: StructType) -> StructType:
+    return StructType(
+        [
+            StructField(field.name, StringType(), True, field.metadata) if _is_void(field) else field
+            for field in schema.fields
+        ]
+    )
+
+
+def _restored(df: DataFrame, schema: StructType) -> DataFrame:
+    if not any(map(_is_void, schema.fields)):
+        return df
+    return df.select(
+        *(
+            lit(None).alias(field.name) if _is_void(field) else col(quoted(field.name)).alias(field.name)
+            for field in schema.fields
+        )
+    )
+
+
+def _is_void(field: StructField) -> bool:
+    return isinstance(field.dataType, NullType)

@@ -1,0 +1,100 @@
+"""What becomes of the DataFrames a step returned: written, kept, run, or handed over as they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.spark.driver.application import Application
+from airflow_dagsched.spark.driver.lineage import Mode
+from airflow_dagsched.spark.outputs.commits import Committed
+from airflow_dagsched.spark.session.observed import metrics_of, observe
+from airflow_dagsched.spark.session.plan_markers import is_bare_scan, marks
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One dataset of a step, materialised or handed over lazily."""
+
+    mode: Mode
+    rows: int | None = None
+    """Counted by the job that made them; None where that job was not complete, or is still to come."""
+    committed: Committed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One dataset of a step, before any job."""
+
+    output: Output
+    df: DataFrame
+    mode: Mode
+    bare_scan: bool
+
+
+def plan(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
+    """What is to be done with each DataFrame."""
+    found = []
+    for name in app.lineage.wanted(step, frames) if frames else ():
+        output = Output(step, name)
+        many = len(app.lineage.readers.get(output, ())) > 1
+        bare = (many or name in app.lineage.by_id[step].share) and is_bare_scan(frames[name])
+        found.append(Planned(output, frames[name], app.lineage.mode(output, bare), bare))
+    return tuple(found)
+
+
+def keep_shared(app: Application, session: SparkSession, planned: tuple[Planned, ...]) -> None:
+    """Keep each lazy input that these datasets would execute more than once, the outer ones first."""
+    tried: set[str] = set()
+    while True:
+        total: Counter[str] = sum((marks(each.df, session) for each in planned), Counter())
+        shared = [mark for mark, times in total.items() if times > 1 and mark not in tried and app.shelf.owner(mark)]
+        if not shared:
+            return
+        outermost = max(shared, key=lambda mark: int(mark.rpartition("__")[2]))
+        tried.add(outermost)
+        owner = app.shelf.owner(outermost)
+        assert owner is not None
+        app.shelf.keep(owner)
+
+
+def materialise(app: Application, session: SparkSession, each: Planned) -> Part:
+    """Run the job, if there is one now, and put the rows where readers find them."""
+    match each.mode:
+        case "write":
+            return _write(app, session, each)
+        case "keep":
+            app.shelf.put_kept(each.output, each.df)
+            return Part("keep", rows=each.df.count())
+        case "run":
+            return Part("run", rows=run_all(each.df))
+        case "lazy":
+            app.shelf.put_lazy(each.output, each.df, each.bare_scan)
+            return Part("lazy")
+
+
+def _write(app: Application, session: SparkSession, each: Planned) -> Part:
+    """Write and commit. Readers here read what was committed, as readers in other applications do."""
+    assert app.outputs is not None, f"{each.output}: nothing is committed here"
+    step, name = each.output.step, each.output.name
+    spec = app.lineage.by_id[step]
+    fingerprint, interval = app.fingerprints[step], app.filing.key(spec, name)
+    if spec.writes is not None and not name:
+        committed = app.outputs.write_table(each.df, spec, fingerprint, session, interval)
+    else:
+        committed = app.outputs.write_dataset(each.df, spec, name, fingerprint, interval)
+    if app.lineage.readers.get(each.output):
+        app.shelf.put(each.output, app.outputs.read(committed, session))
+    return Part("write", committed.rows, committed)
+
+
+def run_all(df: DataFrame) -> int | None:
+    """Execute ``df`` completely, to nowhere, and count its rows on the way."""
+    observed, counting = observe(df)
+    observed.write.format("noop").mode("overwrite").save()
+    rows = metrics_of(counting).get("rows")
+    return None if rows is None else int(rows)

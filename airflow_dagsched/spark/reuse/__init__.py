@@ -1,0 +1,1 @@
+"""What earlier applications made that need not be made again."""

@@ -1,0 +1,97 @@
+"""What earlier applications made of the steps of this one: commits that are still right, ends, rows to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.manifest import Manifest
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
+from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.reuse.ends import End, Ends
+from airflow_dagsched.spark.reuse.filing import Filing
+
+
+class Earlier:
+    """Asks the records about the steps of one manifest."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        log: CommitLog,
+        ends: Ends,
+        outputs: Outputs,
+        fingerprints: Mapping[str, str],
+        filing: Filing,
+    ) -> None:
+        self._manifest = manifest
+        self._specs = {spec.id: spec for spec in manifest.steps}
+        self._log = log
+        self._ends = ends
+        self._outputs = outputs
+        self._fingerprints = fingerprints
+        self._filing = filing
+
+    def commit(self, output: Output) -> Committed | None:
+        """The newest commit, if it is what the step would make now and its data is there."""
+        spec = self._specs[output.step]
+        key, writer = self._outputs.output_key(spec, output.name), self._outputs.writer(spec)
+        found = self._log.latest(key, self._filing.key(spec, output.name), writer)
+        if found is None or found.fingerprint != self._fingerprints[spec.id]:
+            return None
+        if spec.force and not self._is_since_clear(found):
+            return None
+        return found if self._outputs.holds(found) else None
+
+    def is_right(self, output: Output) -> bool:
+        """Whether the step need not run for ``output``.
+
+        A table that is replaced as a whole, and that another run wrote, must hold nothing else: what steps below
+        added to it for another interval would have gone when it was written for ours.
+        """
+        found = self.commit(output)
+        if found is None or found.table is None or self._is_of_run(found):
+            return found is not None
+        return not self._filing.is_lasting(self._specs[output.step], output.name) or self._outputs.holds_alone(found)
+
+    def end(self, step: str) -> End | None:
+        """How the step ended in this run, if it left no rows and would do the same now."""
+        found = self._ends.latest(self._specs[step])
+        return found if found is not None and found.fingerprint == self._fingerprints[step] else None
+
+    def _is_since_clear(self, found: Committed) -> bool:
+        """Whether an earlier try made it after the step was cleared: then a retry reuses it all the same."""
+        return self._is_of_run(found) and found.try_id.clear_number == self._manifest.clear_number
+
+    def _is_of_run(self, found: Committed) -> bool:
+        run = self._manifest
+        return (found.run_id, found.try_id.incarnation) == (run.run_id, run.incarnation)
+
+    def at_hand(self, output: Output) -> bool:
+        """Whether rows, or the plain value, of an earlier group's step can be read."""
+        return self._path(output) is not None or self.commit(output) is not None or self._value(output) is not None
+
+    def read(self, output: Output, session: SparkSession) -> Any:
+        """The rows, at the path this run knows, else of the right commit; or the plain value."""
+        path = self._path(output)
+        if path is not None:
+            return self._outputs.read_path(path, session)
+        committed = self.commit(output)
+        if committed is not None:
+            return self._outputs.read(committed, session)
+        end = self._value(output)
+        assert end is not None, f"{output}: neither here nor recorded"
+        return end.value
+
+    def _value(self, output: Output) -> End | None:
+        """Where the step ended with a plain value, in this run: like a path, what this run knows stays."""
+        end = self._ends.latest(self._specs[output.step])
+        return end if end is not None and end.serves((output.name,)) else None
+
+    def _path(self, output: Output) -> str | None:
+        path = self._manifest.datasets.get(f"{output.step}/{output.name}")
+        table = self._specs[output.step].writes is not None and not output.name
+        return path if path is not None and not table and self._outputs.holds_path(path) else None

@@ -1,0 +1,84 @@
+"""Tells a step's turn of the actions its author's code begins, before they execute anything.
+
+A lazily handed DataFrame that an author counts, shows and then returns would be executed three times; heard
+of in time, it is kept at the first and read from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property, wraps
+from types import FunctionType
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.classic.dataframe import DataFrame
+
+from airflow_dagsched.spark.session.current import CURRENT
+
+METHODS = (
+    "approxQuantile", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "foreach", "foreachPartition",
+    "freqItems", "isEmpty", "localCheckpoint", "mergeInto", "pandas_api", "show", "tail", "take", "toArrow",
+    "toJSON", "toLocalIterator", "toPandas", "writeTo",
+)  # fmt: skip
+PROPERTIES = ("rdd", "write")
+_QUERY = re.compile(r"\s*(\(|select\b|with\b|from\b|values\b|table\b|show\b|describe\b|explain\b|set\b)", re.IGNORECASE)
+
+
+def listen() -> None:
+    """Hook the actions of DataFrames and the statements of ``spark.sql``, once a process."""
+    if hasattr(DataFrame.count, "__wrapped__"):
+        return
+    for name in METHODS:
+        setattr(DataFrame, name, _told(getattr(DataFrame, name), lambda df, *_: df))
+    for name in PROPERTIES:
+        setattr(DataFrame, name, property(_told(_getter(getattr(DataFrame, name)), lambda df: df)))
+    SparkSession.sql = _told_of_statements(SparkSession.sql)  # type: ignore[method-assign]
+
+
+def _getter(attribute: Any) -> Callable[..., Any]:
+    return attribute.func if isinstance(attribute, cached_property) else attribute.fget
+
+
+def _told(original: Callable[..., Any], acted_on: Callable[..., DataFrame]) -> Callable[..., Any]:
+    @wraps(original)
+    def act(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _tell(acted_on(self))
+        return original(self, *args, **kwargs)
+
+    return _inside_pyspark(act, original)
+
+
+def _inside_pyspark(hook: Callable[..., Any], original: Any) -> Callable[..., Any]:
+    """The hook, as if its code stood where the hooked method's does.
+
+    PySpark names a stage after the line above its own outermost frame: else each author's stage, in Spark's page and
+    in what we say of a step that gets nowhere, would be ``collect at actions.py``.
+    """
+    assert isinstance(hook, FunctionType)
+    place = original.__code__
+    hook.__code__ = hook.__code__.replace(
+        co_filename=place.co_filename, co_name=place.co_name, co_firstlineno=place.co_firstlineno
+    )
+    return hook
+
+
+def _told_of_statements(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def sql(self: SparkSession, *args: Any, **kwargs: Any) -> Any:
+        if not _QUERY.match(args[0] if args else kwargs["sqlQuery"]):
+            _tell(None)
+        return original(self, *args, **kwargs)
+
+    return _inside_pyspark(sql, original)
+
+
+def _tell(df: DataFrame | None) -> None:
+    on_action = CURRENT.on_action
+    if on_action is not None:
+        CURRENT.on_action = None  # what we do about it is no action of the author's
+        try:
+            on_action(df)
+        finally:
+            CURRENT.on_action = on_action

@@ -1,0 +1,47 @@
+"""Rows of a DataFrame, counted while it is written (no pass of their own), and names as Spark takes them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql.functions import col, collect_set, count, lit, struct, to_json
+
+LATE_S = 30.0
+"""Spark reports an observation after the write has returned, and drops it if its listeners are far behind."""
+
+PARTITIONS = "partitions"
+"""Metric: the different partitions, each a dict of column and value."""
+
+NO_GLOB = "__globPaths__"
+"""Option of Spark's file readers: "false" takes a path as it is, with ``[`` or ``{`` in it."""
+
+
+def observe(df: DataFrame, *partition_by: str) -> tuple[DataFrame, Observation]:
+    """``df`` with its rows, and the different values of ``partition_by`` as strings, counted at its root."""
+    observation = Observation()
+    metrics = [count(lit(1)).alias("rows")]
+    if partition_by:
+        columns = [col(quoted(name)).cast("string").alias(name) for name in partition_by]
+        # As JSON: in 4.0 a list of structs comes back as an object of the JVM.
+        metrics.append(to_json(collect_set(struct(*columns)), {"ignoreNullFields": "false"}).alias(PARTITIONS))
+    return df.observe(observation, *metrics), observation
+
+
+def metrics_of(observation: Observation) -> dict[str, Any]:
+    """What was observed, once the action on the DataFrame has returned; empty if Spark does not say."""
+    future: Any = observation._jo.future()  # type: ignore[union-attr]  # ``get`` would wait for ever
+    limit = time.monotonic() + LATE_S
+    while not future.isCompleted():
+        if time.monotonic() > limit:
+            return {}
+        time.sleep(0.005)
+    metrics = dict(observation.get)
+    return {**metrics, PARTITIONS: json.loads(metrics[PARTITIONS])} if PARTITIONS in metrics else metrics
+
+
+def quoted(name: str) -> str:
+    """``name`` as a column's name in an expression, whatever characters are in it."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,62 @@
+"""Marks in a plan: which steps an execution would execute, and how often.
+
+Rows handed over lazily carry an alias. It costs nothing, the optimizer drops it, and it is still in the
+analysed plan of whatever the reader makes of them, in joins, views and subqueries::
+
+    Join Inner, (id = id)
+    :- SubqueryAlias clean__0        <- step clean, once
+    +- SubqueryAlias clean__0        <- and twice: it has to be kept before this is executed
+
+Where cached data stands in for a plan the marks below are gone: nothing is executed there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.spark.session.sessions import rebind
+
+_ALIAS = re.compile(r"SubqueryAlias `?(\w+__\d+)`?$", re.MULTILINE)
+_NODE = re.compile(r"^[\s:|+-]*(\w+)(.*)$")
+_PLAIN_COLUMNS = re.compile(r" \[(\w+#\d+L?( AS \w+#\d+L?)?(, )?)*\]")
+_COLUMNAR = re.compile(r"Relation [\w.`-]*\[.*\] (parquet|orc)$")
+
+
+def mark_name(step: str, index: int) -> str:
+    """The mark of the ``index``-th dataset, of step ``step``."""
+    return f"{re.sub(r'[^0-9A-Za-z_]', '_', step)}__{index}"
+
+
+def marks(df: DataFrame, session: SparkSession) -> Counter[str]:
+    """How often each marked dataset would be executed if ``df`` were executed now."""
+    return Counter(_ALIAS.findall(_text(df, session)))
+
+
+def _text(df: DataFrame, session: SparkSession) -> str:
+    return str(rebind(df, session)._jdf.queryExecution().withCachedData().toString())
+
+
+def is_bare_scan(df: DataFrame) -> bool:
+    """Whether the plan only takes rows and columns, as they are, out of columnar files."""
+    plan = df._jdf.queryExecution().analyzed()
+    lines = [match.groups() for line in plan.toString().splitlines() if (match := _NODE.match(line))]
+    return bool(lines) and all(_is_plain(*line) for line in lines) and not _calls_back(df)
+
+
+def _is_plain(node: str, rest: str) -> bool:
+    if node == "Relation":
+        return _COLUMNAR.match(node + rest) is not None
+    return node in ("SubqueryAlias", "Filter") or (node == "Project" and _PLAIN_COLUMNS.fullmatch(rest) is not None)
+
+
+def _calls_back(df: DataFrame) -> bool:
+    """Whether the plan has functions of the author's, or ones that give other results another time."""
+    plan = df._jdf.queryExecution().analyzed()
+    jvm = df.sparkSession._jvm
+    assert jvm is not None
+    pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    kinds = (pattern.PYTHON_UDF(), pattern.SCALA_UDF(), pattern.PLAN_EXPRESSION())
+    return not plan.deterministic() or any(plan.containsPattern(kind) for kind in kinds)

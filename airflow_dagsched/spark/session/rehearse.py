@@ -1,0 +1,134 @@
+"""The steps of a dataflow in this process, one after the other, nothing committed: for unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched import __version__
+from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.interval import Interval
+from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
+from airflow_dagsched.spark.driver.application import Application
+from airflow_dagsched.spark.driver.ledger import Ledger, Made
+from airflow_dagsched.spark.driver.lineage import Lineage, Mode
+from airflow_dagsched.spark.driver.payload import Payload
+from airflow_dagsched.spark.driver.repeat import Block
+from airflow_dagsched.spark.driver.run_step import Turn
+from airflow_dagsched.spark.driver.step_results import Shelf
+from airflow_dagsched.spark.reuse.filing import Filing
+from airflow_dagsched.spark.session import actions, sessions
+from airflow_dagsched.spark.session.current import working_for
+from airflow_dagsched.spark.session.dataframe_cache import Kept
+
+
+@dataclass(frozen=True)
+class OpenLineage(Lineage):
+    """Every dataset is handed to the test, which executes what it looks at."""
+
+    def wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted({*returned, *self.requested(step)}))
+
+    def mode(self, output: Output, bare_scan: bool) -> Mode:
+        return "lazy"
+
+
+def rehearse(
+    specs: tuple[StepSpec, ...],
+    calls: Mapping[str, Call],
+    *,
+    interval: Interval,
+    context: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    repeats: tuple[Repeat, ...],
+    spark: SparkSession,
+) -> dict[str, Any]:
+    """See ``airflow_dagsched.local.run_local``."""
+    app = _application(specs, calls, interval, context, repeats, spark)
+    actions.listen()
+    sessions.share_builder()
+    results = {step: _given(value, spark) for step, value in inputs.items()}
+    for step, value in results.items():
+        _put(app.shelf, step, value)
+        app.ledger.end(Made(step, "success"))
+    app.ledger.end(*(Made(step, "success") for step in results))
+    blocks = {repeat.steps: repeat for repeat in repeats}
+    for unit in app.lineage.units:
+        left = [step for step in unit if step not in inputs]
+        if left:
+            _take(app, unit, blocks)
+            results.update({step: _result(app, step) for step in left})
+    return {spec.id: results[spec.id] for spec in app.lineage.specs}
+
+
+def _application(
+    specs: tuple[StepSpec, ...],
+    calls: Mapping[str, Call],
+    interval: Interval,
+    context: Mapping[str, Any],
+    repeats: tuple[Repeat, ...],
+    spark: SparkSession,
+) -> Application:
+    ids = tuple(spec.id for spec in specs)
+    manifest = Manifest(
+        __version__, "", "local", "local", "local", "local", 1, 0, "", "", interval.key, ids, specs,
+        context=context, repeats=repeats,
+    )  # fmt: skip
+    lineage = OpenLineage(specs, repeats)
+    kept = Kept(spark.sparkContext)
+    return Application(
+        spark=spark,
+        manifest=manifest,
+        interval=interval,
+        lineage=lineage,
+        payload=Payload(calls, {}),
+        emit=lambda *_: None,
+        outputs=None,
+        fingerprints={},
+        filing=Filing(interval.key, {}),
+        reused={},
+        found=_not_found,
+        commits=lambda _: None,
+        end=lambda _: None,
+        ends=None,
+        kept=kept,
+        shelf=Shelf(kept),
+        ledger=Ledger(lineage, frozenset(ids), lambda *_: None, lambda _: None),
+    )
+
+
+def _take(app: Application, unit: tuple[str, ...], blocks: Mapping[tuple[str, ...], Repeat]) -> None:
+    """The unit's turn; what its author's code raises is the test's to see."""
+    early = [made for step in unit if (made := app.before(step)) is not None]
+    if early:
+        app.ledger.end(*early)
+    elif unit in blocks:
+        app.ledger.end(*Block(app, blocks[unit]).run())
+    else:
+        turn = Turn(app, unit[0])
+        with working_for(unit[0], turn.session):
+            turn.run()
+
+
+def _result(app: Application, step: str) -> Any:
+    return app.shelf.all_of(step, app.spark)
+
+
+def _given(value: Any, spark: SparkSession) -> Any:
+    """A list of dicts, or a pandas DataFrame, as a DataFrame; anything else as it is."""
+    rows = isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
+    frame = type(value).__module__.startswith("pandas.") and type(value).__name__ == "DataFrame"
+    return spark.createDataFrame(value) if rows or frame else value
+
+
+def _put(shelf: Shelf, step: str, value: Any) -> None:
+    named = isinstance(value, Mapping) and any(isinstance(item, DataFrame) for item in value.values())
+    for name, item in value.items() if named else [("", value)]:
+        shelf.put(Output(step, name), item)
+
+
+def _not_found(output: Output, session: SparkSession) -> DataFrame:
+    raise KeyError(f"{output.step!r} has no output {output.name!r} here: give it in inputs={{{output.step!r}: ...}}")

@@ -1,0 +1,56 @@
+"""One Spark session a step: what one step registers or sets never meets another's.
+
+All sessions share the application, its cached data and its catalog. A DataFrame handed from step to step is
+the same plan in the reader's session (under a millisecond), so ``spark.sql`` finds its temporary view.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from airflow_dagsched.spark.session.current import CURRENT
+
+
+def open_session(main: SparkSession) -> SparkSession:
+    """A session of its own in the application of ``main``. Its ``stop`` stops nothing: the application is shared."""
+    session = main.newSession()
+    session.stop = lambda: None  # type: ignore[method-assign]
+    return session
+
+
+def rebind(df: DataFrame, session: SparkSession) -> DataFrame:
+    """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
+    jvm = session._jvm
+    assert jvm is not None
+    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, df._jdf.logicalPlan())
+    return ClassicDataFrame(rows, session)
+
+
+def enter(session: SparkSession, step: str, description: str) -> None:
+    """Let this thread's jobs run in ``session``, in the step's fair pool, with a name a person can read."""
+    sc, jvm = session.sparkContext, session._jvm
+    assert jvm is not None
+    sc.setLocalProperty("spark.scheduler.pool", step)
+    sc.setJobDescription(description)
+    jvm.SparkSession.setActiveSession(session._jsparkSession)
+
+
+def share_builder() -> None:
+    """Make ``SparkSession.builder.getOrCreate()`` inside a step return that step's session."""
+    original = SparkSession.Builder.getOrCreate
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @wraps(original)
+    def get_or_create(builder: Any) -> SparkSession:
+        if CURRENT.session is None:
+            return original(builder)
+        for key, value in builder._options.items():
+            CURRENT.session.conf.set(key, value)
+        return CURRENT.session
+
+    SparkSession.Builder.getOrCreate = get_or_create  # type: ignore[method-assign, assignment]

@@ -1,0 +1,1 @@
+"""What the driver program tells the launch task, and how."""

@@ -1,0 +1,183 @@
+"""Sends events on their way: to the event file, always, and as marker lines to stdout.
+
+What is sent is safe to print and to store, whatever a step printed, raised or returned.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from airflow_dagsched.launch.protocol.events import Event, Finished, Heartbeat, StepLog, marker_line, to_line
+from airflow_dagsched.launch.protocol.printable import clean_text, clean_texts, clean_value
+from airflow_dagsched.launch.protocol.wire import decode, encode
+from airflow_dagsched.launch.secrecy.masked_events import masked
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.spark.files.store import local_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOG_S = 0.3
+"""Printed lines are sent at most so much later, together."""
+HEARTBEAT_S = 1.0
+BATCH_CHARS = 64 * 1024
+"""Printed lines that are more than this are sent at once."""
+
+
+class EventFile(Protocol):
+    """Where lines are appended; each is there for readers when ``append`` returns."""
+
+    def append(self, line: str) -> None: ...
+
+
+class LocalEventFile:
+    """An event file of this machine. Raises ``FileExistsError`` where it is there: it is another driver program's."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(local_path(path))
+        self._path.touch(0o644, exist_ok=False)
+
+    def append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+class HadoopEventFile:
+    """An event file of another file system that can append, such as HDFS. Raises as the local one."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        self._path = jvm.org.apache.hadoop.fs.Path(path)
+        self._fs = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
+        try:
+            self._fs.create(self._path, False).close()
+        except Py4JJavaError as error:
+            if not self._fs.exists(self._path):
+                raise
+            raise FileExistsError(path) from error
+
+    def append(self, line: str) -> None:
+        file = self._fs.append(self._path)
+        try:
+            file.write(bytearray((line + "\n").encode()))
+        finally:
+            file.close()
+
+
+class Out(Protocol):
+    """Where whole lines are written for whoever follows."""
+
+    def write(self, line: str, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+
+class Emitter:
+    """Batches in the order they are given; never two at once, never a secret, nothing after ``Finished``."""
+
+    def __init__(self, file: EventFile | None, nonce: str, stdout: Out, masking: Masking) -> None:
+        self._file = file
+        self._nonce = nonce
+        self._stdout = stdout
+        self._masking = masking
+        self._guard = threading.RLock()
+        self._logs: dict[str, list[str]] = {}
+        self._printed: Counter[str] = Counter()
+        self._held = 0
+        """Characters of the lines in ``_logs``."""
+        self._sent = 0
+        self._finished = False
+
+    def emit(self, *events: Event) -> None:
+        """One batch, after the lines printed until now."""
+        with self._guard:
+            logs = [StepLog(step, tuple(lines)) for step, lines in self._logs.items()]
+            self._logs, self._held = {}, 0
+            self._send([*logs, *events])
+
+    def heartbeat(self, executors: int | None = None) -> None:
+        """On stdout alone: the file would only grow."""
+        with self._guard:
+            self._say((Heartbeat(executors),))
+
+    def log(self, step: str, line: str) -> None:
+        """``step`` printed ``line``: sent with the next batch. Where nobody follows, it is shown at once."""
+        with self._guard:
+            self._logs.setdefault(step, []).append(line)
+            self._held += len(line)
+            self._printed[step] += 1
+            if not self._nonce:
+                self._print(f"[{step}] {clean_text(self._masking.text(line))}")
+            if self._held >= BATCH_CHARS:
+                self.emit()
+
+    def printed(self, step: str) -> int:
+        """Lines of ``step`` until now."""
+        return self._printed[step]
+
+    def flush(self) -> None:
+        """Send the lines printed until now, if any."""
+        with self._guard:
+            if self._logs:
+                self.emit()
+
+    def _send(self, events: Iterable[Event]) -> None:
+        shown = (masked(event, self._masking) for event in events)
+        batch = tuple(decode(type(event), made_safe(encode(event))) for event in shown)
+        if not batch or self._finished:
+            return
+        if self._file is not None:
+            self._file.append(to_line(batch))
+        self._sent += 1
+        self._say(batch)
+        self._finished = isinstance(batch[-1], Finished)
+
+    def _say(self, batch: Iterable[Event]) -> None:
+        if self._nonce and not self._finished:
+            self._print(marker_line(self._nonce, self._sent, batch))
+
+    def _print(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # who read it is gone; the event file is still there
+            self._stdout.write(line + "\n")
+            self._stdout.flush()
+
+
+def made_safe(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event (JSON) with texts for people, and a returned value for programs, that anybody can store."""
+    return {name: clean_value(item) if name == "value" else clean_texts(item) for name, item in event.items()}
+
+
+@contextmanager
+def sending(
+    emitter: Emitter, on_beat: Callable[[], None] = lambda: None, executors: Callable[[], int | None] = lambda: None
+) -> Iterator[None]:
+    """Send printed lines and heartbeats in time, while the block runs; ``on_beat`` is called at each heartbeat, which
+    says how many ``executors`` there are.
+    """
+    ended = threading.Event()
+
+    def run() -> None:
+        due = time.monotonic()
+        while not ended.wait(LOG_S):
+            emitter.flush()
+            if time.monotonic() >= due:
+                due = time.monotonic() + HEARTBEAT_S - LOG_S
+                emitter.heartbeat(executors())
+                on_beat()
+
+    thread = threading.Thread(target=run, name="dagsched-heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,171 @@
+"""Watches whether the steps at work get anywhere, and says in a step's own log what it waits for if it doesn't."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import airflow_dagsched
+from airflow_dagsched.launch.protocol.events import Event, Stalled
+from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, others_at_work, waiting_for
+from airflow_dagsched.spark.files.clock import MACHINE
+from airflow_dagsched.spark.session.current import at_work
+
+LOOK_S = 5.0
+MOST_TASKS = 200
+"""Of a stage are looked at for the hosts they run on."""
+OURS = str(Path(airflow_dagsched.__file__).parent) + os.sep
+LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+ROWS = ("inputRecords", "outputRecords", "shuffleReadRecords", "shuffleWriteRecords")
+
+
+class ProgressWatch:
+    """Looks at the steps at work.
+
+    :param steps: whose progress is told; others are another group's.
+    :param stall_s: seconds without progress until it is said; 0: never.
+    :param printed: lines a step has printed.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        steps: tuple[str, ...],
+        stall_s: float,
+        emit: Callable[..., None],
+        printed: Callable[[str], int] = lambda step: 0,
+        executors: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._jobs = Jobs(spark)
+        self._steps = frozenset(steps)
+        self._stall_s = stall_s
+        self._emit = emit
+        self._printed = printed
+        self._executors = executors
+        self._known: Mapping[str, tuple[Progress, Seen]] = {}
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Look every few seconds while the block runs."""
+
+        def look() -> None:
+            with suppress(Exception):  # Spark is stopping, or is one that says less of itself
+                self.look(time.monotonic())
+
+        end = MACHINE.every(min(LOOK_S, self._stall_s / 4) if self._stall_s else LOOK_S, look, "dagsched-progress")
+        try:
+            yield
+        finally:
+            end()
+
+    def look(self, now_s: float) -> None:
+        """Look at each step at work once, at ``now_s`` of the monotonic clock."""
+        known, before = {}, self._known
+        for step, seen in self._seen().items():
+            last = before[step][0] if step in before else Progress(seen.mark, now_s)
+            progress = last.after(seen, now_s)
+            if progress.is_due(self._stall_s, now_s):
+                self._emit(Stalled(step, now_s - progress.moved_s, waiting_for(self._jobs.placed(seen))))
+                progress = replace(progress, said=progress.said + 1)
+            elif last.said and not progress.said:
+                self._emit(Stalled(step, 0.0, f"progress again, after {now_s - last.moved_s:.0f} s"))
+            known[step] = progress, seen
+        self._known = known
+
+    def stalled(self, now_s: float) -> tuple[Event, ...]:
+        """What each step waits for as this driver is told to end, from the last look: Spark may not answer any more."""
+        ours = {step: thread for step, thread in at_work().items() if step in self._known}
+        return tuple(
+            Stalled(step, now_s - progress.moved_s, waiting_for(self._standing(seen, ours[step])))
+            for step, (progress, seen) in self._known.items()
+            if step in ours
+        )
+
+    def _seen(self) -> dict[str, Seen]:
+        threads = {step: thread for step, thread in at_work().items() if step in self._steps}
+        stages = self._jobs.stages() if threads else ()
+        found = {}
+        for step, thread in threads.items():
+            own = tuple(stage for stage in stages if stage.step == step)
+            seen = Seen(
+                stages=own,
+                others=others_at_work(stages, step),
+                jobs=0 if own else self._jobs.begun(),
+                printed=self._printed(step),
+                executors=self._executors(),
+            )
+            found[step] = self._standing(seen, thread)
+        return found
+
+    def _standing(self, seen: Seen, thread: int) -> Seen:
+        place, in_spark = standing(sys._current_frames().get(thread))
+        return replace(seen, place=place, in_spark=in_spark)
+
+
+class Jobs:
+    """What Spark knows of its jobs, also without its pages."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._store: Any = spark.sparkContext._jsc.sc().statusStore()
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Those at work. A step's jobs run in the pool of its name."""
+        return tuple(_stage(each) for each in _items(self._store.activeStages()))
+
+    def begun(self) -> int:
+        """Number of the last job."""
+        return max((int(each.jobId()) for each in _items(self._store.jobsList(None), 1)), default=-1) + 1
+
+    def placed(self, seen: Seen) -> Seen:
+        """``seen`` with the hosts its tasks run on."""
+        return replace(seen, stages=tuple(replace(each, hosts=self._hosts(each)) for each in seen.stages))
+
+    def _hosts(self, stage: Stage) -> tuple[str, ...]:
+        with suppress(Exception):  # it has ended in between
+            tasks = _items(self._store.taskList(stage.number, stage.attempt, MOST_TASKS))
+            return tuple(sorted({str(task.host()) for task in tasks if str(task.status()) == "RUNNING"}))
+        return ()
+
+
+def _stage(raw: Any) -> Stage:
+    return Stage(
+        number=int(raw.stageId()),
+        attempt=int(raw.attemptId()),
+        name=str(raw.name()),
+        step=str(raw.schedulingPool()),
+        tasks=int(raw.numTasks()),
+        running=int(raw.numActiveTasks()),
+        ended=int(raw.numCompleteTasks()),
+        rows=sum(int(getattr(raw, name)()) for name in ROWS),
+    )
+
+
+def _items(sequence: Any, most: int | None = None) -> Iterator[Any]:
+    """The items of a Scala sequence."""
+    size = int(sequence.size())
+    return (sequence.apply(at) for at in range(size if most is None else min(most, size)))
+
+
+def standing(frame: FrameType | None) -> tuple[str, bool]:
+    """Where a thread stands in the author's code, else in ours; and whether it waits for Spark's answer."""
+    author, own, in_spark = "", "", False
+    while frame is not None and not author:
+        file = frame.f_code.co_filename
+        in_spark = in_spark or f"{os.sep}py4j{os.sep}" in file
+        here = f"{Path(file).name}:{frame.f_lineno} ({frame.f_code.co_name})"
+        if file.startswith(OURS):
+            own = own or here
+        elif not file.startswith(LIBRARIES) and not file.startswith("<"):
+            author = here
+        frame = frame.f_back
+    return author or own, in_spark

@@ -1,0 +1,1 @@
+"""Tests of what launch task, driver program and mirrors share."""

@@ -1,0 +1,1 @@
+"""Tests of launch tasks, mirrors and commands."""

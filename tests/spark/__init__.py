@@ -1,0 +1,1 @@
+"""Tests of the driver program and what it reads and writes."""

@@ -1,0 +1,249 @@
+"""Tables that are somewhere, written from several sides, damaged from outside: nothing is lost, nothing is there twice.
+
+::
+
+    dataflow a, work dir a --+
+                             +--> /data/table, coordinated in /data/.dagsched-table
+    dataflow b, work dir b --+
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_dagsched.spark.files.store import LocalStore, join
+from airflow_dagsched.spark.outputs.homes import beside
+from airflow_dagsched.spark.outputs.leases import LeaseLost
+from airflow_dagsched.spark.outputs.table_checks import DraftChanged, NoWayIn
+from tests.spark.test_table_commit import Crashed, Writer, content, left
+
+NO_RECORDS = ["", "null", "[]", "3", '"x"', '{"output": "da', '{"output": 3}', "\0\0\0"]
+"""What a disk that was full, or lost power, may leave of a file."""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """A folder on another file system."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == Path(tempfile.gettempdir()).stat().st_dev:
+        pytest.skip("there is no second file system at /dev/shm")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_two_work_dirs_one_table(tmp_path: Path, mode: str):
+    """B commits while A, of another interval, has written but not committed: A's draft and rows stay."""
+    a, b = Writer(str(tmp_path), LocalStore(), work_dir="a"), Writer(str(tmp_path), LocalStore(), work_dir="b")
+    prepared = a.prepare("mon", ("p=1",), mode)
+    b.write("tue", ("p=2",), mode)
+    a.commits.commit(a.store, *prepared)
+    a.keeper.release(prepared[2])
+    b.write("tue", ("p=2",), mode)
+    assert content(a.table) == {"p=1": {"mon-1"}, "p=2": {"tue-2"}}
+    for each in (a, b):
+        each.keeper.close()
+
+
+def test_two_work_dirs_one_interval(tmp_path: Path):
+    """Of the same interval B waits until A is done: both rows are there, each once however often it is repeated."""
+    a, b = Writer(str(tmp_path), LocalStore(), work_dir="a"), Writer(str(tmp_path), LocalStore(), work_dir="b")
+    prepared = a.prepare("mon", ("",), "append")
+    thread = threading.Thread(target=b.write, args=("mon", ("",), "append"))
+    thread.start()
+    a.commits.commit(a.store, *prepared)
+    a.keeper.release(prepared[2])
+    thread.join(60)
+    assert content(a.table) == {"": {"mon-1", "mon-2"}}
+    a.write("mon", ("",), "append")
+    assert content(a.table) == {"": {"mon-2", "mon-3"}}
+    for each in (a, b):
+        each.keeper.close()
+
+
+def test_each_work_dir_knows_where_its_tables_are(tmp_path: Path):
+    """So that they are found by who cleans up."""
+    writer = Writer(str(tmp_path), LocalStore())
+    (pointer,) = (tmp_path / "work" / "tables").iterdir()
+    assert str(beside(writer.table)) in pointer.read_text()
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_partition_on_another_disk_is_refused_before_the_record(tmp_path: Path, elsewhere: str, mode: str):
+    """Nothing of it is changed, and nobody is blocked."""
+    writer = Writer(str(tmp_path), LocalStore())
+    Path(writer.table).mkdir()
+    Path(writer.table, "p=1").symlink_to(elsewhere)
+    with pytest.raises(NoWayIn, match=r"cannot be moved.*not changed.*below the mount"):
+        writer.write("mon", ("p=1",), mode)
+    assert writer.log.latest("table", "mon") is None
+    assert (left(writer.table), list(Path(elsewhere).iterdir())) == ([], [])
+    writer.write("tue", ("p=2",), mode)
+    assert content(writer.table)["p=2"] == {"tue-1"}
+    writer.keeper.close()
+
+
+MOUNTED = """
+import os, subprocess, sys
+sys.path[:0] = sys.argv[2].split(os.pathsep)
+from tests.spark.test_table_commit import Writer, content, left
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.table_checks import NoWayIn
+folder, what = sys.argv[1], sys.argv[3]
+writer = Writer(folder, LocalStore())
+at = writer.table + what
+for path in (at, folder + "/disk"):
+    os.makedirs(path)
+subprocess.run(["mount", "--bind", folder + "/disk", at], check=True)
+try:
+    writer.write("mon", (what.strip("/"),))
+except NoWayIn:
+    assert writer.log.latest("table", "mon") is None
+    assert (left(writer.table), content(writer.table)) == ([], {})
+    print("refused")
+writer.keeper.close()
+"""
+
+
+@pytest.mark.parametrize("what", ["", "/p=1"])
+def test_a_mount_point_is_refused_before_the_record(tmp_path: Path, what: str):
+    """The table, or a partition of it, is a mount: a rename into it fails, of the same disk too."""
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-m", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this system lets us mount nothing: no name space of its own")
+    command = [unshare, "-m", sys.executable, "-c", MOUNTED, str(tmp_path), os.pathsep.join(sys.path), what]
+    ran = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True)
+    assert ran.stdout.strip() == "refused", ran.stderr
+
+
+@pytest.mark.parametrize("damage", ["a file is gone", "a file is cut", "a file came", "all is gone"])
+def test_a_draft_that_is_not_what_was_written_is_not_committed(tmp_path: Path, damage: str):
+    """The table keeps its rows, the record of the write before stands, and the next write is fine."""
+    writer = Writer(str(tmp_path), LocalStore())
+    writer.write("mon", ("p=1", "p=2"))
+    prepared = writer.prepare("mon", ("p=1", "p=2"))
+    new = Path(prepared[1].draft, "new", "p=1")
+    (file,) = new.iterdir()
+    if damage == "a file is gone":
+        file.unlink()
+    elif damage == "a file is cut":
+        file.write_text("")
+    elif damage == "a file came":
+        (new / "part-other.csv").write_text("x")
+    else:
+        shutil.rmtree(prepared[1].draft)
+    with pytest.raises(DraftChanged, match="The table was not changed"):
+        writer.commits.commit(writer.store, *prepared)
+    writer.keeper.release(prepared[2])
+    assert content(writer.table) == {"p=1": {"mon-1"}, "p=2": {"mon-1"}}
+    assert left(writer.table) == []
+    writer.write("mon", ("p=2",))
+    assert content(writer.table) == {"p=2": {"mon-3"}}
+    writer.keeper.close()
+
+
+@pytest.mark.parametrize("text", NO_RECORDS)
+def test_a_newest_record_that_is_none_costs_a_repeat(tmp_path: Path, text: str):
+    """Its rows are in the table: a repeat replaces them by the key in their names, whatever partition they are in."""
+    writer = Writer(str(tmp_path), LocalStore())
+    writer.write("mon", ("p=1",), "append")
+    writer.write("mon", ("p=2",), "append")
+    Path(writer.log.record("table", "mon", 2)).write_text(text)
+    writer.write("mon", ("p=3",), "append")
+    assert content(writer.table) == {"p=3": {"mon-3"}}
+    writer.keeper.close()
+
+
+@pytest.mark.parametrize("folder", ["commits", ""])
+def test_without_records_nothing_is_appended_twice(tmp_path: Path, folder: str):
+    """Somebody removed them, or all beside the table: what is in it by its name counts. Others' rows stay."""
+    a, b = Writer(str(tmp_path), LocalStore(), work_dir="a"), Writer(str(tmp_path), LocalStore(), work_dir="b")
+    a.write("mon", ("p=1",), "append")
+    b.write("mon", ("p=1",), "append")
+    shutil.rmtree(join(beside(a.table), folder))
+    a = Writer(str(tmp_path), LocalStore(), work_dir="a", try_number=2)
+    committed, swap, lease = a.prepare("mon", ("p=3",), "append")
+    a.commits.commit(a.store, replace(committed, tag="again"), replace(swap, tag="again"), lease)
+    names = {path.name for path in Path(a.table).glob("p=*/*")}
+    assert len(names) == 2
+    assert content(a.table).keys() == {"p=1", "p=3"}
+    assert content(a.table)["p=1"] == {"mon-2"}
+    for each in (a, b):
+        each.keeper.close()
+
+
+class Watching(LocalStore):
+    """Looks at the table after each change."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.seen: list[frozenset[str]] = []
+
+    def rename(self, source: str, target: str) -> None:
+        super().rename(source, target)
+        self.seen.append(frozenset().union(*content(self.table).values()))
+
+    def delete(self, path: str) -> None:
+        super().delete(path)
+        self.seen.append(frozenset().union(*content(self.table).values()))
+
+
+@pytest.mark.parametrize("folders", [("",), ("p=1",), ("p=1", "p=2")])
+def test_a_repeated_append_never_shows_rows_twice(tmp_path: Path, folders: tuple[str, ...]):
+    """At no moment are files of both writes there."""
+    writer = Writer(str(tmp_path), LocalStore())
+    writer.write("mon", folders, "append")
+    writer.store = watching = Watching(writer.table)
+    writer.write("mon", folders, "append")
+    assert watching.seen
+    assert all(not {"mon-1", "mon-2"} <= tags for tags in watching.seen)
+    assert content(writer.table) == {folder: {"mon-2"} for folder in folders}
+    writer.keeper.close()
+
+
+def test_what_a_commit_replaces_is_found_when_it_is_made(tmp_path: Path):
+    """Not when its draft was begun: another run's write came between, and its rows go, too."""
+    writer = Writer(str(tmp_path), LocalStore())
+    prepared = writer.prepare("mon", ("p=1",), "append")
+    between = Writer(str(tmp_path), LocalStore(), try_number=0)
+    tag, key = "between", prepared[1].key
+    LocalStore().write_text(f"{writer.table}/p=2/part-{tag}.{key}.csv", "")
+    writer.commits.commit(writer.store, *prepared)
+    assert content(writer.table) == {"p=1": {"mon-1"}}
+    with pytest.raises(LeaseLost):
+        between.prepare("mon", ("p=1",))
+    for each in (writer, between):
+        each.keeper.close()
+
+
+class DiesTakingOut(LocalStore):
+    """The files of a driver that dies before it takes anything out of the table."""
+
+    def rename(self, source: str, target: str) -> None:
+        if "/old-" in target:
+            raise Crashed
+        super().rename(source, target)
+
+
+def test_a_swap_that_lost_its_journal_leaves_no_rows_of_before(tmp_path: Path):
+    """Committed, not moved in, and its journal removed: the next write takes out what that one had to, for good."""
+    writer, dying, third = (Writer(str(tmp_path), LocalStore(), number) for number in (1, 2, 3))
+    writer.write("mon", ("p=1", "p=2"), "append")
+    committed, swap, lease = dying.prepare("mon", ("p=2",), "append")
+    with pytest.raises(Crashed):
+        dying.commits.commit(DiesTakingOut(), committed, swap, lease)
+    Path(swap.draft, "swap.json").unlink()
+    third.write("mon", ("p=2",), "append")
+    assert content(writer.table) == {"p=2": {"mon-3"}}
+    for each in (writer, dying, third):
+        each.keeper.close()
