@@ -30,7 +30,7 @@ test: .venv/installed
 
 test-system: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -m "slow and not cluster" $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest --timeout 1500 -m "slow and not cluster" $(TESTS)
 
 # Of tests/spark what meets Spark's own ways: stores, leases and commits are files to it, whatever its version.
 ON_EACH_SPARK := $(addprefix tests/spark/test_,driver.py engine.py python_functions.py keep.py path_tables.py other_tables.py \
@@ -49,7 +49,7 @@ test-cases: .venv/installed
 
 test-cluster: .venv/installed
 	@tools/hdfs.sh >/dev/null
-	@$(WITH_JAVA) $(PY) -m pytest -m cluster tests/cluster $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .

@@ -7,5 +7,5 @@ venv=".venv-spark-$1"
 echo "Installing into $venv"
 grep -vE '^(pyspark|pyspark-client|py4j)==' constraints.txt >"$venv/constraints.txt"
 "$venv/bin/python" -m pip install -qq --disable-pip-version-check -c "$venv/constraints.txt" "pyspark==$1" \
-    cloudpickle fsspec httpx hypothesis msgspec networkx pandas pendulum psutil pyarrow pytest pytest-xdist pyyaml sqlglot
+    cloudpickle fsspec httpx hypothesis msgspec networkx pandas pendulum psutil pyarrow pytest pytest-timeout pytest-xdist pyyaml sqlglot
 touch "$venv/installed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from airflow_dagsched.spark.telling.unblocked import Unblocked
 
@@ -15,11 +16,13 @@ def test_whoever_writes_never_waits() -> None:
         for number in range(1000):
             out.write(f"{number} {'x' * 995}\n")
         assert not out.drain(0)
-        lines = []
-        while not out.drain(0):
-            lines.append(reader.readline())
+        lines: list[str] = []
+        taker = threading.Thread(target=lambda: lines.extend(reader), daemon=True)
+        taker.start()
+        assert out.drain(60)
         pipe.close()
-        numbers = [int(line.split()[0]) for line in [*lines, *reader]]
+        taker.join()
+    numbers = [int(line.split()[0]) for line in lines]
     assert 90 < len(numbers) < 1000
     assert numbers == sorted(set(numbers))
 
