@@ -35,7 +35,7 @@ def run_local(
 
     Raises what a step's code raises, and ``LaunchRefused`` where the session is of a Spark that must run no step.
     """
-    from airflow_dagsched.spark.session.rehearse import rehearse
+    from airflow_dagsched.spark.driver.rehearse import rehearse
 
     session = spark or _session()
     unfit = judge_version(session.version)

@@ -13,6 +13,7 @@ from airflow_dagsched.spark.files.hadoop_store import HadoopStore
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.outputs.locks import hold_lock
 from tests.testbed.hdfs import SPARK, hdfs
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.spark]
@@ -63,7 +64,7 @@ def test_one_holder_of_a_lock_after_the_other(store: HadoopStore, root: str):
     """Each with a token of its own."""
     tokens = []
     for _ in range(3):
-        with store.lock(f"{root}/locks/lock") as fence:
+        with hold_lock(store, f"{root}/locks/lock") as fence:
             fence.check()
             tokens.append(fence.token)
     assert tokens == ["1", "2", "3"]

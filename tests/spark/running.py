@@ -18,13 +18,14 @@ from airflow_dagsched.launch.protocol.events import Event, StepDone, StepLog, St
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.engine import application, run_group
-from airflow_dagsched.spark.driver.payload import Payload
+from airflow_dagsched.spark.files.event_files import LocalEventFile
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import Ends
 from airflow_dagsched.spark.session.capture_output import capturing
-from airflow_dagsched.spark.telling.emitter import Emitter, LocalEventFile
+from airflow_dagsched.spark.steps.payload import Payload
+from airflow_dagsched.spark.telling.emitter import Emitter
 
 
 @dataclass

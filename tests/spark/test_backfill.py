@@ -24,11 +24,11 @@ from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.engine import application, run_group
-from airflow_dagsched.spark.driver.payload import Payload
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import Ends
+from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.spark.telling.emitter import Emitter
 from tests.spark.running import Flow, Ran, manifest_of, run
 

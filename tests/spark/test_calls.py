@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.spark.driver.call_step import StepFault, check
+from airflow_dagsched.spark.steps.call_step import StepFault, check
 
 
 def returned(value: Any) -> Any:

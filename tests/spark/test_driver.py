@@ -43,7 +43,8 @@ from airflow_dagsched.launch.protocol.manifest import (
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.program import REFUSED, STOPPED, Driver, events_path, main
 from airflow_dagsched.spark.driver.stop import Launcher
-from airflow_dagsched.spark.telling.emitter import Emitter, HadoopEventFile, LocalEventFile
+from airflow_dagsched.spark.files.event_files import HadoopEventFile, LocalEventFile
+from airflow_dagsched.spark.telling.emitter import Emitter
 
 PACKAGE = Path(airflow_dagsched.__file__).parent
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

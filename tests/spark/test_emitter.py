@@ -17,7 +17,8 @@ from airflow_dagsched.launch.protocol.events import (
     from_marker,
 )
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.telling.emitter import BATCH_CHARS, Emitter, LocalEventFile
+from airflow_dagsched.spark.files.event_files import LocalEventFile
+from airflow_dagsched.spark.telling.emitter import BATCH_CHARS, Emitter
 
 
 def emitter(folder: Path) -> tuple[Emitter, io.StringIO, Masking]:

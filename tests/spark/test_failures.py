@@ -6,8 +6,8 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from airflow_dagsched.launch.protocol.manifest import StepSpec
-from airflow_dagsched.spark.driver.call_step import StepFault
 from airflow_dagsched.spark.driver.failures import culprit, failure_of, kind_of, message_of
+from airflow_dagsched.spark.steps.call_step import StepFault
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_dagsched.launch.protocol.events import Event, StepDone
-from airflow_dagsched.spark.driver.ledger import Ledger, Made
-from airflow_dagsched.spark.driver.lineage import Lineage
+from airflow_dagsched.spark.steps.ledger import Ledger, Made
+from airflow_dagsched.spark.steps.lineage import Lineage
 from tests.spark.test_lineage import chains, step
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.spark.driver.lineage import Lineage
+from airflow_dagsched.spark.steps.lineage import Lineage
 
 
 def step(name: str, *reads: str, after: tuple[str, ...] = (), **spec: object) -> StepSpec:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.spark.files.hadoop_store import HadoopStore
 from airflow_dagsched.spark.files.store import LocalStore, Store, join, local_path, walk
 from airflow_dagsched.spark.files.stores import open_store
+from airflow_dagsched.spark.outputs.locks import hold_lock
 
 
 @pytest.fixture(params=["local", "hadoop"])
@@ -87,12 +88,12 @@ class TestBothStores:
 
         def second() -> None:
             assert inside.wait(30)
-            with store.lock(f"{root}/lock"):
+            with hold_lock(store, f"{root}/lock"):
                 order.append("second")
 
         thread = threading.Thread(target=second)
         thread.start()
-        with store.lock(f"{root}/lock"):
+        with hold_lock(store, f"{root}/lock"):
             inside.set()
             thread.join(0.3)
             order.append("first")

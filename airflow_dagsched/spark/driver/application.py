@@ -13,15 +13,15 @@ from airflow_dagsched.launch.protocol.events import Event, StepRunning
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.rules import decide
-from airflow_dagsched.spark.driver.ledger import Ledger, Made
-from airflow_dagsched.spark.driver.lineage import Lineage
-from airflow_dagsched.spark.driver.payload import Payload
-from airflow_dagsched.spark.driver.step_results import Shelf
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import End, Ends
 from airflow_dagsched.spark.reuse.filing import Filing
 from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.steps.ledger import Ledger, Made
+from airflow_dagsched.spark.steps.lineage import Lineage
+from airflow_dagsched.spark.steps.payload import Payload
+from airflow_dagsched.spark.steps.step_results import Shelf
 
 
 @dataclass(frozen=True)

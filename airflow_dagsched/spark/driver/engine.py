@@ -17,12 +17,8 @@ from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.ledger import Ledger
-from airflow_dagsched.spark.driver.lineage import Lineage
-from airflow_dagsched.spark.driver.payload import Payload
 from airflow_dagsched.spark.driver.repeat import take_block_turn
 from airflow_dagsched.spark.driver.run_step import take_turn
-from airflow_dagsched.spark.driver.step_results import Shelf
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.inputs import reads
 from airflow_dagsched.spark.inputs.listing import input_generation, others_generation
@@ -34,6 +30,10 @@ from airflow_dagsched.spark.reuse.filing import Filing, filing_of
 from airflow_dagsched.spark.reuse.reusable_steps import Known, Selection, fingerprints, select
 from airflow_dagsched.spark.session import actions, sessions
 from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.steps.ledger import Ledger
+from airflow_dagsched.spark.steps.lineage import Lineage
+from airflow_dagsched.spark.steps.payload import Payload
+from airflow_dagsched.spark.steps.step_results import Shelf
 
 
 def run_group(app: Application) -> bool:

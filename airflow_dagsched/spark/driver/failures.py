@@ -11,8 +11,8 @@ from types import TracebackType
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.events import Failure, FailureKind
 from airflow_dagsched.launch.protocol.manifest import StepSpec
-from airflow_dagsched.spark.driver.call_step import StepFault
 from airflow_dagsched.spark.outputs.commits import WriteRefused
+from airflow_dagsched.spark.steps.call_step import StepFault
 
 TEXT_CHARS = 20_000
 """Most of an exception's own text that is looked at. What is shown of it is cut once it is masked, see ``masked``."""

@@ -27,9 +27,9 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.engine import application, run_group
 from airflow_dagsched.spark.driver.failures import failure_of
 from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, private_content
-from airflow_dagsched.spark.driver.payload import Payload, read_payload
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now
-from airflow_dagsched.spark.files.driver_files import event_file, read_bytes
+from airflow_dagsched.spark.files.driver_files import read_bytes
+from airflow_dagsched.spark.files.event_files import event_file
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
@@ -37,6 +37,7 @@ from airflow_dagsched.spark.reuse.ends import Ends
 from airflow_dagsched.spark.session.capture_output import capturing
 from airflow_dagsched.spark.session.executors import counting
 from airflow_dagsched.spark.session.redaction import redacted
+from airflow_dagsched.spark.steps.payload import Payload, read_payload
 from airflow_dagsched.spark.telling.emitter import Emitter, sending
 from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
 from airflow_dagsched.spark.telling.unblocked import Unblocked

@@ -22,15 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Call, Output
 from airflow_dagsched.launch.protocol.manifest import Repeat
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.call_step import Answer, check, invoke
 from airflow_dagsched.spark.driver.failures import failure_of
-from airflow_dagsched.spark.driver.ledger import Made
+from airflow_dagsched.spark.driver.materialise import materialise, plan
 from airflow_dagsched.spark.driver.run_step import made_of
-from airflow_dagsched.spark.outputs.materialise import materialise, plan
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import reading, working_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
 from airflow_dagsched.spark.session.sessions import enter, open_session, rebind
+from airflow_dagsched.spark.steps.call_step import Answer, check, invoke
+from airflow_dagsched.spark.steps.ledger import Made
 
 CUT_EVERY = 4
 """Iterations between two cuts of the lineage."""

@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.call_step import Answer, check, invoke
 from airflow_dagsched.spark.driver.failures import culprit, failure_of
-from airflow_dagsched.spark.driver.ledger import Made
-from airflow_dagsched.spark.outputs.materialise import Part, Planned, keep_shared, materialise, plan
+from airflow_dagsched.spark.driver.materialise import Part, Planned, keep_shared, materialise, plan
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import reading, watching_actions, working_for
 from airflow_dagsched.spark.session.plan_markers import marks
 from airflow_dagsched.spark.session.sessions import enter, open_session
+from airflow_dagsched.spark.steps.call_step import Answer, check, invoke
+from airflow_dagsched.spark.steps.ledger import Made
 
 
 def take_turn(app: Application, step: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.files.store import local_path
-from airflow_dagsched.spark.telling.emitter import EventFile, HadoopEventFile, LocalEventFile
 
 
 def is_local(path: str) -> bool:
@@ -35,11 +34,6 @@ def remove(path: str) -> None:
         return
     system, where, _ = _hadoop(path)
     system.delete(where, False)
-
-
-def event_file(path: str) -> EventFile:
-    """A new event file at ``path``. Raises ``FileExistsError`` where it is there."""
-    return LocalEventFile(path) if is_local(path) else HadoopEventFile(SparkSession.builder.getOrCreate(), path)
 
 
 def _hadoop(path: str) -> tuple[Any, Any, Any]:

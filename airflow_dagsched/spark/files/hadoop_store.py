@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Entry, Fence
-from airflow_dagsched.spark.outputs.locks import lease_lock
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,8 +28,7 @@ OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "w
 class HadoopStore:
     """A ``Store`` over ``org.apache.hadoop.fs.FileSystem``."""
 
-    def __init__(self, spark: SparkSession, clock: Clock = MACHINE) -> None:
-        self._clock = clock
+    def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
         self._conf: Any = spark._jsc.hadoopConfiguration()
         self._contexts: dict[str, Any] = {}
@@ -154,9 +151,9 @@ class HadoopStore:
     def sync(self, paths: tuple[str, ...]) -> None:
         """See ``Store``. What is closed is kept by several machines."""
 
-    def lock(self, path: str) -> AbstractContextManager[Fence]:
-        """See ``Store``. A lease: it outlives a holder that dies by half a minute."""
-        return lease_lock(self, path, self._clock)
+    def lock(self, path: str) -> AbstractContextManager[Fence] | None:
+        """See ``Store``. Hadoop's file systems have none that outlives no holder."""
+        return None
 
 
 class Unsupported(OSError):

@@ -92,10 +92,10 @@ class Store(Protocol):
         """Return when these files, and the names in these folders, would outlive a power cut."""
         ...
 
-    def lock(self, path: str) -> AbstractContextManager[Fence]:
+    def lock(self, path: str) -> AbstractContextManager[Fence] | None:
         """Keep all others that lock ``path`` out, threads and processes, while the block runs.
 
-        Where that is a lease, a holder that stood still may lose it: it looks at the fence before it changes anything.
+        None where the file system has no locks that end with their holder: there a lease is one (``outputs/locks``).
         """
         ...
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from urllib.parse import unquote
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.errors import InvalidInput
@@ -25,6 +23,7 @@ from airflow_dagsched.spark.files.store import Entry, Store, hidden, join
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, describe
 from airflow_dagsched.spark.outputs.commits import Committed
+from airflow_dagsched.spark.outputs.other_tables import version
 from airflow_dagsched.spark.outputs.swap import EMPTY
 
 _CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
@@ -188,16 +187,3 @@ def _is_read(name: str, conditions: Conditions, interval: Interval) -> bool:
     column, equals, value = name.partition("=")
     condition = conditions.get(unquote(column)) if equals else None
     return condition is None or matches(condition, unquote(value), interval)
-
-
-def version(spark: SparkSession, table: Table, format_: str) -> str:
-    """What changes when a table that commits by itself changes."""
-    name = f"{format_}.`{table.location}`" if table.is_path else table.location
-    query = {
-        "delta": f"SELECT max(version) FROM (DESCRIBE HISTORY {name} LIMIT 1)",
-        "iceberg": f"SELECT max_by(snapshot_id, committed_at) FROM {name}.snapshots",
-    }.get(format_)
-    try:
-        return f"{format_}:{spark.sql(query).collect()[0][0]}" if query else uuid.uuid4().hex
-    except AnalysisException:
-        return uuid.uuid4().hex

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from airflow_dagsched.spark.files.clock import Clock
+from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Entry, Fence, Store
 from airflow_dagsched.spark.outputs.commits import CommitLog, WriteRefused
 from airflow_dagsched.spark.outputs.homes import Homes
@@ -36,9 +36,19 @@ class LockLost(WriteRefused):
         return f"{self.path}: another driver has taken the lock, which this one held without a sign of life"
 
 
+def hold_lock(store: Store, path: str, clock: Clock = MACHINE) -> AbstractContextManager[Fence]:
+    """Keep all others that lock ``path`` out, threads and processes, while the block runs.
+
+    By the file system's own lock where it has one, else by a lease: whoever stood still may lose that, and looks at
+    the fence before each change.
+    """
+    own = store.lock(path)
+    return lease_lock(store, path, clock) if own is None else own
+
+
 @contextmanager
 def lease_lock(store: Store, path: str, clock: Clock) -> Iterator[Fence]:
-    """``Store.lock`` over the other operations of ``store``; the lock's files are in the folder ``path``."""
+    """A lock over the other operations of ``store``; its files are in the folder ``path``."""
     root, _, kind = path.rpartition("/")
     commits = CommitLog(store, root, Homes(store, root, of_table=True))
     keeper = Keeper(commits, run_id=uuid.uuid4().hex, lease_s=LOCK_S, clock=clock, kind=kind)
@@ -73,7 +83,7 @@ class FencedStore:
     def resolve(self, path: str) -> str:
         return self.inner.resolve(path)
 
-    def lock(self, path: str) -> AbstractContextManager[Fence]:
+    def lock(self, path: str) -> AbstractContextManager[Fence] | None:
         return self.inner.lock(path)
 
     def sync(self, paths: tuple[str, ...]) -> None:

@@ -12,19 +12,20 @@ takes a transaction id, sees to that itself). Else nobody knows, and ``CannotApp
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 from urllib.parse import quote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.functions import col, lit
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.keys import short
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.spark.inputs.listing import version
 from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, partition_values
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin, OutputGone
 from airflow_dagsched.spark.outputs.leases import Keeper, commit_next
@@ -96,6 +97,19 @@ class OtherTables:
         if not committed.partitions:
             return table
         return table.where(reduce(Column.__or__, map(_in_partition, committed.partitions)))
+
+
+def version(spark: SparkSession, table: Table, format_: str) -> str:
+    """What changes when a table that commits by itself changes."""
+    name = f"{format_}.`{table.location}`" if table.is_path else table.location
+    query = {
+        "delta": f"SELECT max(version) FROM (DESCRIBE HISTORY {name} LIMIT 1)",
+        "iceberg": f"SELECT max_by(snapshot_id, committed_at) FROM {name}.snapshots",
+    }.get(format_)
+    try:
+        return f"{format_}:{spark.sql(query).collect()[0][0]}" if query else uuid.uuid4().hex
+    except AnalysisException:
+        return uuid.uuid4().hex
 
 
 def _overwrite(df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession) -> Committed:

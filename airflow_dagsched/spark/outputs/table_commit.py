@@ -24,7 +24,7 @@ from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Store, join
 from airflow_dagsched.spark.outputs.commits import CommitLog, CommitRefused, Committed, OutputGone, WriteRefused
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease
-from airflow_dagsched.spark.outputs.locks import FencedStore, LockLost
+from airflow_dagsched.spark.outputs.locks import FencedStore, LockLost, hold_lock
 from airflow_dagsched.spark.outputs.swap import (
     Swap,
     disarm,
@@ -110,7 +110,7 @@ class TableCommits:
         """Finish the swaps of a table that a driver died in; waits for one that is going on."""
         while torn(store, table):
             try:
-                with store.lock(lock_path(table)) as fence:
+                with hold_lock(store, lock_path(table), self._clock) as fence:
                     self._finish_all(FencedStore(store, fence), table)
             except LockLost:
                 continue
@@ -119,7 +119,7 @@ class TableCommits:
         """The record and the moves, under one lock. Raises ``CommitRefused`` if another number is to be tried."""
         committed = replace(committed, generation=lease.generation)
         swap = replace(swap, record=self._commits.record(committed.output, committed.interval, lease.generation))
-        with store.lock(lock_path(swap.table)) as fence:
+        with hold_lock(store, lock_path(swap.table), self._clock) as fence:
             fenced = FencedStore(store, fence)
             self._finish_all(fenced, swap.table)
             try:

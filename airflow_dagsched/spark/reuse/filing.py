@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.steps.dated import find_dated
-from airflow_dagsched.spark.driver.lineage import committed_names
+from airflow_dagsched.spark.steps.lineage import committed_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from hashlib import sha256
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.spark.driver.lineage import Lineage, committed_names
 from airflow_dagsched.spark.reuse.ends import End
+from airflow_dagsched.spark.steps.lineage import Lineage, committed_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,67 +10,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from typing import Any, Protocol
 
 from airflow_dagsched.launch.protocol.events import Event, Finished, Heartbeat, StepLog, marker_line, to_line
 from airflow_dagsched.launch.protocol.printable import clean_text, clean_texts, clean_value
 from airflow_dagsched.launch.protocol.wire import decode, encode
 from airflow_dagsched.launch.secrecy.masked_events import masked
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.files.store import local_path
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from airflow_dagsched.spark.files.event_files import EventFile
 
 LOG_S = 0.3
 """Printed lines are sent at most so much later, together."""
 HEARTBEAT_S = 1.0
 BATCH_CHARS = 64 * 1024
 """Printed lines that are more than this are sent at once."""
-
-
-class EventFile(Protocol):
-    """Where lines are appended; each is there for readers when ``append`` returns."""
-
-    def append(self, line: str) -> None: ...
-
-
-class LocalEventFile:
-    """An event file of this machine. Raises ``FileExistsError`` where it is there: it is another driver program's."""
-
-    def __init__(self, path: str) -> None:
-        self._path = Path(local_path(path))
-        self._path.touch(0o644, exist_ok=False)
-
-    def append(self, line: str) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-
-
-class HadoopEventFile:
-    """An event file of another file system that can append, such as HDFS. Raises as the local one."""
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        jvm = spark._jvm
-        assert jvm is not None
-        self._path = jvm.org.apache.hadoop.fs.Path(path)
-        self._fs = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
-        try:
-            self._fs.create(self._path, False).close()
-        except Py4JJavaError as error:
-            if not self._fs.exists(self._path):
-                raise
-            raise FileExistsError(path) from error
-
-    def append(self, line: str) -> None:
-        file = self._fs.append(self._path)
-        try:
-            file.write(bytearray((line + "\n").encode()))
-        finally:
-            file.close()
 
 
 class Out(Protocol):

@@ -15,7 +15,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-import airflow_dagsched
 from airflow_dagsched.launch.protocol.events import Event, Stalled
 from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, others_at_work, waiting_for
 from airflow_dagsched.spark.files.clock import MACHINE
@@ -24,7 +23,7 @@ from airflow_dagsched.spark.session.current import at_work
 LOOK_S = 5.0
 MOST_TASKS = 200
 """Of a stage are looked at for the hosts they run on."""
-OURS = str(Path(airflow_dagsched.__file__).parent) + os.sep
+OURS = str(Path(__file__).parents[2]) + os.sep
 LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 ROWS = ("inputRecords", "outputRecords", "shuffleReadRecords", "shuffleWriteRecords")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from airflow_dagsched.launch.protocol.events import Event, Failure, StepDone, StepState
-from airflow_dagsched.spark.driver.lineage import Lineage
 from airflow_dagsched.spark.outputs.commits import Committed
+from airflow_dagsched.spark.steps.lineage import Lineage
 
 GOOD = frozenset({"success", "reused", "pruned"})
 BAD = frozenset({"failed", "upstream_failed"})

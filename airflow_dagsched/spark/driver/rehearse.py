@@ -13,16 +13,16 @@ from airflow_dagsched.launch.protocol.calls import Call, Output
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.ledger import Ledger, Made
-from airflow_dagsched.spark.driver.lineage import Lineage, Mode
-from airflow_dagsched.spark.driver.payload import Payload
 from airflow_dagsched.spark.driver.repeat import Block
 from airflow_dagsched.spark.driver.run_step import Turn
-from airflow_dagsched.spark.driver.step_results import Shelf
 from airflow_dagsched.spark.reuse.filing import Filing
 from airflow_dagsched.spark.session import actions, sessions
 from airflow_dagsched.spark.session.current import working_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.steps.ledger import Ledger, Made
+from airflow_dagsched.spark.steps.lineage import Lineage, Mode
+from airflow_dagsched.spark.steps.payload import Payload
+from airflow_dagsched.spark.steps.step_results import Shelf
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyspark.cloudpickle
 
 from airflow_dagsched.launch.protocol.calls import Call
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY
-from airflow_dagsched.spark.driver.call_step import StepFault
+from airflow_dagsched.spark.steps.call_step import StepFault
 
 
 class Payload:

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.lineage import Mode
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.session.observed import metrics_of, observe
 from airflow_dagsched.spark.session.plan_markers import is_bare_scan, marks
+from airflow_dagsched.spark.steps.lineage import Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""Files that a driver appends its events to, a line at a time, for whoever follows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.spark.files.driver_files import is_local
+from airflow_dagsched.spark.files.store import local_path
+
+
+class EventFile(Protocol):
+    """Where lines are appended; each is there for readers when ``append`` returns."""
+
+    def append(self, line: str) -> None: ...
+
+
+class LocalEventFile:
+    """An event file of this machine. Raises ``FileExistsError`` where it is there: it is another driver program's."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(local_path(path))
+        self._path.touch(0o644, exist_ok=False)
+
+    def append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+class HadoopEventFile:
+    """An event file of another file system that can append, such as HDFS. Raises as the local one."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        self._path = jvm.org.apache.hadoop.fs.Path(path)
+        self._fs = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
+        try:
+            self._fs.create(self._path, False).close()
+        except Py4JJavaError as error:
+            if not self._fs.exists(self._path):
+                raise
+            raise FileExistsError(path) from error
+
+    def append(self, line: str) -> None:
+        file = self._fs.append(self._path)
+        try:
+            file.write(bytearray((line + "\n").encode()))
+        finally:
+            file.close()
+
+
+def event_file(path: str) -> EventFile:
+    """A new event file at ``path``. Raises ``FileExistsError`` where it is there."""
+    return LocalEventFile(path) if is_local(path) else HadoopEventFile(SparkSession.builder.getOrCreate(), path)
