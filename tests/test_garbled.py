@@ -42,7 +42,7 @@ from airflow_dagsched.launch.protocol.push_limit import pushed, read_feed
 from airflow_dagsched.launch.protocol.wire import encode
 from airflow_dagsched.launch.retention.expiry import expired
 from airflow_dagsched.launch.retention.inventory import LOCAL
-from airflow_dagsched.model.codec import encode as encode_value
+from airflow_dagsched.model import codec
 from airflow_dagsched.model.state import Connection, Measured, State
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
@@ -258,15 +258,15 @@ def test_a_manifest_is_read_or_refused(text: bytes) -> None:
 
 
 @EACH
-@given(text=garbled(json.loads(encode_value(STATE))))
+@given(text=garbled(json.loads(codec.encode(STATE))))
 def test_a_history_is_read_or_empty(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "f.json").write_bytes(text)
     known = recall(tmp_path / "f.json")
-    encode_value(learned(known, "c", [Ran(9.0, 2, (DONE,), {"a": 1.0})]))
+    codec.encode(learned(known, "c", [Ran(9.0, 2, (DONE,), {"a": 1.0})]))
 
 
 @EACH
-@given(text=garbled(json.loads(encode_value(HELD))))
+@given(text=garbled(json.loads(codec.encode(HELD))))
 def test_a_reservation_is_read_or_goes(tmp_path: Path, text: bytes) -> None:
     reservations = Reservations(str(tmp_path), "yarn")
     with reservations.exclusively():
@@ -283,7 +283,7 @@ FLOW = drawn("a == b; b ~~ c")
 def test_a_plan_file_is_adopted_or_ignored(tmp_path: Path, data: st.DataObject) -> None:
     made = plan(FLOW, standalone(2))
     file = tmp_path / "plan.json"
-    file.write_bytes(data.draw(garbled(json.loads(encode_value(made)))))
+    file.write_bytes(data.draw(garbled(json.loads(codec.encode(made)))))
     with suppress(InvalidInput):
         _adopted(file, FLOW, DEFAULTS)
 

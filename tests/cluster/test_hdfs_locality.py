@@ -148,7 +148,7 @@ def run(started: StandaloneCluster, table: Stored, day: str, policy: str, folder
     group = placed(scan_of(table, day, cluster), cluster, policy)
     log = folder / policy
     log.mkdir()
-    conf = {**submission(group, cluster, LEVELS[0]).conf, **event_log.settings(log), **READ}
+    conf = {**submission(group, cluster).conf, **event_log.settings(log), **READ}
     arguments = ("scan", str(len(group.containers)), table.location, f"day={day}")
     done = result(start(started.master, conf, *arguments))
     assert done == {"rows": 4 * ROWS, "sum": table.sums[day]}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED
 from airflow_dagsched.launch.managers.settings import submission
 from airflow_dagsched.plan.planner import plan
@@ -42,7 +41,7 @@ def settings(api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[st
     group = plan(drawn("s0 == s1", **steps), cluster).groups[0]
     (folder / "authors.yaml").write_text(AUTHORS)
     pod = executor_pod(str(folder / "authors.yaml"), hook.tolerations())
-    asked = submission(group, cluster, LEVELS[0], pod=pod)
+    asked = submission(group, cluster, pod=pod)
     own = {"spark.kubernetes.container.image": "spark:test", "spark.scheduler.maxRegisteredResourcesWaitingTime": "1s"}
     return {**asked.conf, **own, **written(asked.files, folder)}
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, choose
 from airflow_dagsched.launch.escalation.group_fit import Fit
-from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.escalation.reservations import Reservation, reservation
 from airflow_dagsched.launch.managers.executors import Submission, executors
 from airflow_dagsched.launch.managers.settings import submission
@@ -30,7 +29,6 @@ from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.spark]
 
-TRY = LEVELS[0]
 SECOND, FOURTH = "127.0.0.3", "127.0.0.5"
 
 
@@ -59,7 +57,7 @@ def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation) -> Chosen:
 
 
 def settings_of(chosen: Chosen) -> Submission:
-    return submission(chosen.group, chosen.cluster, TRY)
+    return submission(chosen.group, chosen.cluster)
 
 
 def used(started: StandaloneCluster) -> dict[str, tuple[int, int]]:
@@ -121,7 +119,7 @@ def test_two_launches_at_one_moment_both_finish(started: StandaloneCluster, hook
     second    w4         2 cores   asks for what is left
     """
     first = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook)
-    held = reservation("first", executors(first.group, first.cluster, TRY), expires=1e12)
+    held = reservation("first", executors(first.group, first.cluster), expires=1e12)
     second = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook, held)
     gate = tmp_path / "second has ended"
     running = start(started.master, settings_of(first).conf, "3", str(gate))

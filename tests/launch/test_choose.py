@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.escalation import fit_to_free_cluster
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import choose as chosen_by
 from airflow_dagsched.launch.escalation.group_fit import Fit
-from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.escalation.reservations import Reservation, reservation, without_reserved
 from airflow_dagsched.launch.managers.executors import executors
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
@@ -30,7 +29,7 @@ def wide(parallelism: int, **fields: Any) -> Dataflow:
 
 def choose(flow: Dataflow, cluster: Cluster, held: Sequence[Reservation] = ()) -> Chosen | None:
     """All steps of ``flow`` as one application."""
-    return chosen_by(Fit(flow, cluster), [step.id for step in flow.steps], held)
+    return fit_to_free_cluster.choose(Fit(flow, cluster), [step.id for step in flow.steps], held)
 
 
 def busy(cluster: Cluster, *free: int) -> Cluster:
@@ -44,7 +43,7 @@ def taken(flow: Dataflow, cluster: Cluster, held: list[Reservation], name: str) 
     chosen = choose(flow, cluster, held)
     if chosen is None:
         return None
-    return reservation(name, executors(chosen.group, chosen.cluster, LEVELS[0]), expires=100.0)
+    return reservation(name, executors(chosen.group, chosen.cluster), expires=100.0)
 
 
 def test_a_pinned_step_goes_where_its_author_wants_it() -> None:

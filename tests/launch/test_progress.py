@@ -9,7 +9,8 @@ import pytest
 from airflow_dagsched.launch.escalation.overtime import ends_of_overtime, reason_of
 from airflow_dagsched.launch.protocol.events import Failure, Stalled, StepDone, StepRunning, from_line, to_line
 from airflow_dagsched.launch.protocol.feed import Feed
-from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, duration, waiting_for
+from airflow_dagsched.launch.protocol.printable import duration
+from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, waiting_for
 
 STAGE = Stage(12, 0, "collect at /dags/lib/etl.py:31", "clean", tasks=8, running=2, hosts=("127.0.0.1",))
 QUEUED = replace(STAGE, running=0, hosts=())

@@ -26,8 +26,6 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
 from tests.plan.drawn import drawn
 
-TRY = LEVELS[0]
-
 
 def cluster(manager: str, count: int = 4, **fields: Any) -> Cluster:
     workers = (
@@ -39,7 +37,7 @@ def cluster(manager: str, count: int = 4, **fields: Any) -> Cluster:
 
 def settings(manager: str, **fields: Any) -> Submission:
     where = cluster(manager, **fields)
-    found = submission(_pinned(where), where, TRY)
+    found = submission(_pinned(where), where)
     assert found.conf.items() >= COMMON.items()
     assert found.conf["spark.driver.memory"] == "1024m"
     return found
@@ -88,7 +86,7 @@ def test_workers_that_are_not_ours_are_kept_out(manager: str) -> None:
     live = cluster(manager)
     where = live_of_declared(live, replace(live, workers=(live.workers[1], live.workers[3])))
     group = plan(drawn("a", a={"parallelism": 8, "memory_mb": 100}), where).groups[0]
-    conf = submission(group, where, TRY).conf
+    conf = submission(group, where).conf
     assert conf.get("spark.yarn.exclude.nodes", "h1,h3") == "h1,h3"
     assert {name for name in conf if "resource" in name} == (
         {f"spark.executor.resource.not_{at}.amount" for at in (1, 3)} if manager == "standalone" else set()
@@ -104,10 +102,10 @@ def test_yarn_never_excludes_all_nodes() -> None:
     """Nor a host on which another of its node managers was chosen."""
     alone = cluster("yarn", 1)
     group = plan(drawn("a"), alone).groups[0]
-    assert "spark.yarn.exclude.nodes" not in submission(group, alone, TRY).conf
+    assert "spark.yarn.exclude.nodes" not in submission(group, alone).conf
     shared = replace(cluster("yarn", 2), workers=tuple(replace(w, host="h") for w in cluster("yarn", 2).workers))
     group = plan(drawn("a", a={"pinned": ("w1",)}), shared).groups[0]
-    assert "spark.yarn.exclude.nodes" not in submission(group, shared, TRY).conf
+    assert "spark.yarn.exclude.nodes" not in submission(group, shared).conf
 
 
 def test_kubernetes_names_its_nodes_in_a_pod_template() -> None:
@@ -145,7 +143,7 @@ def test_the_author_s_own_template_stays() -> None:
 def test_where_all_is_busy_any_worker_will_do(manager: str) -> None:
     """Whose executors are free first, nobody knows: no worker is excluded."""
     where = cluster(manager)
-    found = submission(_pinned(where), where, TRY, exact=False)
+    found = submission(_pinned(where), where, exact=False)
     assert not [name for name in found.conf if "resource" in name or "exclude" in name]
     assert "affinity" not in found.files.get(TEMPLATE, "")
 
@@ -154,20 +152,20 @@ def test_local_is_one_heap() -> None:
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"memory_mb": 3000}), where).groups[0]
     light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER}
-    assert submission(group, where, LEVELS[1]).conf == {**COMMON, **light, "spark.driver.memory": "6768m"}
+    assert submission(group, where, LEVELS[1].memory_factor).conf == {**COMMON, **light, "spark.driver.memory": "6768m"}
 
 
 def test_a_long_local_application_is_compiled_thoroughly() -> None:
     """What it runs for minutes earns that back."""
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"runtime_s": 4000.0}), where).groups[0]
-    assert "spark.driver.defaultJavaOptions" not in submission(group, where, TRY).conf
+    assert "spark.driver.defaultJavaOptions" not in submission(group, where).conf
 
 
 def test_more_memory_after_a_failure_but_never_more_than_a_worker_has() -> None:
     """1384, then 2768; 5536 MiB are on no worker of 4000."""
     where = replace(cluster("standalone"), workers=tuple(replace(w, memory_mb=4000) for w in cluster("yarn").workers))
-    asked = [executors(_pinned(where), where, level).memory_mb for level in LEVELS]
+    asked = [executors(_pinned(where), where, level.memory_factor).memory_mb for level in LEVELS]
     assert asked == [1384, 2768, 4000, 4000]
 
 

@@ -8,14 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
-from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.escalation.stranded import Without, stranded
 from airflow_dagsched.launch.managers.executors import executors
 from airflow_dagsched.launch.managers.settings import submission
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from tests.launch.test_choose import choose, wide
-
-TRY = LEVELS[0]
 
 
 def offering(manager: Any = "standalone", **slots: int) -> Cluster:
@@ -40,8 +37,8 @@ def planned(cluster: Cluster, *pinned: str, instances: int = 2) -> Chosen:
 
 def verdict(chosen: Chosen, now: Cluster, **conf: str) -> str:
     """For the application as it was submitted."""
-    told = submission(chosen.group, chosen.cluster, TRY, exact=chosen.exact).conf
-    return stranded(chosen, executors(chosen.group, chosen.cluster, TRY), {**told, **conf}, now)
+    told = submission(chosen.group, chosen.cluster, exact=chosen.exact).conf
+    return stranded(chosen, executors(chosen.group, chosen.cluster), {**told, **conf}, now)
 
 
 BEFORE = offering(w1=1, w2=2, w3=3)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from airflow_dagsched.launch.protocol.events import Failure, Stalled, StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
-from airflow_dagsched.launch.steps.progress import duration
+from airflow_dagsched.launch.protocol.printable import duration
 
 
 def reason_of(limit_s: float, stalls: Mapping[str, Stalled]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from airflow_dagsched.launch.escalation.levels import Level
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.passes.pin_hosts import containers_on
 from airflow_dagsched.plan.plan_types import Group
@@ -42,8 +41,8 @@ class Submission(Struct, frozen=True):
     """Spark setting -> text of the file that it is to name."""
 
 
-def executors(group: Group, cluster: Cluster, level: Level) -> Executors:
-    """One executor for each container of the plan, with more memory after a failure that asks for it.
+def executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Executors:
+    """One executor for each container of the plan, with ``memory_factor`` times its memory: more after a failure.
 
     Never more than the smallest of the chosen workers can ever hold: an executor that fits nowhere is waited
     for without end.
@@ -51,7 +50,7 @@ def executors(group: Group, cluster: Cluster, level: Level) -> Executors:
     first, on = group.containers[0], containers_on(group)
     there = {worker.id: worker.memory_mb for worker in cluster.workers}
     most = min(there[worker] // count for worker, count in on.items())
-    wanted = max(first.memory_mb * level.memory_factor, SMALLEST_HEAP_MB)
+    wanted = max(first.memory_mb * memory_factor, SMALLEST_HEAP_MB)
     return Executors(on, first.cores, max(first.memory_mb, min(wanted, most)))
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.escalation.levels import Level
-from airflow_dagsched.launch.managers.executors import Submission, executors
+from airflow_dagsched.launch.managers.executors import Executors, Submission, executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, kubernetes
 from airflow_dagsched.launch.managers.local.submit import local
 from airflow_dagsched.launch.managers.standalone.submit import standalone
@@ -29,20 +28,23 @@ COMMON = {
 
 
 def submission(
-    group: Group, cluster: Cluster, level: Level, *, exact: bool = True, pod: Mapping[str, Any] = POD
+    group: Group, cluster: Cluster, memory_factor: int = 1, *, exact: bool = True, pod: Mapping[str, Any] = POD
 ) -> Submission:
     """What spark-submit is told of ``group``.
 
+    :param memory_factor: times the planned memory is asked for.
     :param exact: whether executors are kept on the planned workers; they are not where the plan was made for
         a cluster that is busy now, since others may be free long before those are.
     :param pod: template of executor pods, where the manager is Kubernetes.
     """
-    found = local(group, level) if cluster.manager == "local" else _remote(group, cluster, level, exact=exact, pod=pod)
+    if cluster.manager == "local":
+        found = local(group, memory_factor)
+    else:
+        found = _remote(group, cluster, executors(group, cluster, memory_factor), exact=exact, pod=pod)
     return replace(found, conf={**COMMON, **found.conf})
 
 
-def _remote(group: Group, cluster: Cluster, level: Level, *, exact: bool, pod: Mapping[str, Any]) -> Submission:
-    asked = executors(group, cluster, level)
+def _remote(group: Group, cluster: Cluster, asked: Executors, *, exact: bool, pod: Mapping[str, Any]) -> Submission:
     if cluster.manager == "standalone":
         found = standalone(asked, cluster, exact=exact)
     elif cluster.manager == "yarn":

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from airflow_dagsched.launch.protocol.printable import duration
 from airflow_dagsched.launch.protocol.wire import Unreadable, encode, fitting, load
-from airflow_dagsched.launch.steps.progress import duration
 
 MARKER = "::dagsched"
 

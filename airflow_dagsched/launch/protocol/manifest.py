@@ -17,7 +17,6 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.launch.protocol.wire import decode, encode, load
-from airflow_dagsched.launch.secrecy.masking import Masking
 
 MANIFEST_VERSION = 1
 PAYLOAD_KEY = ":manifest"
@@ -146,13 +145,6 @@ class Manifest:
 
     def to_json(self) -> str:
         return json.dumps(encode(self), sort_keys=True, indent=1)
-
-    def masked(self, masking: Masking) -> str:
-        """As JSON, without the secrets in it, those that ``masking`` knows and those that it learns here."""
-        raw = encode(self)
-        shown = {name: raw[name] for name in ("context", "steps")}
-        masking.learn(shown)
-        return json.dumps({**raw, **masking.value(shown)}, sort_keys=True, indent=1)
 
 
 def digest(content: bytes) -> str:

@@ -46,3 +46,11 @@ def _each(value: Any, unsafe: re.Pattern[str]) -> Any:
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def duration(seconds: float) -> str:
+    """For people: ``40 s``, ``5 min``, ``2 h 10 min``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return " ".join(part for part in (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "") if part)

@@ -113,14 +113,6 @@ def _named(stage: Stage) -> str:
     return f"stage {stage.number} ({name})"
 
 
-def duration(seconds: float) -> str:
-    """For people: ``40 s``, ``5 min``, ``2 h 10 min``."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(int(seconds) // 60, 60)
-    return " ".join(part for part in (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "") if part)
-
-
 def others_at_work(stages: Sequence[Stage], step: str) -> tuple[str, ...]:
     """Steps other than ``step`` whose tasks run."""
     return tuple(sorted({stage.step for stage in stages if stage.running and stage.step != step}))

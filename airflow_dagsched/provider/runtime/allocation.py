@@ -129,7 +129,7 @@ def sized(author: Mapping[str, str], hook: PlannerHook, chosen: Chosen, level: L
     """
     manager, steps = chosen.cluster.manager, chosen.dataflow.steps
     pod = executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
-    asked = submission(chosen.group, chosen.cluster, level, exact=chosen.exact, pod=pod)
+    asked = submission(chosen.group, chosen.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
     conf = {**asked.conf, **author, **written(asked.files, folder)}
     if manager == "standalone":
         check_offered(conf, chosen.cluster.workers)
@@ -175,7 +175,7 @@ def _find(
             return None
         if not chosen.exact:
             return Room(chosen, reservations)
-        held = reservation(name, executors(chosen.group, chosen.cluster, level), now + FOR_START_S)
+        held = reservation(name, executors(chosen.group, chosen.cluster, level.memory_factor), now + FOR_START_S)
         reservations.add(held)
         return Room(chosen, reservations, held)
 

@@ -292,7 +292,7 @@ class GroupRun:
 
     def _watch(self, conf: Mapping[str, str], chosen: Chosen) -> Watch:
         """Over an application submitted with ``conf``."""
-        asked = executors(chosen.group, chosen.cluster, self.level)
+        asked = executors(chosen.group, chosen.cluster, self.level.memory_factor)
         declared = self.launch.flow.declared_cluster
         return Watch(
             self.hook.executor_within_s,

@@ -23,6 +23,7 @@ from airflow_dagsched.launch.protocol.manifest import (
     Manifest,
     digest,
 )
+from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.runtime.specs import Parts, Submit
 from airflow_dagsched.provider.submission.payload import pickled
@@ -95,7 +96,7 @@ def ship(
     )
     masking = masking or Masking()
     masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
-    shown = manifest.masked(masking)
+    shown = mask_manifest(manifest, masking)
     return Shipment(manifest, pickled(manifest, parts.calls, submit.roots, masking.known), shown)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.launch.escalation.levels import Level
 from airflow_dagsched.launch.managers.executors import Submission
 from airflow_dagsched.plan.plan_types import Group
 
@@ -15,8 +14,8 @@ minutes on a few cores, which does not run its code often enough to earn that ba
 """
 
 
-def local(group: Group, level: Level) -> Submission:
+def local(group: Group, memory_factor: int) -> Submission:
     """Its heap holds what the one container needs."""
     memory = max((container.memory_mb for container in group.containers), default=0)
     light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER} if group.time.compute < SHORT_S else {}
-    return Submission({"spark.driver.memory": f"{max(memory, SMALLEST_HEAP_MB) * level.memory_factor}m", **light})
+    return Submission({"spark.driver.memory": f"{max(memory, SMALLEST_HEAP_MB) * memory_factor}m", **light})
