@@ -9,14 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from airflow_dagsched.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from airflow_dagsched.launch.protocol.interval import Interval as Interval
     from airflow_dagsched.launch.protocol.tables import Table as Table
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow as SparkDataflow
     from airflow_dagsched.provider.authoring.steps import SparkSqlStep as SparkSqlStep
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook as PlannerHook
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Interval": "launch.protocol.interval",

@@ -46,15 +46,15 @@ from airflow_dagsched.model import codec
 from airflow_dagsched.model.state import Connection, Measured, State
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
-from airflow_dagsched.provider.authoring.plan_file import _adopted
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.following.standing import Standing
 from airflow_dagsched.provider.mirrors.mirror import View, look
 from airflow_dagsched.provider.runtime.history import recall
 from airflow_dagsched.provider.runtime.incarnation import incarnation_of
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.runtime.run_facts import _names_task
-from airflow_dagsched.provider.runtime.standing import Standing
+from airflow_dagsched.provider.wiring.plan_file import _adopted
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
 from airflow_dagsched.spark.outputs.leases import Claim, Keeper, Lease, judge

@@ -5,8 +5,8 @@ from __future__ import annotations
 from airflow.plugins_manager import AirflowPlugin
 
 from airflow_dagsched.provider.following import lost_tries
-from airflow_dagsched.provider.wiring import pools
-from airflow_dagsched.provider.wiring.links import SparkUiLink
+from airflow_dagsched.provider.following.links import SparkUiLink
+from airflow_dagsched.provider.mirrors import pools
 
 
 class DagschedPlugin(AirflowPlugin):

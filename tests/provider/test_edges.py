@@ -11,7 +11,7 @@ from airflow.sdk import DAG, TaskGroup, task
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep
-from airflow_dagsched.provider.wiring.pools import MIRROR_POOL as POOL
+from airflow_dagsched.provider.mirrors.pools import MIRROR_POOL as POOL
 
 DAY = timedelta(days=1)
 

@@ -11,10 +11,10 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import Interval, SparkDataflow
 from airflow_dagsched.launch.protocol.events import Started
 from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.following.reporting import reporting
+from airflow_dagsched.provider.following.standing import unrivalled
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.standing import unrivalled
-from airflow_dagsched.provider.wiring.links import SparkUiLink
 
 
 class TaskInstance:

@@ -17,8 +17,8 @@ from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, read_manifest
 from airflow_dagsched.provider.runtime.run_facts import RunFacts, interval_of
+from airflow_dagsched.provider.runtime.shipping import Paths, Shipment, ship
 from airflow_dagsched.provider.runtime.specs import Submit, parts_of
-from airflow_dagsched.provider.submission.shipping import Paths, Shipment, ship
 
 DAY = Interval("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
 URL = "jdbc:postgresql://user:hunter2@db/sales"

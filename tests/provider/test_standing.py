@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.provider.runtime.standing import ASK_EVERY_S, Standing, Superseded
+from airflow_dagsched.provider.following.standing import ASK_EVERY_S, Standing, Superseded
 
 
 class Airflow:

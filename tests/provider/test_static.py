@@ -20,10 +20,10 @@ from pyspark.sql.functions import current_date as plain_name
 from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import Manifest
-from airflow_dagsched.provider.authoring.call_arguments import transform
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.runtime.shipping import Paths, ship
 from airflow_dagsched.provider.runtime.specs import Submit, parts_of
-from airflow_dagsched.provider.submission.shipping import Paths, ship
+from airflow_dagsched.provider.spec.call_arguments import transform
 from airflow_dagsched.spark.reuse.filing import filing_of
 from airflow_dagsched.spark.reuse.reusable_steps import fingerprints
 

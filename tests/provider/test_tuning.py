@@ -19,11 +19,11 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import pretty, read
 from airflow_dagsched.plan.plan_types import Group, Plan, Spill
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.provider.authoring.plan_file import plan_file
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune
 from airflow_dagsched.provider.runtime.history import record
+from airflow_dagsched.provider.wiring.plan_file import plan_file
 
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
 

@@ -10,7 +10,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.clusters.reservations import Reservations
-from airflow_dagsched.provider.runtime.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.spec.work_dir import default_work_dir, local_root
 
 REFUSED = [
     "s3a://bucket/work", "S3A://bucket/work", "hdfs://nn/work", "hdfs:/work", "dbfs:/work", "h:/work", "viewfs:///w",

@@ -20,8 +20,8 @@ from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import TOLERANCE_S, End, Feed, verdict
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.wire import encode
+from airflow_dagsched.provider.following.standing import Standing
 from airflow_dagsched.provider.mirrors.mirror import View, look
-from airflow_dagsched.provider.runtime.standing import Standing
 from tests.simulation.world import Fault, Faults, Killed, Process, World
 
 STEPS = ("a", "b", "c")

@@ -11,9 +11,9 @@ from airflow_dagsched.launch.protocol import clocks, feed
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId
 from airflow_dagsched.launch.protocol.push_limit import read_feed
+from airflow_dagsched.provider.following import standing
 from airflow_dagsched.provider.mirrors import mirror
 from airflow_dagsched.provider.mirrors.mirror import View
-from airflow_dagsched.provider.runtime import standing
 from tests.simulation import mirrors
 from tests.simulation.mirrors import Model
 

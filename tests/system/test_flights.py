@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 
-from airflow_dagsched.provider.wiring.links import SparkUiLink
+from airflow_dagsched.provider.following.links import SparkUiLink
 from demo.progress import LAUNCH, MIRRORS
 from demo.rest import AirflowClient, Run
 from demo.results import read_day

@@ -18,7 +18,7 @@ from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.provider.authoring.flow_settings import mistake_in, mistake_in_launch_args
 from airflow_dagsched.provider.authoring.policy_check import check_policy
 from airflow_dagsched.provider.authoring.repeats import RepeatBlock, repeat_block
-from airflow_dagsched.provider.runtime.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.spec.work_dir import default_work_dir, local_root
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from airflow_dagsched.provider.wiring.priority import check_pool
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.grouping.coarsest import Grouping
-    from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
     from airflow_dagsched.provider.authoring.steps import StepMirror
+    from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
     from airflow_dagsched.provider.wiring.edges import Wiring
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
@@ -227,7 +227,7 @@ class SparkDataflow(TaskGroup):
         """Steps, channels and the ordinary tasks around them, as the author wrote them."""
         if self._wiring is not None:
             return self._wiring.graph
-        from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
+        from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
 
         return DataflowGraph.of(self)
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
 from airflow_dagsched.plan.settings import Mode
-from airflow_dagsched.provider.authoring.hints import did_you_mean
+from airflow_dagsched.provider.spec.hints import did_you_mean
 from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, launch_settings
 
 Rule = tuple[Callable[[Any], bool], str]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.interval import Interval
-from airflow_dagsched.provider.authoring.call_arguments import source
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
 from airflow_dagsched.provider.runtime.specs import Submit, parts_of
+from airflow_dagsched.provider.spec.call_arguments import source
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow

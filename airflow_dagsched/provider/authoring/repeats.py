@@ -61,7 +61,7 @@ def _check_in_no_repeat(flow: SparkDataflow, members: Sequence[StepMirror]) -> N
 
 def _check_feedback(flow: SparkDataflow, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
     """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
-    from airflow_dagsched.provider.authoring.dataflow_graph import first_input
+    from airflow_dagsched.provider.spec.dataflow_graph import first_input
 
     by_id = {flow.step_id(step.task_id): step for step in members}
     for name, origin in back.items():

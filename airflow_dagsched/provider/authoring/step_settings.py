@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_dagsched.provider.authoring.hints import did_you_mean
-from airflow_dagsched.provider.authoring.step_declaration import Declared
+from airflow_dagsched.provider.spec.hints import did_you_mean
+from airflow_dagsched.provider.spec.step_declaration import Declared
 from airflow_dagsched.provider.wiring.launch import SET_BY_US, launch_settings
 
 DECLARED = frozenset(Declared.__struct_fields__) - {"rule"}

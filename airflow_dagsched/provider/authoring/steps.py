@@ -16,11 +16,11 @@ from airflow.sdk.definitions._internal.contextmanager import DagContext, TaskGro
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.provider.authoring.call_arguments import bind, forbidden_template_names, operators_in, walk
 from airflow_dagsched.provider.authoring.policy_check import check_policy
-from airflow_dagsched.provider.authoring.step_declaration import Declared
 from airflow_dagsched.provider.authoring.step_settings import DECLARED, HONOURED, mistake_in_step
 from airflow_dagsched.provider.mirrors.held import HOLDS_NOTHING
+from airflow_dagsched.provider.spec.call_arguments import bind, forbidden_template_names, operators_in, walk
+from airflow_dagsched.provider.spec.step_declaration import Declared
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -76,7 +76,7 @@ class StepMirror(BaseOperator):
         """Without a triggerer (``dag.test()``): look once, then come back later."""
         from airflow_dagsched.provider.mirrors.mirror import conclude_or_reschedule
 
-        return conclude_or_reschedule(self, context)
+        return conclude_or_reschedule(self.start_trigger_args, context)  # type: ignore[arg-type]  # set by the wiring
 
 
 class _Above(set[str]):

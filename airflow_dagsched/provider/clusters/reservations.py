@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.escalation.reservations import Reservation
 from airflow_dagsched.model.codec import encode, read
-from airflow_dagsched.provider.runtime.work_dir import local_root
+from airflow_dagsched.provider.spec.work_dir import local_root
 
 
 class Reservations:

@@ -15,11 +15,11 @@ from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.model.codec import encode
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
-from airflow_dagsched.provider.authoring.configuration import retention_days
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands.answer import answer
 from airflow_dagsched.provider.commands.bag import flows_of
-from airflow_dagsched.provider.runtime.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.spec.configuration import retention_days
+from airflow_dagsched.provider.spec.work_dir import default_work_dir, local_root
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.plan_types import Plan

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.provider.authoring.hints import did_you_mean
 from airflow_dagsched.provider.clusters.planner_hook import dataflows
+from airflow_dagsched.provider.spec.hints import did_you_mean
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag

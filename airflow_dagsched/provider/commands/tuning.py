@@ -16,8 +16,8 @@ from airflow_dagsched.plan.exact.mode import exact_plan
 from airflow_dagsched.plan.measurements import apply_measurements
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.regrouping import list_regrouped
-from airflow_dagsched.provider.authoring.plan_file import plan_file
 from airflow_dagsched.provider.runtime.history import history_file, recall
+from airflow_dagsched.provider.wiring.plan_file import plan_file
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.plan_types import Plan

@@ -13,14 +13,14 @@ from airflow_dagsched.launch.protocol.events import Started, StepDone
 from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed, returned_key, xcoms
 from airflow_dagsched.launch.protocol.push_limit import pushed
 from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.following.telling import Teller, can_tell_beside
-from airflow_dagsched.provider.wiring.links import SparkUiLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_dagsched.provider.following.standing import Standing
     from airflow_dagsched.provider.runtime.run_facts import RunFacts
-    from airflow_dagsched.provider.runtime.standing import Standing
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 

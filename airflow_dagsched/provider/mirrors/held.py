@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_dagsched.provider.wiring.pools import MIRROR_POOL
+from airflow_dagsched.provider.mirrors.pools import MIRROR_POOL
 
 HOLDS_NOTHING: dict[str, Any] = {
     "retries": 0,

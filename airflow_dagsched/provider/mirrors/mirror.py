@@ -37,8 +37,7 @@ from airflow_dagsched.provider.mirrors.mirror_args import TRIGGER, MirrorArgs
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-    from airflow_dagsched.provider.authoring.steps import StepMirror
+    from airflow.triggers.base import StartTriggerArgs
 
 log = logging.getLogger(__name__)
 
@@ -229,10 +228,10 @@ def event_of(end: End, logger: Any) -> TriggerEvent:
             return TaskFailedEvent()
 
 
-def conclude_or_reschedule(mirror: StepMirror, context: Context) -> Any:
+def conclude_or_reschedule(start: StartTriggerArgs, context: Context) -> Any:
     """One look from a worker, for ``dag.test()``, which knows no ``start_from_trigger``."""
     ti = context["ti"]
-    args = MirrorArgs(**mirror.start_trigger_args.trigger_kwargs)  # type: ignore[union-attr, arg-type]
+    args = MirrorArgs(**(start.trigger_kwargs or {}))
     states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[args.launch], run_ids=[ti.run_id])
     raw = BaseXCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=args.launch, run_id=ti.run_id)
     view = look(View(), states.get(ti.run_id, {}).get(args.launch), raw)

@@ -25,8 +25,6 @@ from airflow_dagsched.provider.mirrors.mirror_args import START_TRIGGER
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_dagsched.provider.mirrors.start_gate import StartGate
-
 log = logging.getLogger(__name__)
 
 POLL_S = 0.5
@@ -112,10 +110,9 @@ class StartTrigger(LightTrigger):
         yield TaskSuccessEvent()
 
 
-def conclude_or_reschedule(gate: StartGate, context: Context) -> None:
+def conclude_or_reschedule(launch: str, context: Context) -> None:
     """One look from a worker, for ``dag.test()``, which knows no ``start_from_trigger``."""
     ti = context["ti"]
-    launch = gate.start_trigger_args.trigger_kwargs["launch"]  # type: ignore[union-attr, index]
     states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[launch], run_ids=[ti.run_id])
     if not has_begun(states, ti.run_id, launch):
         raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))

@@ -26,10 +26,11 @@ class StartGate(BaseOperator):
 
     def __init__(self, *, task_id: str, launch: str, **kwargs: Any) -> None:
         super().__init__(task_id=task_id, **{**kwargs, **HOLDS_NOTHING})
+        self.launch = launch
         self.start_trigger_args = start_args(launch)
 
     def execute(self, context: Context) -> None:
         """Without a triggerer (``dag.test()``): look once, then come back later."""
         from airflow_dagsched.provider.mirrors.start import conclude_or_reschedule
 
-        conclude_or_reschedule(self, context)
+        conclude_or_reschedule(self.launch, context)

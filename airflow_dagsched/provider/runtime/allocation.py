@@ -33,7 +33,7 @@ from airflow_dagsched.plan.settings_file import placement_settings
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.runtime.history import recall
 from airflow_dagsched.provider.runtime.input_pruning import Pruning
-from airflow_dagsched.provider.runtime.work_dir import default_work_dir
+from airflow_dagsched.provider.spec.work_dir import default_work_dir
 from airflow_dagsched.provider.submission.private import write_file
 
 if TYPE_CHECKING:

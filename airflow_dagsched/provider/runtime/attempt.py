@@ -35,10 +35,10 @@ from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.steps.outcome import hopeless
 from airflow_dagsched.launch.steps.pruned import ends_of, left_nothing
 from airflow_dagsched.plan.pruning.steps import dataset_name
-from airflow_dagsched.provider.authoring.configuration import is_planning
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.follower import Follower, lost
 from airflow_dagsched.provider.following.reporting import reporting
+from airflow_dagsched.provider.following.standing import Standing, Superseded, standing_of, unrivalled
 from airflow_dagsched.provider.following.watching import Watch
 from airflow_dagsched.provider.runtime.allocation import Room, Sized, knowledge, room_for, sized
 from airflow_dagsched.provider.runtime.ends import bad_of, is_fresh, measured, raise_for
@@ -48,12 +48,12 @@ from airflow_dagsched.provider.runtime.history import record
 from airflow_dagsched.provider.runtime.input_pruning import Pruning, pruning_of
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.runtime.run_facts import RunFacts, gather
+from airflow_dagsched.provider.runtime.shipping import Paths, Shipment, driver_environment, ship, store
 from airflow_dagsched.provider.runtime.specs import Submit, author_settings, parts_of
-from airflow_dagsched.provider.runtime.standing import Standing, Superseded, standing_of, unrivalled
-from airflow_dagsched.provider.runtime.work_dir import local_root
+from airflow_dagsched.provider.spec.configuration import is_planning
+from airflow_dagsched.provider.spec.work_dir import local_root
 from airflow_dagsched.provider.submission.private import check_folder
 from airflow_dagsched.provider.submission.secrets import learned_by_airflow, mask_in_airflow, secrets_of
-from airflow_dagsched.provider.submission.shipping import Paths, Shipment, driver_environment, ship, store
 from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
 from airflow_dagsched.provider.wiring.outlets import outlets_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.protocol.keys import safe
-from airflow_dagsched.provider.runtime.work_dir import local_root
+from airflow_dagsched.provider.spec.work_dir import local_root
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow

@@ -11,7 +11,7 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.history.learning import Ran, learned
 from airflow_dagsched.model.codec import encode, read
 from airflow_dagsched.model.state import State
-from airflow_dagsched.provider.runtime.work_dir import local_root
+from airflow_dagsched.provider.spec.work_dir import local_root
 
 log = logging.getLogger(__name__)
 

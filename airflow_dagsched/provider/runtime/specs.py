@@ -20,8 +20,8 @@ from airflow_dagsched.launch.steps.outcome import hopeless
 from airflow_dagsched.launch.steps.row_settings import row_settings
 from airflow_dagsched.launch.steps.sql_facts import reads_declared_alone
 from airflow_dagsched.launch.steps.static import may_hold_session, may_vary
-from airflow_dagsched.provider.authoring.call_arguments import DATED_NAMES, optional, transform, walk
-from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph, first_input, placeholder
+from airflow_dagsched.provider.spec.call_arguments import DATED_NAMES, optional, transform, walk
+from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph, first_input, placeholder
 from airflow_dagsched.provider.submission.secrets import secrets_of
 
 if TYPE_CHECKING:

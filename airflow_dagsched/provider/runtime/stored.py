@@ -26,7 +26,7 @@ from airflow_dagsched.plan.pruning.layout import parse_partition_name
 from airflow_dagsched.plan.pruning.steps import dataset_name
 from airflow_dagsched.provider.clusters.folder_listing import HDFS, Open, stored_at
 from airflow_dagsched.provider.runtime.specs import Submit
-from airflow_dagsched.provider.runtime.work_dir import local_root
+from airflow_dagsched.provider.spec.work_dir import local_root
 
 log = logging.getLogger(__name__)
 

@@ -29,13 +29,13 @@ from msgspec import Struct
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping
-from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
-from airflow_dagsched.provider.authoring.plan_file import Structure, structure
-from airflow_dagsched.provider.authoring.task_runtimes import check_names
 from airflow_dagsched.provider.mirrors.mirror_args import trigger_args
 from airflow_dagsched.provider.mirrors.start_gate import StartGate
+from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
+from airflow_dagsched.provider.wiring.plan_file import Structure, structure
 from airflow_dagsched.provider.wiring.priority import turns
+from airflow_dagsched.provider.wiring.task_runtimes import check_names
 
 if TYPE_CHECKING:
     from airflow.providers.standard.operators.empty import EmptyOperator

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from airflow_dagsched.provider.authoring.task_runtimes import check_all_above
-from airflow_dagsched.provider.wiring.links import SparkUiLink
+from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.wiring.outlets import outlets_of
+from airflow_dagsched.provider.wiring.task_runtimes import check_all_above
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_dagsched.plan.grouping.coarsest import Grouped
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
-    from airflow_dagsched.provider.authoring.dataflow_graph import DataflowGraph
+    from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
     from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 
 DRIVER = str(Path(__file__).parents[2] / "spark" / "driver" / "main.py")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.grouping.coarsest import Grouped
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
-    from airflow_dagsched.provider.authoring.plan_file import Structure
+    from airflow_dagsched.provider.wiring.plan_file import Structure
 
 START_S = 8.0
 """Of an application, where no plan file says what was measured."""

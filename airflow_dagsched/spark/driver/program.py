@@ -18,7 +18,6 @@ from typing import NoReturn
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched import __version__
 from airflow_dagsched.launch.managers.spark_versions import judge_version
 from airflow_dagsched.launch.protocol.events import Failure, Finished, Started
 from airflow_dagsched.launch.protocol.manifest import ENV_MANIFEST_SHA256, ENV_NONCE, Manifest, read_manifest
@@ -41,6 +40,7 @@ from airflow_dagsched.spark.steps.payload import Payload, read_payload
 from airflow_dagsched.spark.telling.emitter import Emitter, sending
 from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
 from airflow_dagsched.spark.telling.unblocked import Unblocked
+from airflow_dagsched.version import __version__
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 3
 TAKEN = (

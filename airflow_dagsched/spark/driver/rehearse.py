@@ -8,7 +8,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched import __version__
 from airflow_dagsched.launch.protocol.calls import Call, Output
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
@@ -23,6 +22,7 @@ from airflow_dagsched.spark.steps.ledger import Ledger, Made
 from airflow_dagsched.spark.steps.lineage import Lineage, Mode
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.spark.steps.step_results import Shelf
+from airflow_dagsched.version import __version__
 
 
 @dataclass(frozen=True)

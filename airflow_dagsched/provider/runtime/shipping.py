@@ -14,7 +14,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-import airflow_dagsched
 from airflow_dagsched.launch.protocol.manifest import (
     ENV_MANIFEST_SHA256,
     ENV_NONCE,
@@ -28,6 +27,7 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.runtime.specs import Parts, Submit
 from airflow_dagsched.provider.submission.payload import pickled
 from airflow_dagsched.provider.submission.private import write_file
+from airflow_dagsched.version import __version__
 
 
 class Paths(Struct, frozen=True):
@@ -70,7 +70,7 @@ def ship(
     """
     flow, facts = submit.flow, submit.facts
     manifest = Manifest(
-        package_version=airflow_dagsched.__version__,
+        package_version=__version__,
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         dag_id=facts.dag_id,
         dataflow=str(flow.group_id),

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.model.dataflow import PLACEMENT, Channel, Dataflow, Step, Task
-from airflow_dagsched.provider.authoring.call_arguments import operators_in, source, walk
-from airflow_dagsched.provider.authoring.step_declaration import mebibytes
+from airflow_dagsched.provider.spec.call_arguments import operators_in, source, walk
+from airflow_dagsched.provider.spec.step_declaration import mebibytes
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow

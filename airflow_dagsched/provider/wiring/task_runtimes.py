@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_dagsched.provider.authoring.hints import did_you_mean
+from airflow_dagsched.provider.spec.hints import did_you_mean
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow

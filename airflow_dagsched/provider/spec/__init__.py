@@ -1,0 +1,1 @@
+"""What an author has declared, as values."""
