@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -36,6 +36,27 @@ def with_assigned(made: Plan, parts: Sequence[AssignmentPlan]) -> Plan:
 
 def _joined(parts: Iterable[dict[str, Held]]) -> dict[str, Held]:
     return {instance: held for part in parts for instance, held in part.items()}
+
+
+def drop_instances(made: Plan, names: Collection[str]) -> Plan:
+    """The plan with an assignment that knows nothing of the instances ``names``, nor of copies of their state."""
+    told = made.assignment
+    if told is None or not names:
+        return made
+    return replace(
+        made,
+        assignment=Assignment(
+            active=_drop_held(told.active, names),
+            standby=_drop_held(told.standby, names),
+            warmup=_drop_held(told.warmup, names),
+            moved=_drop_held(told.moved, names),
+        ),
+        movements=tuple(moving for moving in made.movements if moving.instance not in names),
+    )
+
+
+def _drop_held(role: dict[str, Held], names: Collection[str]) -> dict[str, Held]:
+    return {instance: held for instance, held in role.items() if instance not in names}
 
 
 def as_sized(group: Group, state: State) -> AssignmentPlan:

@@ -1,8 +1,9 @@
 """The pass that trims: copies of a step to which no rows come are not started, once the groups are placed.
 
-    a x4, of which only buckets 1 and 2 have rows      w1:0 [a0 a1 a2]  w1:1 [a3]      ──>      w1:0 [a1 a2]
+    a x4, of which only w1 holds rows      w1 [a0 a2 b0]  w2 [a1 a3]      ──>      w1 [a0 a2 b0]
 
-Guarantee. Containers only get smaller: times stay as they were predicted.
+Where rows come to is known only once instances have workers: so this pass comes after the policy, and mends what the
+policy said. Guarantee. Containers only get smaller or go; times and assignment are those of what is left.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from msgspec.structs import replace
 
 from airflow_dagsched.plan.costing.demand import Demand, Share, make_demand
 from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.passes.assignment import drop_instances
+from airflow_dagsched.plan.passes.exclusions import apply_exclusions
 from airflow_dagsched.plan.passes.prune_inputs import has_inputs
+from airflow_dagsched.plan.passes.recompute_times import recompute_times
 from airflow_dagsched.plan.plan_types import Container, Group
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.pruning import trim_instances as trim_groups
@@ -26,8 +30,13 @@ def trim_instances(draft: Draft) -> Draft:
         return draft
     run = problem.run
     trimmed = trim_groups(draft.plan, problem.declared, problem.cluster, run.pruning_input, selections=run.selections)
-    pairs = zip(draft.plan.groups, trimmed.groups, strict=True)
-    return draft.with_groups([now if now is before else _resize_group(now, problem) for before, now in pairs])
+    pairs = list(zip(draft.plan.groups, trimmed.groups, strict=True))
+    groups = tuple([now if now is before else _resize_group(now, problem) for before, now in pairs])
+    if groups == draft.plan.groups:
+        return draft
+    gone = {one.id for _, group in pairs for one in group.pruned if one.what == "instance"}
+    plan = drop_instances(replace(trimmed, groups=groups), gone)
+    return replace(draft, plan=recompute_times(plan, apply_exclusions(problem, groups)))
 
 
 def _resize_group(group: Group, problem: Problem) -> Group:
@@ -37,6 +46,10 @@ def _resize_group(group: Group, problem: Problem) -> Group:
 
 def _resize_containers(group: Group, demand: Demand, problem: Problem) -> Iterator[Container]:
     for container in group.containers:
+        if container.standbys or container.warmups:
+            # What copies of state need only the policy knows: without some of them it asked for more than enough.
+            yield container
+            continue
         needs = [problem.arrays.needs[problem.graph.index[step]] for step, _ in container.instances]
         needed = Share(list(container.instances), needs).required(demand, container.cores)
         yield replace(container, required=needed, disk_mb=min(container.disk_mb, needed.disk_mb))

@@ -67,9 +67,9 @@ def list_surplus(scene: Scene, running: Sequence[str]) -> Iterator[Pruned]:
 def trim_group(group: Group, scene: Scene) -> Group:
     """The placed group without the instances to whose worker no rows come, and without what that leaves empty."""
     dropped = _find_dropped(group, scene)
-    kept = tuple(box for box in (_remove_instances(box, dropped) for box in group.containers) if box.instances)
-    if len(kept) == len(group.containers) and not dropped:
+    if not dropped:
         return group
+    kept = tuple(box for box in _remove_instances(group, dropped) if box.instances or box.standbys or box.warmups)
     left = natural_sort({box.worker for box in group.containers} - {box.worker for box in kept})
     gone = [Pruned(what="worker", id=worker, reason=say_pruned("worker idle")) for worker in left]
     return replace(group, containers=kept, pruned=(*group.pruned, *_list_dropped_instances(group, dropped), *gone))
@@ -135,8 +135,13 @@ def may_go(step: Step) -> bool:
     return step.mode == "batch" and not step.works_without_input
 
 
-def _remove_instances(box: Container, dropped: Collection[tuple[str, str]]) -> Container:
-    return replace(box, instances=tuple(one for one in box.instances if (one[0], box.worker) not in dropped))
+def _remove_instances(group: Group, dropped: Collection[tuple[str, str]]) -> Iterator[Container]:
+    """The containers without the instances, and without the copies of their state, which are on other workers."""
+    gone = {one for box in group.containers for one in box.instances if (one[0], box.worker) in dropped}
+    for box in group.containers:
+        held = (box.instances, box.standbys, box.warmups)
+        instances, standbys, warmups = (tuple(one for one in role if one not in gone) for role in held)
+        yield replace(box, instances=instances, standbys=standbys, warmups=warmups)
 
 
 def _list_dropped_instances(group: Group, dropped: Collection[tuple[str, str]]) -> Iterator[Pruned]:

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import encode
-from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
+from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.apply_policy import apply_policy
@@ -145,6 +146,62 @@ def test_an_instance_without_rows_goes_after_placement() -> None:
         c={"pinned": ("w3",), "parallelism": 2},
     )
     sound(flow, standalone(1, 1, 2))
+
+
+POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_availability", "auto")
+
+
+def by_policy(name: str | None, **said: Any) -> Policy | None:
+    return Policy(name, placement_settings(named=said), State()) if name else None
+
+
+@pytest.mark.parametrize("name", [None, "round_robin", "high_availability"])
+def test_times_and_assignment_are_of_the_instances_that_are_left(name: str | None) -> None:
+    """w1 [a/0 b b]   w2 [c/0 b b]     b gets its rows from the a beside it: on w2 none. Waves on a core: a, b, b; c"""
+    flow = _one_to_four()
+    made = sound(flow, standalone(1, 1), policy=by_policy(name))
+    (group,) = made.groups
+    held = {f"{step}/{index}": box.worker for box in group.containers for step, index in box.instances}
+    assert (len(held), group.time.compute) == (4, 20.0)
+    assert made.assignment is None or made.assignment.active == held
+
+
+def test_copies_of_the_state_of_instances_that_went_go_too() -> None:
+    """w1 [a/0 b/0 b/2 (b/1 b/3)]   w2 [c/0 b/1 b/3 (b/0 b/2)]     without those on w2: nothing to stand by for on w1"""
+    made = sound(_one_to_four(), standalone(2, 2), policy=by_policy("high_availability", num_standbys=1))
+    assert [box.standbys for group in made.groups for box in group.containers] == [(), (("b", 0), ("b", 2))]
+    assert made.assignment is not None
+    assert made.assignment.standby == {"b/0": ("w2",), "b/2": ("w2",)}
+
+
+def _one_to_four() -> Dataflow:
+    """a hands its rows to those of the four b that are on its worker; c reads what both workers hold."""
+    state = {"stateful": True, "state_mb": 10}
+    read = {"sources": days("h1", "h2", where=None), "parallelism": 2}
+    flow = drawn("a; b; c", a={"runtime_s": 10}, b={**IDLE, **state, "parallelism": 4, "runtime_s": 10}, c=read)
+    return replace(flow, channels=(Channel(src="a", dst="b", routing="forward"),))
+
+
+@pytest.mark.parametrize("name", [None, *POLICIES])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dataflows(most=12), st.integers(0, 2**32))
+def test_what_a_policy_placed_and_pruning_trimmed_is_sound(name: str | None, flow: Dataflow, seed: int) -> None:
+    """Rows stay on their worker, so instances elsewhere go; some steps keep state, with and without copies."""
+    rng = random.Random(seed)
+    steps = (
+        replace(
+            step,
+            **_source(rng),
+            works_without_input=rng.random() < 0.3,
+            stateful=rng.random() < 0.5,
+            state_mb=rng.choice([0, 50]),
+        )
+        for step in flow.steps
+    )
+    channels = (replace(channel, routing="forward") for channel in flow.channels)
+    flow, cluster = replace(flow, steps=tuple(steps), channels=tuple(channels)), standalone(*rng.choices([4, 8], k=4))
+    made = plan(flow, cluster, run=Run(policy=by_policy(name, num_standbys=rng.choice([0, 1]))))
+    assert check(made, flow, cluster) == ()
 
 
 @pytest.mark.parametrize("name", ["round_robin", "first_fit", "data_locality", "cheapest"])
