@@ -19,14 +19,14 @@ from airflow_dagsched.launch.managers.standalone.tokens import (
     EXECUTORS,
     SLOTS,
     Offer,
-    resources_file,
-    worker_properties,
+    format_resources,
+    format_worker_properties,
 )
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import pretty, read
+from airflow_dagsched.model.codec import format_json, read_file
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.state import State
-from airflow_dagsched.model.validate import validate, validate_cluster
+from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.measurements import apply_measurements
@@ -35,7 +35,7 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.run import Policy, Run
 from airflow_dagsched.plan.pruning import PruningInput, name_interval
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
-from airflow_dagsched.plan.settings_file import placement_settings, read_settings
+from airflow_dagsched.plan.settings_file import parse_placement_settings, read_settings
 from airflow_dagsched.plan.simulate.values import POLICIES as LAUNCHES
 from airflow_dagsched.plan.simulate.values import Conditions, Work
 
@@ -56,22 +56,22 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     if sys.stdout is None:  # closed by who called us
-        return _refused(InvalidInput("standard output", "", "is closed"), BAD_INPUT)
+        return _report_error(InvalidInput("standard output", "", "is closed"), BAD_INPUT)
     try:
         code = int(options.run(options))
         sys.stdout.flush()
     except DoesNotFit as error:
-        return _refused(error, DOES_NOT_FIT)
+        return _report_error(error, DOES_NOT_FIT)
     except InvalidInput as error:
-        return _refused(error, BAD_INPUT)
+        return _report_error(error, BAD_INPUT)
     except BrokenPipeError:
         _drop_output()
         return FINE
     except OSError as error:
         _drop_output()
-        return _refused(InvalidInput("standard output", "", f"cannot be written: {error.strerror}"), BAD_INPUT)
+        return _report_error(InvalidInput("standard output", "", f"cannot be written: {error.strerror}"), BAD_INPUT)
     return code
 
 
@@ -80,7 +80,7 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _refused(error: DagschedError, code: int) -> int:
+def _report_error(error: DagschedError, code: int) -> int:
     """One line; in Python's development mode (``-X dev``) with how it came to it."""
     if sys.flags.dev_mode:
         sys.excepthook(type(error), error, error.__traceback__)
@@ -88,7 +88,7 @@ def _refused(error: DagschedError, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="dagsched", description="Plans a DAG of PySpark steps as few Spark applications.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     planning = commands.add_parser("plan", help="print a plan of a dataflow on a cluster")
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_pruning(planning)
     planning.add_argument("--exact", action="store_true", help="let a solver prove how good it is (small dataflows)")
     planning.add_argument("--format", choices=FORMATS, default="json")
-    planning.set_defaults(run=_plan)
+    planning.set_defaults(run=_run_plan)
     checking = commands.add_parser("check", help="list every violation of a plan")
     checking.add_argument("plan", metavar="PLAN.json")
     checking.add_argument("dataflow", metavar="DATAFLOW.json")
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("--state", metavar="STATE.json", help=known)
     strict = "also report what is slower than it need be, or says what is not so of itself"
     checking.add_argument("--strict", action="store_true", help=strict)
-    checking.set_defaults(run=_check)
+    checking.set_defaults(run=_run_check)
     offering = commands.add_parser("worker-resources", help="write what a standalone worker offers to be chosen by")
     offering.add_argument("folder", metavar="FOLDER", help="on the worker; gets resources.json and worker.conf")
     offering.add_argument("--slot", type=int, required=True, help="of this worker, from 1; no other worker has it")
@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     offering.add_argument(
         "--executors", type=int, default=EXECUTORS, help="most executors on this worker (default: %(default)s)"
     )
-    offering.set_defaults(run=_worker_resources)
+    offering.set_defaults(run=_write_worker_resources)
     _add_simulation(commands.add_parser("simulate", help="run a plan on a modelled cluster"))
     return parser
 
@@ -129,12 +129,12 @@ def _parser() -> argparse.ArgumentParser:
 def _add_pruning(command: argparse.ArgumentParser) -> None:
     told = "of the run's interval, e.g. 2013-01-15: conditions on sources may name it"
     command.add_argument("--prune", choices=tuple(PRUNINGS), default="auto", help="default: %(default)s")
-    command.add_argument("--start", metavar="TIME", type=_moment, help=f"start {told}")
-    command.add_argument("--end", metavar="TIME", type=_moment, help=f"end {told}")
+    command.add_argument("--start", metavar="TIME", type=_parse_moment, help=f"start {told}")
+    command.add_argument("--end", metavar="TIME", type=_parse_moment, help=f"end {told}")
     command.add_argument("--key", metavar="KEY", help=f"key {told}")
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -148,17 +148,23 @@ def _add_simulation(command: argparse.ArgumentParser) -> None:
     command.add_argument("--settings", metavar="SETTINGS.json", help="those of the plan")
     command.add_argument("--state", metavar="STATE.json", help="the measured values that the plan was made with")
     command.add_argument("--policy", action="append", choices=tuple(LAUNCHES), help="default: plan; may be repeated")
-    command.add_argument("--runs", type=_at_least(1, int), default=1, help="default: %(default)s")
-    command.add_argument("--seed", type=_at_least(0, int), default=0, help="of the first run; each other has the next")
-    command.add_argument("--noise", type=_at_least(0, float), default=0.0, help="deviation of log runtimes, e.g. 0.3")
+    command.add_argument("--runs", type=_require_at_least(1, int), default=1, help="default: %(default)s")
+    command.add_argument(
+        "--seed", type=_require_at_least(0, int), default=0, help="of the first run; each other has the next"
+    )
+    command.add_argument(
+        "--noise", type=_require_at_least(0, float), default=0.0, help="deviation of log runtimes, e.g. 0.3"
+    )
     for rate, of in (("failures", "each application"), ("losses", "each worker")):
-        command.add_argument(f"--{rate}-per-hour", type=_at_least(0, float), default=0.0, help=f"of {of}")
-    command.add_argument("--retries", type=_at_least(0, int), default=3, help="of a group (default: %(default)s)")
+        command.add_argument(f"--{rate}-per-hour", type=_require_at_least(0, float), default=0.0, help=f"of {of}")
+    command.add_argument(
+        "--retries", type=_require_at_least(0, int), default=3, help="of a group (default: %(default)s)"
+    )
     command.add_argument("--format", choices=REPORTS, default="text")
-    command.set_defaults(run=_simulate)
+    command.set_defaults(run=_run_simulation)
 
 
-def _at_least(least: int, kind: type[int | float]) -> Callable[[str], float]:
+def _require_at_least(least: int, kind: type[int | float]) -> Callable[[str], float]:
     def number(text: str) -> float:
         value = kind(text)
         if not least <= value < float("inf"):
@@ -168,33 +174,35 @@ def _at_least(least: int, kind: type[int | float]) -> Callable[[str], float]:
     return number
 
 
-def _plan(options: argparse.Namespace) -> int:
-    dataflow = _dataflow(options.dataflow)
-    cluster = _cluster(options.cluster) if options.cluster else _this_machine()
-    settings, placement = _settings(options.settings)
-    state = _state(options.state)
+def _run_plan(options: argparse.Namespace) -> int:
+    dataflow = _read_dataflow(options.dataflow)
+    cluster = _read_cluster(options.cluster) if options.cluster else _describe_this_machine()
+    settings, placement = _read_settings(options.settings)
+    state = _read_state(options.state)
     if options.replan:
-        return _replan(options, dataflow, cluster, settings, state)
+        return _run_replan(options, dataflow, cluster, settings, state)
     _refuse_begun(state, options.state, "give the plan so far (--replan PLAN.json), or leave it out to plan a new run")
     dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
-    policy = _policy(options, dataflow, placement, state)
+    policy = _read_policy(options, dataflow, placement, state)
     try:
-        run = Run(pruning_input=_asked(options), policy=policy)
-        made = _planner(options)(dataflow, cluster, settings, run=run)
+        run = Run(pruning_input=_read_pruning_input(options), policy=policy)
+        made = _choose_planner(options)(dataflow, cluster, settings, run=run)
     except InvalidInput as error:
-        raise _of_its_file(error, options) from error
-    sys.stdout.write(_written(made, options.format))
+        raise _name_file(error, options) from error
+    sys.stdout.write(_format_plan(made, options.format))
     return FINE
 
 
-def _of_its_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInput:
+def _name_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInput:
     """The same with the file that is wrong: what names no other is the dataflow's."""
     files = {"settings": options.settings, "state": options.state, "plan": options.replan}
     where = error.where if error.where in NO_FILES else files.get(error.where) or options.dataflow
     return InvalidInput(where, error.field, error.rule)
 
 
-def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State) -> int:
+def _run_replan(
+    options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, settings: Settings, state: State
+) -> int:
     from airflow_dagsched.plan.replan.remaining_run import replan_run
     from airflow_dagsched.plan.replan.replanned_page import explain_replanned
 
@@ -203,12 +211,12 @@ def _replan(options: argparse.Namespace, dataflow: Dataflow, cluster: Cluster, s
             raise InvalidInput(
                 "dagsched plan", f"--{name}", "is not for --replan, which places groups as they are sized"
             )
-    old = read(Plan, options.replan)
+    old = read_file(Plan, options.replan)
     try:
-        found = replan_run(old, dataflow, cluster, state, settings, asked=_asked(options))
+        found = replan_run(old, dataflow, cluster, state, settings, asked=_read_pruning_input(options))
     except InvalidInput as error:
-        raise _of_its_file(error, options) from error
-    sys.stdout.write(explain_replanned(found) if options.format == "text" else _written(found.plan, options.format))
+        raise _name_file(error, options) from error
+    sys.stdout.write(explain_replanned(found) if options.format == "text" else _format_plan(found.plan, options.format))
     return FINE
 
 
@@ -219,17 +227,17 @@ def _refuse_begun(state: State, path: str, remedy: str) -> None:
             raise InvalidInput(path, field, f"{names[0]!r} has begun: {remedy}")
 
 
-def _planner(options: argparse.Namespace) -> Callable[..., Plan]:
+def _choose_planner(options: argparse.Namespace) -> Callable[..., Plan]:
     if not options.exact:
         return plan
-    from airflow_dagsched.plan.exact.mode import exact_plan
+    from airflow_dagsched.plan.exact.mode import plan_exactly
 
-    return exact_plan
+    return plan_exactly
 
 
-def _written(made: Plan, form: str) -> str:
+def _format_plan(made: Plan, form: str) -> str:
     if form == "json":
-        return pretty(made)
+        return format_json(made)
     if form == "text":
         from airflow_dagsched.plan.report.page import explain_plan
 
@@ -239,7 +247,7 @@ def _written(made: Plan, form: str) -> str:
     return draw_dot(made) if form == "dot" else draw_svg(made)
 
 
-def _asked(options: argparse.Namespace) -> PruningInput:
+def _read_pruning_input(options: argparse.Namespace) -> PruningInput:
     """Without any word on the interval no run is planned: then nothing is known of it."""
     interval = options.start, options.end, options.key
     if options.start and options.end and options.start.timestamp() > options.end.timestamp():
@@ -247,7 +255,7 @@ def _asked(options: argparse.Namespace) -> PruningInput:
     return PruningInput(mode=PRUNINGS[options.prune], names=name_interval(*interval) if any(interval) else {})
 
 
-def _policy(
+def _read_policy(
     options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, state: State
 ) -> Policy | None:
     """The policy asked for, or those that steps name; raises ``InvalidInput`` for one that there is not."""
@@ -262,41 +270,47 @@ def _policy(
     return Policy(name, settings, state) if name or named else None
 
 
-def _check(options: argparse.Namespace) -> int:
+def _run_check(options: argparse.Namespace) -> int:
     from airflow_dagsched.plan.checking import check
     from airflow_dagsched.plan.checking.optimality import check_strictly
 
-    settings, _ = _settings(options.settings)
-    state = _state(options.state)
-    known = apply_measurements(_dataflow(options.dataflow), _cluster(options.cluster), state, settings=settings)
+    settings, _ = _read_settings(options.settings)
+    state = _read_state(options.state)
+    known = apply_measurements(
+        _read_dataflow(options.dataflow), _read_cluster(options.cluster), state, settings=settings
+    )
     rules = check_strictly if options.strict else check
-    violations = rules(read(Plan, options.plan), *known, settings, state=state)
+    violations = rules(read_file(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
         print(violation)
     return VIOLATIONS if violations else FINE
 
 
-def _worker_resources(options: argparse.Namespace) -> int:
+def _write_worker_resources(options: argparse.Namespace) -> int:
     folder = Path(options.folder).absolute()
     offer = Offer(options.slot, options.slots, options.executors)
     resources, properties = folder / "resources.json", folder / "worker.conf"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        resources.write_text(resources_file(offer))
-        properties.write_text(worker_properties(offer, str(resources)))
+        resources.write_text(format_resources(offer))
+        properties.write_text(format_worker_properties(offer, str(resources)))
     except OSError as error:
         raise InvalidInput(options.folder, "", f"cannot be written: {error.strerror}") from None
     print(f"start the worker with: --properties-file {properties}")
     return FINE
 
 
-def _simulate(options: argparse.Namespace) -> int:
+def _run_simulation(options: argparse.Namespace) -> int:
     from airflow_dagsched.plan.checking import check
-    from airflow_dagsched.plan.simulate.report import as_json, as_text, compare
+    from airflow_dagsched.plan.simulate.report import compare_policies, write_json, write_text
 
-    made, dataflow, cluster = read(Plan, options.plan), _dataflow(options.dataflow), _cluster(options.cluster)
-    settings, _ = _settings(options.settings)
-    state = _state(options.state)
+    made, dataflow, cluster = (
+        read_file(Plan, options.plan),
+        _read_dataflow(options.dataflow),
+        _read_cluster(options.cluster),
+    )
+    settings, _ = _read_settings(options.settings)
+    state = _read_state(options.state)
     _refuse_begun(state, options.state, "leave it out: a simulation runs all of a plan")
     dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
     violations = check(made, dataflow, cluster, settings, state=state)
@@ -305,28 +319,28 @@ def _simulate(options: argparse.Namespace) -> int:
     if violations:
         return VIOLATIONS
     met = Conditions(options.noise, options.failures_per_hour, options.losses_per_hour, options.retries, options.seed)
-    report = compare(Work(made, dataflow), cluster, met, options.policy or ["plan"], options.runs, settings)
-    sys.stdout.write((as_text if options.format == "text" else as_json)(report))
+    report = compare_policies(Work(made, dataflow), cluster, met, options.policy or ["plan"], options.runs, settings)
+    sys.stdout.write((write_text if options.format == "text" else write_json)(report))
     return FINE
 
 
-def _dataflow(path: str) -> Dataflow:
-    return validate(read(Dataflow, path), path)
+def _read_dataflow(path: str) -> Dataflow:
+    return validate_dataflow(read_file(Dataflow, path), path)
 
 
-def _state(path: str | None) -> State:
-    return read(State, path) if path else State()
+def _read_state(path: str | None) -> State:
+    return read_file(State, path) if path else State()
 
 
-def _settings(path: str | None) -> tuple[Settings, PlacementSettings]:
-    return read_settings(path) if path else (DEFAULTS, placement_settings())
+def _read_settings(path: str | None) -> tuple[Settings, PlacementSettings]:
+    return read_settings(path) if path else (DEFAULTS, parse_placement_settings())
 
 
-def _cluster(path: str) -> Cluster:
-    return validate_cluster(read(Cluster, path), path)
+def _read_cluster(path: str) -> Cluster:
+    return validate_cluster(read_file(Cluster, path), path)
 
 
-def _this_machine() -> Cluster:
+def _describe_this_machine() -> Cluster:
     cores = os.cpu_count() or 1
     print(f"no --cluster: planned for one local worker, {cores} cores, {LOCAL_MEMORY_MB} MiB", file=sys.stderr)
     worker = Worker(id="local", host="localhost", cores=cores, memory_mb=LOCAL_MEMORY_MB)

@@ -35,16 +35,18 @@ def run_local(
 
     Raises what a step's code raises, and ``LaunchRefused`` where the session is of a Spark that must run no step.
     """
-    from airflow_dagsched.spark.driver.rehearse import rehearse
+    from airflow_dagsched.spark.driver.rehearse import rehearse_steps
 
-    session = spark or _session()
+    session = spark or _find_session()
     unfit = judge_version(session.version)
     if unfit is not None:
         raise LaunchRefused("run_local", unfit.reason, unfit.remedy)
-    return rehearse(specs, calls, interval=interval, context=context, inputs=inputs, repeats=repeats, spark=session)
+    return rehearse_steps(
+        specs, calls, interval=interval, context=context, inputs=inputs, repeats=repeats, spark=session
+    )
 
 
-def _session() -> SparkSession:
+def _find_session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     found = SparkSession.getActiveSession()

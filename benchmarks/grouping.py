@@ -26,12 +26,12 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import read
+from airflow_dagsched.model.codec import read_file
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.costing.evaluated_grouping import GroupOf
 from airflow_dagsched.plan.costing.evaluator import Evaluator
-from airflow_dagsched.plan.exact.mode import exact_plan
+from airflow_dagsched.plan.exact.mode import plan_exactly
 from airflow_dagsched.plan.grouping.coarsest import find_fewest
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
@@ -91,7 +91,7 @@ def _flows(folder: Path | None) -> Iterator[Dataflow]:
     if folder is None:
         yield from (_random(seed) for seed in range(40))
     else:
-        yield from (read(Dataflow, file) for file in sorted(folder.glob("*.json")))
+        yield from (read_file(Dataflow, file) for file in sorted(folder.glob("*.json")))
 
 
 def _random(seed: int) -> Dataflow:
@@ -141,7 +141,7 @@ def _measure(flow: Dataflow, mode: str, *, exact: bool) -> Measured:
 
 def _with_exact(found: Measured, flow: Dataflow) -> Measured:
     begun = time.process_time()
-    made = exact_plan(flow, CLUSTER)
+    made = plan_exactly(flow, CLUSTER)
     spent = time.process_time() - begun
     violations = found.violations + len(check(made, flow, CLUSTER))
     return dataclasses.replace(
@@ -155,7 +155,7 @@ def _with_exact(found: Measured, flow: Dataflow) -> Measured:
 
 def _makespan(problem: Problem, group_of: GroupOf) -> float | None:
     try:
-        return Evaluator(problem).evaluate(group_of).cost.makespan_s
+        return Evaluator(problem).evaluate_grouping(group_of).cost.makespan_s
     except DoesNotFit:
         return None
 

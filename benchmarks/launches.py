@@ -21,7 +21,7 @@ from statistics import fmean
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.simulate.run import simulate
+from airflow_dagsched.plan.simulate.run import simulate_works
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Policy, Work
 
 LAUNCHES = 10
@@ -88,7 +88,7 @@ def launches(seed: int) -> list[Work]:
 
 def completions(works: Sequence[Work], policy: Policy, noise: float) -> tuple[float, ...]:
     """Seconds from the submission of each work to its end."""
-    ends = simulate(works, CLUSTER, Conditions(noise=noise), policy).completion_s
+    ends = simulate_works(works, CLUSTER, Conditions(noise=noise), policy).completion_s
     assert None not in ends, "nothing fails here"
     return tuple(end or 0.0 for end in ends)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import decode, encode
+from airflow_dagsched.model.codec import decode_json, encode_value
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step, Task
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.grouping.coarsest import find_groups
@@ -89,15 +89,15 @@ def measure(steps: int, runs: int, kind: str = PLAIN) -> dict[str, float]:
         workers=tuple(Worker(id=f"w{at}", host=f"h{at}", cores=16, memory_mb=64_000) for at in range(8)),
     )
     made = plan(flow, cluster)
-    raw = encode(flow)
+    raw = encode_value(flow)
     return {
         "steps": steps,
         "channels": len(flow.channels),
         "plan_s": _seconds(lambda: plan(flow, cluster), runs),
         "check_s": _seconds(lambda: check(made, flow, cluster), runs),
         "groups_at_parse_s": _seconds(lambda: find_groups(flow), runs),
-        "read_s": _seconds(lambda: decode(Dataflow, raw, "dataflow"), runs),
-        "write_s": _seconds(lambda: encode(made), runs),
+        "read_s": _seconds(lambda: decode_json(Dataflow, raw, "dataflow"), runs),
+        "write_s": _seconds(lambda: encode_value(made), runs),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "groups": len(made.groups),
         "gap": made.gap,

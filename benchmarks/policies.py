@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from airflow_dagsched.model.order import predecessors, topological
+from airflow_dagsched.model.order import reverse_edges, sort_topologically
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def airflow_default(tasks: Tasks, workers: int) -> float:
 
 def heft(tasks: Tasks, workers: int) -> float:
     """Makespan in seconds by HEFT (Topcuoglu, Hariri, Wu, TPDS 2002): upward rank, then the earliest end, gaps used."""
-    above = predecessors(tasks.successors)
+    above = reverse_edges(tasks.successors)
     transfer = {
         (task, after): seconds
         for task, nexts in enumerate(tasks.successors)
@@ -68,7 +68,7 @@ def heft(tasks: Tasks, workers: int) -> float:
 def upward_ranks(tasks: Tasks) -> list[float]:
     """Longest path from the start of a task to the end of all, transfers included."""
     rank = [0.0] * len(tasks.seconds)
-    for task in reversed(topological(tasks.successors)):
+    for task in reversed(sort_topologically(tasks.successors)):
         paths = zip(tasks.successors[task], tasks.transfer_s[task], strict=True)
         rank[task] = tasks.seconds[task] + max((seconds + rank[after] for after, seconds in paths), default=0.0)
     return rank
@@ -77,7 +77,7 @@ def upward_ranks(tasks: Tasks) -> list[float]:
 def _by_rank(tasks: Tasks) -> list[int]:
     """Highest rank first; a task of no length still comes after those above it."""
     rank = upward_ranks(tasks)
-    return sorted(topological(tasks.successors), key=rank.__getitem__, reverse=True)
+    return sorted(sort_topologically(tasks.successors), key=rank.__getitem__, reverse=True)
 
 
 def _arrival(
@@ -108,7 +108,7 @@ def _gap(line: Sequence[tuple[float, float]], ready: float, seconds: float) -> f
 
 def _listed(tasks: Tasks, workers: int, priority: Callable[[int, float], float]) -> float:
     """List scheduling: a free worker takes the ready task of least priority value, then of least position."""
-    waiting = [len(before) for before in predecessors(tasks.successors)]
+    waiting = [len(before) for before in reverse_edges(tasks.successors)]
     ready = [(priority(task, 0.0), task) for task, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
@@ -129,7 +129,7 @@ def _listed(tasks: Tasks, workers: int, priority: Callable[[int, float], float])
 def _downstream(successors: Sequence[Sequence[int]]) -> list[int]:
     """For each task the set of all below it, as the bits of a number."""
     below = [0] * len(successors)
-    for task in reversed(topological(successors)):
+    for task in reversed(sort_topologically(successors)):
         for after in successors[task]:
             below[task] |= below[after] | 1 << after
     return below

@@ -18,8 +18,8 @@ from statistics import fmean
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.model.order import natural_key
-from airflow_dagsched.plan.rcpsp.check import violations
-from airflow_dagsched.plan.rcpsp.exact import proved
+from airflow_dagsched.plan.rcpsp.check import find_violations
+from airflow_dagsched.plan.rcpsp.exact import solve_exactly
 from airflow_dagsched.plan.rcpsp.schedule import THOROUGH, schedule
 from benchmarks.psplib import read_project
 
@@ -96,10 +96,10 @@ def solved(file: Path, best: int | None, effort: int, exact: float | None) -> Fo
     before = time.process_time()
     made = schedule(project, effort=effort)
     if exact is not None:
-        made = proved(project, made, work=exact)
+        made = solve_exactly(project, made, work=exact)
     cpu_s = time.process_time() - before
     ends = (start + duration for start, duration in zip(made.starts, project.durations, strict=True))
-    right = not violations(project, made.starts) and max(ends, default=0) == made.makespan
+    right = not find_violations(project, made.starts) and max(ends, default=0) == made.makespan
     return Found(
         file.stem, file.parent.name, made.makespan, made.lower_bound, best, made.starts, round(cpu_s, 4), right
     )

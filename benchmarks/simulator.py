@@ -19,7 +19,7 @@ from pathlib import Path
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.plan.plan_types import Container, Group, Plan, Resources, Times
-from airflow_dagsched.plan.simulate.run import simulate
+from airflow_dagsched.plan.simulate.run import simulate_works
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Work
 
 SIZES = ((1_000, 100), (10_000, 1_000), (100_000, 10_000))
@@ -72,7 +72,7 @@ def measured(policies: Sequence[str]) -> Iterator[Row]:
         work = _work(steps, workers)
         for policy in policies:
             start = time.process_time()
-            found = simulate([work], cluster, CONDITIONS, POLICIES[policy])
+            found = simulate_works([work], cluster, CONDITIONS, POLICIES[policy])
             spent = time.process_time() - start
             outcome = found.makespan_s, found.utilisation, found.retries, found.lost_workers
             yield Row(policy, steps, workers, spent, *outcome)

@@ -108,12 +108,12 @@ def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
     """The case's dataflow, from a fresh parse of its DAG file under ``variables``."""
     from airflow.dag_processing.dagbag import DagBag
 
-    from airflow_dagsched.provider.clusters.planner_hook import dataflows
+    from airflow_dagsched.provider.clusters.planner_hook import list_dataflows
 
     os.environ |= variables
     bag = DagBag(case.dag_file, collect_dags=False)
     (dag,) = bag.process_file(str(case.dag_file), only_if_updated=False)  # type: ignore[no-untyped-call]
-    return next(dataflows(dag))
+    return next(list_dataflows(dag))
 
 
 def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto") -> Run:
@@ -131,13 +131,13 @@ def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
     from airflow_dagsched.launch.protocol.feed import Feed
     from airflow_dagsched.provider.following.follower import Follower
     from airflow_dagsched.provider.runtime.attempt import GroupRun
-    from airflow_dagsched.provider.runtime.folders import bundle_roots, group_folder
+    from airflow_dagsched.provider.runtime.folders import list_bundle_roots, locate_group_folder
     from airflow_dagsched.provider.runtime.memory import Memory
 
     facts = _facts(launch, case)
-    folder = group_folder(launch, facts)
+    folder = locate_group_folder(launch, facts)
     follower = Follower(Feed(nonce="benchmark"), lambda feed: None, lambda done: None, lambda event: None)
-    return GroupRun(launch, {}, facts, follower, Memory(folder), folder, bundle_roots(launch.flow, {})).execute()
+    return GroupRun(launch, {}, facts, follower, Memory(folder), folder, list_bundle_roots(launch.flow, {})).execute()
 
 
 def _nobody(*_news: Any) -> None:

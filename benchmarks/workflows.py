@@ -20,13 +20,13 @@ from statistics import fmean
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import read
+from airflow_dagsched.model.codec import read_file
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import predecessors
-from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.model.order import reverse_edges
+from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.rcpsp.check import violations
+from airflow_dagsched.plan.rcpsp.check import find_violations
 from airflow_dagsched.plan.rcpsp.project import Project
 from airflow_dagsched.plan.rcpsp.schedule import Schedule, schedule
 from benchmarks.policies import Tasks, airflow_default, b_level, fifo, heft
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
     """Schedule, print the table, write the JSON file."""
     asked = arguments(argv)
     try:
-        graphs = [valid_graph(read(Dataflow, file)) for file in sorted(asked.folder.glob("*.json"))]
+        graphs = [build_valid_graph(read_file(Dataflow, file)) for file in sorted(asked.folder.glob("*.json"))]
     except DagschedError as error:
         print(error, file=sys.stderr)
         return 2
@@ -109,7 +109,7 @@ def solved(graph: Graph, workers: int, effort: int, mb_s: float | None) -> Found
         lower_bound_s=made.lower_bound / MICROSECONDS,
         makespan_s=ours | others,
         cpu_s=round(cpu_s, 4),
-        verified=not violations(project, made.starts),
+        verified=not find_violations(project, made.starts),
         schedule=runs,
     )
 
@@ -154,7 +154,7 @@ def planned_s(graph: Graph, tasks: Tasks, workers: int) -> float:
 
 def runs_of(graph: Graph, tasks: Tasks, made: Schedule, workers: int) -> tuple[Run, ...]:
     """The schedule on workers, each task on the one that is free first, its times counted again in seconds."""
-    above = predecessors(tasks.successors)
+    above = reverse_edges(tasks.successors)
     ends = [0.0] * len(made.starts)
     free = [(0.0, worker) for worker in range(workers)]
     runs = []

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from airflow_dagsched.cli import main
-from airflow_dagsched.model.codec import decode
+from airflow_dagsched.model.codec import decode_json
 from airflow_dagsched.plan.plan_types import Plan
 
 FLOW = {"name": "two", "steps": [{"id": "a", "runtime_s": 5}, {"id": "b"}], "channels": [{"src": "a", "dst": "b"}]}
@@ -47,7 +47,7 @@ PLANNING = ("plan", "flow.json", "--cluster", "cluster.json")
 def test_a_plan_is_printed_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, *PLANNING)
     assert (code, err) == (0, "")
-    assert decode(Plan, out.encode(), "plan").groups[0].steps == ("a", "b")
+    assert decode_json(Plan, out.encode(), "plan").groups[0].steps == ("a", "b")
     write(plan=out)
     assert run(capsys, "check", "plan.json", "flow.json", "cluster.json") == (0, "", "")
 

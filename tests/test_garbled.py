@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.escalation.reservations import Reservation
-from airflow_dagsched.launch.history.learning import Ran, learned
+from airflow_dagsched.launch.history.learning import Ran, update_history
 from airflow_dagsched.launch.protocol.events import (
     Failure,
     Finished,
@@ -32,15 +32,15 @@ from airflow_dagsched.launch.protocol.events import (
     StepDone,
     StepLog,
     StepRunning,
-    to_line,
+    encode_batch,
 )
-from airflow_dagsched.launch.protocol.feed import FINISHED, Feed, verdict
+from airflow_dagsched.launch.protocol.feed import FINISHED, Feed, decide_verdict
 from airflow_dagsched.launch.protocol.feed import End as MirrorEnd
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec, read_manifest
-from airflow_dagsched.launch.protocol.push_limit import pushed, read_feed
-from airflow_dagsched.launch.protocol.wire import encode
-from airflow_dagsched.launch.retention.expiry import expired
+from airflow_dagsched.launch.protocol.push_limit import encode_feed, read_feed
+from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.launch.retention.expiry import find_expired
 from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.model import codec
 from airflow_dagsched.model.state import Connection, Measured, State
@@ -49,15 +49,15 @@ from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.following.standing import Standing
-from airflow_dagsched.provider.mirrors.mirror import View, look
-from airflow_dagsched.provider.runtime.history import recall
-from airflow_dagsched.provider.runtime.incarnation import incarnation_of
+from airflow_dagsched.provider.mirrors.mirror import View, update_view
+from airflow_dagsched.provider.runtime.history import recall_history
+from airflow_dagsched.provider.runtime.incarnation import determine_incarnation
 from airflow_dagsched.provider.runtime.memory import Memory
-from airflow_dagsched.provider.runtime.run_facts import _names_task
-from airflow_dagsched.provider.wiring.plan_file import _adopted
+from airflow_dagsched.provider.runtime.run_facts import _is_named
+from airflow_dagsched.provider.wiring.plan_file import _read_structure
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
-from airflow_dagsched.spark.outputs.leases import Claim, Keeper, Lease, judge
+from airflow_dagsched.spark.outputs.leases import Claim, Keeper, Lease, judge_lease
 from airflow_dagsched.spark.outputs.swap import Swap, read_journal
 from airflow_dagsched.spark.reuse.ends import Ends
 from tests.garbled import garbled, one_wrong
@@ -89,7 +89,7 @@ EACH = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCh
 
 def check(value: Any) -> None:
     """``value`` goes where its kind goes: into JSON, a database, a comparison."""
-    text = json.dumps(encode(value), allow_nan=False)
+    text = json.dumps(encode_plain(value), allow_nan=False)
     assert "\\u0000" not in text
     json.loads(text).__repr__().encode()
     if is_dataclass(value):
@@ -121,7 +121,7 @@ def test_an_end_is_read_or_the_step_runs_again(tmp_path: Path, data: st.DataObje
     file.with_name("late.json").unlink()
     if end is not None:
         check(end)
-        assert end.serves(("",)) in (True, False)
+        assert end.can_serve(("",)) in (True, False)
         assert end.try_id >= TryId()
 
 
@@ -138,15 +138,15 @@ def test_a_record_is_read_or_not_there(tmp_path: Path, data: st.DataObject) -> N
     log = CommitLog(LocalStore(), str(tmp_path))
     file = Path(log.record("o", "i", 1))
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(data.draw(garbled(encode(COMMITTED))))
-    for committed in (log.latest("o", "i"), log.of_task("o", "i", "r", "g"), log.earlier("o", "i", "w")[0]):
+    file.write_bytes(data.draw(garbled(encode_plain(COMMITTED))))
+    for committed in (log.latest("o", "i"), log.find_of_task("o", "i", "r", "g"), log.earlier("o", "i", "w")[0]):
         if committed is not None:
             check(committed)
-            log.written_over(committed)
+            log.find_written_over(committed)
             LocalStore().list(committed.path)
-    assert log.last_generation("o", "i") == 1
+    assert log.get_last_generation("o", "i") == 1
     assert log.refuse(str(file), "other", LocalStore())
-    assert not expired(str(tmp_path), 1e12, 1.0, LOCAL).troubles
+    assert not find_expired(str(tmp_path), 1e12, 1.0, LOCAL).troubles
 
 
 @EACH
@@ -156,19 +156,19 @@ def test_a_lease_is_read_or_lasts_from_its_file_s_date(tmp_path: Path, data: st.
     file = Path(tmp_path, "leases", "o", "i", "0000000001.json")
     file.parent.mkdir(parents=True, exist_ok=True)
     lease = Lease("o", "i", 1, Claim("r", TRY, "n", "t"), 10.0)
-    file.write_bytes(data.draw(garbled(encode(lease))))
+    file.write_bytes(data.draw(garbled(encode_plain(lease))))
     held = Keeper(log, run_id="r").newest("o", "i")
     assert held is not None
     check(held)
-    assert judge(held, Claim("r", TRY, "m", "t"), 1e12, 15.0) in ("take", "stale")
-    expired(str(tmp_path), 1e12, 1.0, LOCAL)
+    assert judge_lease(held, Claim("r", TRY, "m", "t"), 1e12, 15.0) in ("take", "stale")
+    find_expired(str(tmp_path), 1e12, 1.0, LOCAL)
 
 
 @EACH
 @given(data=st.data())
 def test_a_journal_is_read_or_was_never_finished(tmp_path: Path, data: st.DataObject) -> None:
     swap = Swap("/rec", "tag", "/t", str(tmp_path), "append", ("a=1",), "old", ("a=2",), "e", "c", "k")
-    Path(tmp_path, "swap.json").write_bytes(data.draw(garbled(encode(swap))))
+    Path(tmp_path, "swap.json").write_bytes(data.draw(garbled(encode_plain(swap))))
     journal = read_journal(LocalStore(), str(tmp_path))
     if journal is not None:
         check(journal)
@@ -183,8 +183,8 @@ def test_a_memory_is_read_or_forgotten(tmp_path: Path, data: st.DataObject) -> N
     memory = Memory(tmp_path)
     assert 0 <= memory.level < 10
     memory.emitted(5)
-    memory.ended_well({"a"}, 1)
-    memory.remember(2)
+    memory.note_good_end({"a"}, 1)
+    memory.remember_level(2)
     assert Memory(tmp_path).level == 2
 
 
@@ -197,7 +197,7 @@ class Told:
         self.follower.open(str(file))
 
 
-LINE = json.loads(to_line(EVENTS))
+LINE = json.loads(encode_batch(EVENTS))
 
 
 @EACH
@@ -205,13 +205,13 @@ LINE = json.loads(to_line(EVENTS))
 def test_a_line_of_events_is_taken_in_whole_or_left_out(tmp_path: Path, data: st.DataObject) -> None:
     """And the line after it is taken in, whatever comes before."""
     line = data.draw(garbled(LINE)).replace(b"\n", b" ")
-    file, last = tmp_path / "events.jsonl", to_line([StepDone("z", "success")]).encode()
+    file, last = tmp_path / "events.jsonl", encode_batch([StepDone("z", "success")]).encode()
     file.write_bytes(line + b"\n" + last + b"\n")
     told = Told(file)
     told.follower.catch_up()
     assert told.follower.feed.steps["z"] == StepDone("z", "success")
-    check(pushed(told.follower.feed, 0.0))
-    assert read_feed(json.loads(json.dumps(pushed(told.follower.feed, 0.0)))) is not None
+    check(encode_feed(told.follower.feed, 0.0))
+    assert read_feed(json.loads(json.dumps(encode_feed(told.follower.feed, 0.0)))) is not None
 
 
 @EACH
@@ -221,7 +221,7 @@ def test_a_garbled_marker_is_no_event(tmp_path: Path, line: bytes) -> None:
     told.follower.line("nonce", f"::dagsched nonce 1 {line.decode(errors='replace')}\n")
 
 
-RAW_FEED = json.loads(json.dumps(pushed(FEED, 0.0)))
+RAW_FEED = json.loads(json.dumps(encode_feed(FEED, 0.0)))
 FEEDS = st.one_of(
     one_wrong(RAW_FEED),
     st.sampled_from([5, "x", "", [], [5], {"steps": None}, {"nonce": "n", "began": "x", "try_id": None}, None, True]),
@@ -232,8 +232,8 @@ FEEDS = st.one_of(
 @given(raw=FEEDS)
 def test_a_feed_is_read_or_there_is_none_and_each_mirror_ends(raw: Any) -> None:
     for state in ("running", "up_for_retry", *sorted(FINISHED)):
-        view = look(View(), state, raw)
-        found = verdict(view.state, view.feed, "a", 50.0, "launch")
+        view = update_view(View(), state, raw)
+        found = decide_verdict(view.state, view.feed, "a", 50.0, "launch")
         if state in FINISHED:
             assert isinstance(found, MirrorEnd)
             assert isinstance(found.reason, str)
@@ -258,20 +258,20 @@ def test_a_manifest_is_read_or_refused(text: bytes) -> None:
 
 
 @EACH
-@given(text=garbled(json.loads(codec.encode(STATE))))
+@given(text=garbled(json.loads(codec.encode_value(STATE))))
 def test_a_history_is_read_or_empty(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "f.json").write_bytes(text)
-    known = recall(tmp_path / "f.json")
-    codec.encode(learned(known, "c", [Ran(9.0, 2, (DONE,), {"a": 1.0})]))
+    known = recall_history(tmp_path / "f.json")
+    codec.encode_value(update_history(known, "c", [Ran(9.0, 2, (DONE,), {"a": 1.0})]))
 
 
 @EACH
-@given(text=garbled(json.loads(codec.encode(HELD))))
+@given(text=garbled(json.loads(codec.encode_value(HELD))))
 def test_a_reservation_is_read_or_goes(tmp_path: Path, text: bytes) -> None:
     reservations = Reservations(str(tmp_path), "yarn")
-    with reservations.exclusively():
+    with reservations.hold_lock():
         (tmp_path / "reservations" / "yarn" / "h.json").write_bytes(text)
-        for each in reservations.valid(0.0):
+        for each in reservations.list_valid(0.0):
             reservations.end(each, 1.0)
 
 
@@ -283,9 +283,9 @@ FLOW = drawn("a == b; b ~~ c")
 def test_a_plan_file_is_adopted_or_ignored(tmp_path: Path, data: st.DataObject) -> None:
     made = plan(FLOW, standalone(2))
     file = tmp_path / "plan.json"
-    file.write_bytes(data.draw(garbled(json.loads(codec.encode(made)))))
+    file.write_bytes(data.draw(garbled(json.loads(codec.encode_value(made)))))
     with suppress(InvalidInput):
-        _adopted(file, FLOW, DEFAULTS)
+        _read_structure(file, FLOW, DEFAULTS)
 
 
 @pytest.mark.parametrize(
@@ -293,10 +293,10 @@ def test_a_plan_file_is_adopted_or_ignored(tmp_path: Path, data: st.DataObject) 
 )
 def test_an_incarnation_that_cannot_be_read_is_kept_anew(known: Any) -> None:
     kept: list[str] = []
-    assert incarnation_of(None, lambda: known, kept.append) == ""
+    assert determine_incarnation(None, lambda: known, kept.append) == ""
     assert kept == [""]
 
 
 @pytest.mark.parametrize("skipped", [None, 5, "ab", [None], [[]], [{}], {"a": 1}, [5]])
 def test_a_decision_to_skip_that_cannot_be_read_skips_nothing(skipped: Any) -> None:
-    assert not _names_task(skipped, "a")
+    assert not _is_named(skipped, "a")

@@ -42,18 +42,18 @@ class Worker(Declared, frozen=True, kw_only=True):
 
     @property
     def free_cores(self) -> int:
-        return _least(self.cores, self.free.cores)
+        return _take_least(self.cores, self.free.cores)
 
     @property
     def free_memory_mb(self) -> int:
-        return _least(self.memory_mb, self.free.memory_mb)
+        return _take_least(self.memory_mb, self.free.memory_mb)
 
     @property
     def free_disk_mb(self) -> int | None:
         """None: no limit known."""
         if self.disk_mb is None:
             return self.free.disk_mb
-        return _least(self.disk_mb, self.free.disk_mb)
+        return _take_least(self.disk_mb, self.free.disk_mb)
 
 
 class Cluster(Declared, frozen=True, kw_only=True):
@@ -69,10 +69,10 @@ class Cluster(Declared, frozen=True, kw_only=True):
     """Room for spills; None: no limit known."""
 
 
-def idle(cluster: Cluster) -> Cluster:
+def make_idle(cluster: Cluster) -> Cluster:
     """The cluster as it will be once nobody else is on it."""
     return replace(cluster, workers=tuple(replace(worker, free=Free()) for worker in cluster.workers))
 
 
-def _least(offered: int, free: int | None) -> int:
+def _take_least(offered: int, free: int | None) -> int:
     return offered if free is None else min(offered, free)

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.model.foreign import without_foreign
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.foreign import drop_foreign
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.ranges import Value
 
 V = TypeVar("V", bound=Value)
@@ -23,16 +23,16 @@ _NAMED = re.compile(r"Object (?P<what>contains unknown|missing required) field `
 _RULES = {"contains unknown": "unknown field", "missing required": "required field is missing"}
 
 
-def read(kind: type[V], path: str | Path) -> V:
+def read_file(kind: type[V], path: str | Path) -> V:
     """The value in the JSON file at ``path``; raises ``InvalidInput``, also if it can't be opened."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise InvalidInput(str(path), "", f"cannot be read: {error.strerror}") from None
-    return decode(kind, content, str(path))
+    return decode_json(kind, content, str(path))
 
 
-def decode(kind: type[V], content: bytes, where: str) -> V:
+def decode_json(kind: type[V], content: bytes, where: str) -> V:
     """The value in the JSON text ``content``; raises ``InvalidInput`` naming ``where``.
 
     Keys that start with ``x_`` are dropped where the format has fields; in free mappings they are data.
@@ -40,34 +40,34 @@ def decode(kind: type[V], content: bytes, where: str) -> V:
     try:
         if b'"x_' not in content and b"\\u" not in content:
             return msgspec.json.decode(content, type=kind)
-        return msgspec.convert(without_foreign(kind, msgspec.json.decode(content)), kind)
+        return msgspec.convert(drop_foreign(kind, msgspec.json.decode(content)), kind)
     except msgspec.MsgspecError as error:
-        raise InvalidInput(where, *_field_and_rule(str(error))) from None
+        raise InvalidInput(where, *_split_message(str(error))) from None
     except RecursionError:
         raise InvalidInput(where, "", "JSON is nested too deeply") from None
     except UnicodeError as error:
         raise InvalidInput(where, "", f"JSON is UTF-8: {error}") from None
 
 
-def checked(kind: type[V], value: V, where: str) -> V:
+def check_value(kind: type[V], value: V, where: str) -> V:
     """``value`` made in Python, with types and ranges checked as if read from a file."""
     try:
-        return decode(kind, msgspec.json.encode(value), where)
+        return decode_json(kind, msgspec.json.encode(value), where)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(where, "", f"cannot be written as JSON: {error}") from None
 
 
-def encode(value: Value) -> bytes:
+def encode_value(value: Value) -> bytes:
     """Canonical JSON, one line: equal values give equal bytes."""
     return msgspec.json.encode(value, order="deterministic") + b"\n"
 
 
-def pretty(value: Value) -> str:
+def format_json(value: Value) -> str:
     """Canonical JSON for people: indented."""
-    return msgspec.json.format(encode(value), indent=1).decode() + "\n"
+    return msgspec.json.format(encode_value(value), indent=1).decode() + "\n"
 
 
-def digest(dataflow: Dataflow) -> str:
+def digest_dataflow(dataflow: Dataflow) -> str:
     """sha256 of what the author declares, in any order: 64 hexadecimal digits.
 
     Runtimes, memory, bytes and partition listings are left out: they are measured anew at every run, and
@@ -75,7 +75,7 @@ def digest(dataflow: Dataflow) -> str:
     """
     lines = [b"dataflow %d %s" % (dataflow.version, msgspec.json.encode(dataflow.name))]
     parts: tuple[tuple[bytes, list[Any]], ...] = (
-        (b"step", [_unmeasured(step) for step in dataflow.steps]),
+        (b"step", [_drop_measured(step) for step in dataflow.steps]),
         (b"channel", [replace(one, bytes=0) if one.bytes else one for one in dataflow.channels]),
         (b"task", [task.id for task in dataflow.tasks]),
         (b"dependency", list(dataflow.dependencies)),
@@ -88,27 +88,27 @@ def digest(dataflow: Dataflow) -> str:
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
-def _unmeasured(step: Step) -> Step:
+def _drop_measured(step: Step) -> Step:
     bare = replace(step, runtime_s=0.0, memory_mb=0)
     if not (step.pinned or step.sources):
         return bare
     sources = (replace(source, partitions=()) for source in step.sources)
     return replace(
         bare,
-        pinned=tuple(natural_sort(set(step.pinned))),
+        pinned=tuple(sort_naturally(set(step.pinned))),
         sources=tuple(sorted(sources, key=msgspec.json.encode)),
     )
 
 
-def _field_and_rule(message: str) -> tuple[str, str]:
+def _split_message(message: str) -> tuple[str, str]:
     """Field path and rule of a message such as ``Expected `int` >= 1 - at `$.steps[0].cores```."""
     match = _ERROR.fullmatch(message)
     rule, path = (match["rule"], match["path"] or "") if match else (message, "")
     named = _NAMED.fullmatch(rule)
     if not named:
-        return path, _one_line(rule)
-    return _one_line(".".join(part for part in (path, named["field"]) if part)), _RULES[named["what"]]
+        return path, _join_lines(rule)
+    return _join_lines(".".join(part for part in (path, named["field"]) if part)), _RULES[named["what"]]
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.model.order import natural_key, strong_components, topological
+from airflow_dagsched.model.order import find_strong_components, natural_key, sort_topologically
 
 _channel = attrgetter("src", "dst", "output", "bytes", "kind")
 
@@ -48,7 +48,7 @@ class Graph(Struct, frozen=True):
     """All nodes, topological, the least free one first; a loop counts as one node, its steps by rank."""
 
     @property
-    def loops(self) -> bool:
+    def has_loops(self) -> bool:
         """Whether any nodes form a loop."""
         return self.condensed is not self.successors
 
@@ -56,36 +56,38 @@ class Graph(Struct, frozen=True):
         return node < len(self.steps)
 
 
-def graph_of(dataflow: Dataflow) -> Graph:
+def build_graph(dataflow: Dataflow) -> Graph:
     """The graph of a dataflow whose ids are unique and whose edges end at known ids."""
-    steps = _ranked(dataflow.steps)
+    steps = _rank_steps(dataflow.steps)
     ids = (*(step.id for step in steps), *sorted((task.id for task in dataflow.tasks), key=natural_key))
     index = {name: node for node, name in enumerate(ids)}
-    nexts, datasets = _channels(dataflow, index)
-    plain = _plain(dataflow, index, nexts)
-    successors = _successors(dataflow, index, nexts)
-    order = topological(successors)
+    nexts, datasets = _collect_channels(dataflow, index)
+    plain = _list_plain_edges(dataflow, index, nexts)
+    successors = _list_successors(dataflow, index, nexts)
+    order = sort_topologically(successors)
     if len(order) == len(ids):
         return Graph(
             dataflow, steps, ids, index, successors, datasets, plain, tuple(range(len(ids))), successors, tuple(order)
         )
-    loop = tuple(strong_components(successors))
-    condensed = _condensed(successors, loop)
-    return Graph(dataflow, steps, ids, index, successors, datasets, plain, loop, condensed, _order(condensed, loop))
+    loop = tuple(find_strong_components(successors))
+    condensed = _contract_loops(successors, loop)
+    return Graph(
+        dataflow, steps, ids, index, successors, datasets, plain, loop, condensed, _order_nodes(condensed, loop)
+    )
 
 
-def _ranked(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _rank_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Names are looked at only where steps share a place, which those of a DAG file do not."""
     alone = len({step.order for step in steps}) == len(steps)
-    return tuple(sorted(steps, key=attrgetter("order") if alone else step_rank))
+    return tuple(sorted(steps, key=attrgetter("order") if alone else rank_step))
 
 
-def step_rank(step: Step) -> tuple[int, object]:
+def rank_step(step: Step) -> tuple[int, object]:
     """Sorts steps as their author wrote them, then by natural id."""
     return step.order, natural_key(step.id)
 
 
-def _channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]], list[Dataset]]:
+def _collect_channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]], list[Dataset]]:
     """For each node those that read from it, with repeats; and the datasets.
 
     Channels of one dataset carry one size: the largest counts.
@@ -103,10 +105,10 @@ def _channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]
         known.readers.append(dst)
         if kind == "pipelined":
             known.pipelined.append(dst)
-    return nexts, [_without_repeats(found[output]) for found in outputs for output in sorted(found)]
+    return nexts, [_drop_repeats(found[output]) for found in outputs for output in sorted(found)]
 
 
-def _without_repeats(dataset: Dataset) -> Dataset:
+def _drop_repeats(dataset: Dataset) -> Dataset:
     if len(dataset.readers) > 1:
         alike = len(dataset.pipelined) == len(dataset.readers)
         dataset.readers = sorted(set(dataset.readers))
@@ -114,27 +116,27 @@ def _without_repeats(dataset: Dataset) -> Dataset:
     return dataset
 
 
-def _plain(dataflow: Dataflow, index: dict[str, int], nexts: list[list[int]]) -> tuple[tuple[int, int], ...]:
+def _list_plain_edges(dataflow: Dataflow, index: dict[str, int], nexts: list[list[int]]) -> tuple[tuple[int, int], ...]:
     steps = len(dataflow.steps)
     edges = {(index[before], index[after]) for before, after in dataflow.dependencies}
     return tuple(sorted((src, dst) for src, dst in edges if max(src, dst) < steps and dst not in nexts[src]))
 
 
-def _successors(dataflow: Dataflow, index: dict[str, int], nexts: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+def _list_successors(dataflow: Dataflow, index: dict[str, int], nexts: list[list[int]]) -> tuple[tuple[int, ...], ...]:
     for before, after in dataflow.dependencies:
         nexts[index[before]].append(index[after])
     return tuple(tuple(sorted(set(afters) - {node})) if afters else () for node, afters in enumerate(nexts))
 
 
-def _condensed(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ...]) -> Sequence[Sequence[int]]:
+def _contract_loops(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ...]) -> Sequence[Sequence[int]]:
     found: list[set[int]] = [set() for _ in loop]
     for node, nexts in enumerate(successors):
         found[loop[node]].update(loop[after] for after in nexts)
     return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
 
 
-def _order(condensed: Sequence[Sequence[int]], loop: tuple[int, ...]) -> tuple[int, ...]:
+def _order_nodes(condensed: Sequence[Sequence[int]], loop: tuple[int, ...]) -> tuple[int, ...]:
     members: dict[int, list[int]] = {}
     for node, first in enumerate(loop):
         members.setdefault(first, []).append(node)
-    return tuple(node for first in topological(condensed) for node in members.get(first, ()))
+    return tuple(node for first in sort_topologically(condensed) for node in members.get(first, ()))

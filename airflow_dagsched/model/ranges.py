@@ -21,7 +21,7 @@ Quantity = Annotated[float, Meta(ge=0, le=MOST)]
 Positive = Annotated[float, Meta(gt=0, le=1e15)]
 
 
-def says(what: str, unit: str) -> Meta:
+def describe_setting(what: str, unit: str) -> Meta:
     """What a setting is for, and in which unit: its row in a table of the docs."""
     return Meta(description=what, extra={"unit": unit})
 

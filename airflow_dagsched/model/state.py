@@ -82,7 +82,7 @@ class State(Declared, frozen=True, kw_only=True):
     connections: dict[str, Connection] = {}
 
 
-def with_measured(dataflow: Dataflow, state: State) -> Dataflow:
+def apply_measured(dataflow: Dataflow, state: State) -> Dataflow:
     """The dataflow with measured values in place of estimates; steps never measured stay as they are.
 
     Memory is only ever raised: the author's word is a floor, since a lucky run proves no smaller need.
@@ -94,20 +94,20 @@ def with_measured(dataflow: Dataflow, state: State) -> Dataflow:
     single = {src for src, names in outputs.items() if len(names) == 1}
     return replace(
         dataflow,
-        steps=tuple(_measured_step(step, state.measured.get(step.id)) for step in dataflow.steps),
+        steps=tuple(_apply_to_step(step, state.measured.get(step.id)) for step in dataflow.steps),
         channels=tuple(
-            _measured_channel(channel, state.measured.get(channel.src)) if channel.src in single else channel
+            _apply_to_channel(channel, state.measured.get(channel.src)) if channel.src in single else channel
             for channel in dataflow.channels
         ),
     )
 
 
-def with_connection(cluster: Cluster, state: State, name: str | None = None) -> Cluster:
+def apply_connection(cluster: Cluster, state: State, name: str | None = None) -> Cluster:
     """The cluster with what was measured over connection ``name``; None: over the only one there is.
 
     Its bandwidth is only ever raised: a step computes while it writes.
     """
-    seen = state.connections.get(name) if name is not None else _only(state.connections)
+    seen = state.connections.get(name) if name is not None else _take_only(state.connections)
     if seen is None:
         return cluster
     start = cluster.application_start_s if seen.application_start_s is None else seen.application_start_s
@@ -115,11 +115,11 @@ def with_connection(cluster: Cluster, state: State, name: str | None = None) -> 
     return replace(cluster, application_start_s=start, spill_mb_s=rate)
 
 
-def _only(connections: dict[str, Connection]) -> Connection | None:
+def _take_only(connections: dict[str, Connection]) -> Connection | None:
     return next(iter(connections.values())) if len(connections) == 1 else None
 
 
-def _measured_step(step: Step, seen: Measured | None) -> Step:
+def _apply_to_step(step: Step, seen: Measured | None) -> Step:
     if seen is None:
         return step
     return replace(
@@ -129,5 +129,5 @@ def _measured_step(step: Step, seen: Measured | None) -> Step:
     )
 
 
-def _measured_channel(channel: Channel, seen: Measured | None) -> Channel:
+def _apply_to_channel(channel: Channel, seen: Measured | None) -> Channel:
     return channel if seen is None or seen.bytes is None else replace(channel, bytes=seen.bytes)

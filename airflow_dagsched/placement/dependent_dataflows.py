@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.order import natural_key, topological
+from airflow_dagsched.model.order import natural_key, sort_topologically
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan, name_instance
 
 
@@ -89,7 +89,7 @@ def order_parts(parts: Sequence[Part]) -> list[int]:
         [at for at, part in enumerate(parts) if at != src and collects[src] & set(part.receptors.values())]
         for src in range(len(parts))
     ]
-    order = topological(later)
+    order = sort_topologically(later)
     return order if len(order) == len(parts) else list(range(len(parts)))
 
 

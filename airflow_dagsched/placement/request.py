@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Block, Dataflow, Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import levels, natural_key, natural_sort
-from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.model.order import measure_levels, natural_key, sort_naturally
+from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.placement.containers.sizing import resolve_needs, resolve_runtime
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Amounts, Offer, Residency
@@ -79,7 +79,7 @@ def make_request(
     beside: Mapping[str, str] | None = None,
 ) -> Request:
     """The request to place ``dataflow``; ``beside`` maps ``step/index`` to a worker. Raises ``InvalidInput``."""
-    graph = valid_graph(dataflow)
+    graph = build_valid_graph(dataflow)
     streaming = [step for step in graph.steps if step.mode == "streaming"]
     return Request(
         name=dataflow.name,
@@ -98,7 +98,7 @@ def _parse_instance(graph: Graph, name: str) -> tuple[int, int]:
 
 
 def _list_steps(graph: Graph, settings: PlacementSettings) -> tuple[StepRequest, ...]:
-    level = levels(graph.condensed, graph.order)
+    level = measure_levels(graph.condensed, graph.order)
     inputs = _list_inputs(graph)
     return tuple(
         StepRequest(
@@ -142,4 +142,4 @@ def _list_blocks(step: Step) -> tuple[Block, ...]:
 
 
 def _list_paths(step: Step) -> list[str]:
-    return natural_sort({source.path for source in step.sources})
+    return sort_naturally({source.path for source in step.sources})

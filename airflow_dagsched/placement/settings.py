@@ -13,8 +13,8 @@ from msgspec import Meta, inspect
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import decode
-from airflow_dagsched.model.ranges import says
+from airflow_dagsched.model.codec import decode_json
+from airflow_dagsched.model.ranges import describe_setting
 from airflow_dagsched.placement.high_availability.settings import Settings
 
 Amount = Annotated[float, Meta(ge=0, le=1e9)]
@@ -28,40 +28,47 @@ Steps = Annotated[int, Meta(ge=1, le=64)]
 class PlacementSettings(Settings, frozen=True, kw_only=True):
     """What a policy may be told besides dataflow, workers and state; inherited: what concerns state."""
 
-    twister2_compatible: Annotated[bool, says("Place as Twister2's code does, with its defects.", "flag")] = False
-    ram_padding_mb: Annotated[Amount, says("Memory on top of a container's instances.", "MiB")] = 384.0
-    disk_padding_mb: Annotated[Amount, says("Disk on top of a container's instances.", "MiB")] = 0.0
-    cpu_padding: Annotated[Amount, says("Cores reported on top; never held against a worker.", "cores")] = 0.0
+    twister2_compatible: Annotated[
+        bool, describe_setting("Place as Twister2's code does, with its defects.", "flag")
+    ] = False
+    ram_padding_mb: Annotated[Amount, describe_setting("Memory on top of a container's instances.", "MiB")] = 384.0
+    disk_padding_mb: Annotated[Amount, describe_setting("Disk on top of a container's instances.", "MiB")] = 0.0
+    cpu_padding: Annotated[Amount, describe_setting("Cores reported on top; never held against a worker.", "cores")] = (
+        0.0
+    )
     padding_percent: Annotated[
-        Percent | None, says("The same as a share of their memory, where that is more.", "%")
+        Percent | None, describe_setting("The same as a share of their memory, where that is more.", "%")
     ] = 10.0
-    instance_memory_mb: Annotated[Some, says("Memory of an instance that declares none.", "MiB")] = 512.0
-    instance_disk_mb: Annotated[Amount, says("Disk of an instance that declares none.", "MiB")] = 1.0
-    instance_runtime_s: Annotated[Amount, says("Runtime of an instance that declares none.", "s")] = 1.0
-    instance_cores: Annotated[Some, says("Cores of an instance in a logical container.", "cores")] = 1.0
+    instance_memory_mb: Annotated[Some, describe_setting("Memory of an instance that declares none.", "MiB")] = 512.0
+    instance_disk_mb: Annotated[Amount, describe_setting("Disk of an instance that declares none.", "MiB")] = 1.0
+    instance_runtime_s: Annotated[Amount, describe_setting("Runtime of an instance that declares none.", "s")] = 1.0
+    instance_cores: Annotated[Some, describe_setting("Cores of an instance in a logical container.", "cores")] = 1.0
     instances_per_container: Annotated[
-        Cap | None, says("Cap of a container; sizes the logical one too.", "instances")
+        Cap | None, describe_setting("Cap of a container; sizes the logical one too.", "instances")
     ] = None
     max_instances_per_worker: Annotated[
-        Cap | None, says("Cap of the dataflow: it goes before the other.", "instances")
+        Cap | None, describe_setting("Cap of the dataflow: it goes before the other.", "instances")
     ] = None
     step_parallelism: Annotated[
-        dict[str, Cap | None] | None, says("Instances of steps, in place of their own parallelism.", "instances")
+        dict[str, Cap | None] | None,
+        describe_setting("Instances of steps, in place of their own parallelism.", "instances"),
     ] = None
-    container_memory_mb: Annotated[Some | None, says("Memory of a logical container.", "MiB")] = None
-    container_disk_mb: Annotated[Some | None, says("Disk of a logical container.", "MiB")] = None
-    container_cpu: Annotated[Some | None, says("Cores of a logical container.", "cores")] = None
+    container_memory_mb: Annotated[Some | None, describe_setting("Memory of a logical container.", "MiB")] = None
+    container_disk_mb: Annotated[Some | None, describe_setting("Disk of a logical container.", "MiB")] = None
+    container_cpu: Annotated[Some | None, describe_setting("Cores of a logical container.", "cores")] = None
     container_size: Annotated[
-        Literal["offered", "required"], says("A container gets what is offered, or its needs.", "choice")
+        Literal["offered", "required"], describe_setting("A container gets what is offered, or its needs.", "choice")
     ] = "required"
-    steps_at_once: Annotated[Steps, says("Steps side by side in a batch container.", "steps")] = 4
-    barriers: Annotated[bool, says("A batch level waits for the one before, which gives all back.", "flag")] = False
-    worker_bandwidth_mb_s: Annotated[Some, says("Of a worker that declares none.", "MiB/s")] = 100.0
-    worker_latency_s: Annotated[Amount, says("Of a worker that declares none.", "s")] = 0.02
-    datanode_bandwidth_mb_s: Annotated[Some, says("Of the hosts that store blocks.", "MiB/s")] = 200.0
-    datanode_latency_s: Annotated[Amount, says("Of the hosts that store blocks.", "s")] = 0.01
-    rack_share: Annotated[Share, says("Of a transfer's cost within one rack.", "1")] = 0.5
-    moved_mb_cost: Annotated[Amount, says("Of a MiB between two workers, as cost.", "cost")] = 0.01
+    steps_at_once: Annotated[Steps, describe_setting("Steps side by side in a batch container.", "steps")] = 4
+    barriers: Annotated[
+        bool, describe_setting("A batch level waits for the one before, which gives all back.", "flag")
+    ] = False
+    worker_bandwidth_mb_s: Annotated[Some, describe_setting("Of a worker that declares none.", "MiB/s")] = 100.0
+    worker_latency_s: Annotated[Amount, describe_setting("Of a worker that declares none.", "s")] = 0.02
+    datanode_bandwidth_mb_s: Annotated[Some, describe_setting("Of the hosts that store blocks.", "MiB/s")] = 200.0
+    datanode_latency_s: Annotated[Amount, describe_setting("Of the hosts that store blocks.", "s")] = 0.01
+    rack_share: Annotated[Share, describe_setting("Of a transfer's cost within one rack.", "1")] = 0.5
+    moved_mb_cost: Annotated[Amount, describe_setting("Of a MiB between two workers, as cost.", "cost")] = 0.01
 
     @property
     def padding_fraction(self) -> float:
@@ -126,7 +133,7 @@ def parse_settings(
         defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
     if not named.get("twister2_compatible"):
         named.setdefault("max_instances_per_worker", named.get("instances_per_container"))
-    settings = decode(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
+    settings = decode_json(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
     return _size_logical_container(settings) if twister2 else settings
 
 

@@ -37,7 +37,7 @@ class Draft(Struct, frozen=True):
         """What remains of the problem."""
         return self.evaluator.problem
 
-    def with_groups(self, groups: Sequence[Group]) -> Draft:
+    def replace_groups(self, groups: Sequence[Group]) -> Draft:
         """The draft with these groups in the plan."""
         return replace(self, plan=replace(self.plan, groups=tuple(groups)))
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.state import Measured, State, with_connection, with_measured
+from airflow_dagsched.model.state import Measured, State, apply_connection, apply_measured
 from airflow_dagsched.placement.containers.sizing import compute_usable_memory
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
@@ -28,7 +28,7 @@ def apply_measurements(
     """Both with what ``state`` knows of them; of ``connection``, or of the only one it knows."""
     most = limit_memory_mb(cluster, settings)
     capped = replace(state, measured={name: _cap_memory(seen, most) for name, seen in state.measured.items()})
-    return with_measured(dataflow, capped), with_connection(cluster, state, connection)
+    return apply_measured(dataflow, capped), apply_connection(cluster, state, connection)
 
 
 def limit_memory_mb(cluster: Cluster, settings: Settings) -> int:

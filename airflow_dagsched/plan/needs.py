@@ -19,21 +19,21 @@ class Need(Struct, frozen=True):
     disk_mb: int
 
 
-def need_of(step: Step, settings: Settings) -> Need:
+def resolve_step_needs(step: Step, settings: Settings) -> Need:
     """Zero means not declared: then the setting counts."""
     return Need(*resolve_needs(step, settings.step_memory_mb, settings.step_disk_mb))
 
 
-def runtime_of(step: Step, settings: Settings) -> float:
+def resolve_step_runtime(step: Step, settings: Settings) -> float:
     """Seconds of one instance."""
     return resolve_runtime(step.runtime_s, settings.step_runtime_s)
 
 
-def task_runtime_of(task: Task, settings: Settings) -> float:
+def resolve_task_runtime(task: Task, settings: Settings) -> float:
     """Seconds of an ordinary task."""
     return resolve_runtime(task.runtime_s, settings.task_runtime_s)
 
 
-def padding(memory_mb: int, settings: Settings) -> int:
+def measure_padding(memory_mb: int, settings: Settings) -> int:
     """MiB on top of ``memory_mb``, once per container."""
     return math.ceil(compute_padding(memory_mb, settings.padding_min_mb, settings.padding_fraction))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.codec import digest_dataflow
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking import check_groups
 from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping
@@ -13,7 +13,7 @@ from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 def load_planned_groups(found: Plan, dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
     """The groups of a plan file; raises ``InvalidInput`` where it is not of ``dataflow``, as that is now."""
-    if found.digest != digest(dataflow):
+    if found.digest != digest_dataflow(dataflow):
         raise InvalidInput("plan file", "digest", f"dataflow {dataflow.name!r} has changed since it was tuned")
     violations = check_groups(found, dataflow, settings)
     if violations:

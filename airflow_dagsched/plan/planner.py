@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import digest
-from airflow_dagsched.model.collector import uncollected
+from airflow_dagsched.model.codec import digest_dataflow
+from airflow_dagsched.model.collector import pause_collector
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.draft import Draft, Pass
 from airflow_dagsched.plan.passes.apply_policy import apply_policy
@@ -40,7 +40,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-@uncollected
+@pause_collector
 def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, run: Run = NO_RUN) -> Plan:
     """The whole plan: a pure function of its arguments, whatever the order of their arrays.
 
@@ -52,7 +52,7 @@ def plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *,
 
 def run_passes(passes: Iterable[Pass], dataflow: Dataflow, problem: Problem) -> Plan:
     """The plan of ``problem``, which is that of ``dataflow``, as ``passes`` make it one after another."""
-    draft = Draft.empty(problem, digest(dataflow))
+    draft = Draft.empty(problem, digest_dataflow(dataflow))
     for apply_pass in passes:
         draft = apply_pass(draft)
     return draft.plan

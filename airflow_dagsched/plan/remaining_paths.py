@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.graph import graph_of
-from airflow_dagsched.model.order import topological
+from airflow_dagsched.model.graph import build_graph
+from airflow_dagsched.model.order import sort_topologically
 from airflow_dagsched.plan.grouping.coarsest import Grouped
-from airflow_dagsched.plan.needs import runtime_of, task_runtime_of
+from airflow_dagsched.plan.needs import resolve_step_runtime, resolve_task_runtime
 from airflow_dagsched.plan.problem.partition import find_edges_between
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
@@ -33,7 +33,7 @@ def measure_remaining_s(
     :param start_s: what an application takes to start.
     :param known_s: seconds of groups that were predicted; of others, their longest path of steps counts.
     """
-    graph = graph_of(dataflow)
+    graph = build_graph(dataflow)
     group_of = list(range(len(graph.ids)))
     first = {group.id: min(graph.index[step] for step in group.steps) for group in groups}
     for group in groups:
@@ -41,12 +41,14 @@ def measure_remaining_s(
             group_of[graph.index[step]] = first[group.id]
     seconds = [0.0] * len(group_of)
     for task in dataflow.tasks:
-        seconds[graph.index[task.id]] = task_runtime_of(task, settings)
-    inside = _measure_paths(graph.condensed, [runtime_of(step, settings) for step in graph.steps], group_of, graph.loop)
+        seconds[graph.index[task.id]] = resolve_task_runtime(task, settings)
+    inside = _measure_paths(
+        graph.condensed, [resolve_step_runtime(step, settings) for step in graph.steps], group_of, graph.loop
+    )
     for name, node in first.items():
         seconds[node] = (known_s or {}).get(name, start_s + inside[node])
     edges = find_edges_between(graph, group_of)
-    for node in reversed(topological(edges)):
+    for node in reversed(sort_topologically(edges)):
         seconds[node] += max((seconds[after] for after in edges[node]), default=0.0)
     return {name: seconds[node] for name, node in first.items()}
 
@@ -59,7 +61,7 @@ def _measure_paths(
     for node, seconds in enumerate(runtime):
         path[loop[node]] += seconds
     longest = [0.0] * len(group_of)
-    for node in reversed(topological(edges)):
+    for node in reversed(sort_topologically(edges)):
         path[node] += max((path[after] for after in edges[node] if group_of[after] == group_of[node]), default=0.0)
         longest[group_of[node]] = max(longest[group_of[node]], path[node])
     return longest

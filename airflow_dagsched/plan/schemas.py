@@ -23,7 +23,7 @@ FORMATS: dict[str, type[Value]] = {
 }
 
 
-def schema_text(name: str) -> str:
+def write_schema(name: str) -> str:
     """The schema of the format called ``name``, as the text of its file."""
     schema = msgspec.json.schema(FORMATS[name])
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_allow_foreign(schema)}

@@ -11,7 +11,7 @@ from msgspec import Meta, inspect
 from airflow_dagsched.model.ranges import Declared, Id
 
 
-def _unit(name: str) -> dict[str, str]:
+def _declare_unit(name: str) -> dict[str, str]:
     return {"unit": name}
 
 
@@ -26,47 +26,59 @@ class Settings(Declared, frozen=True, kw_only=True):
 
     version: Literal[1] = 1
     slots: Annotated[
-        int, Meta(ge=1, le=64, description="Steps side by side in a batch group, at most.", extra=_unit("steps"))
+        int,
+        Meta(ge=1, le=64, description="Steps side by side in a batch group, at most.", extra=_declare_unit("steps")),
     ] = 64
     container_cores: Annotated[
-        int, Meta(ge=1, le=1024, description="Cores of one container, at most.", extra=_unit("cores"))
+        int, Meta(ge=1, le=1024, description="Cores of one container, at most.", extra=_declare_unit("cores"))
     ] = 4
     padding_fraction: Annotated[
-        float, Meta(ge=0, le=10, description="Memory on top of what a container's instances need.", extra=_unit("1"))
+        float,
+        Meta(ge=0, le=10, description="Memory on top of what a container's instances need.", extra=_declare_unit("1")),
     ] = 0.1
     padding_min_mb: Annotated[
-        int, Meta(ge=0, le=1_048_576, description="Least memory on top, once per container.", extra=_unit("MiB"))
+        int,
+        Meta(ge=0, le=1_048_576, description="Least memory on top, once per container.", extra=_declare_unit("MiB")),
     ] = 384
     step_memory_mb: Annotated[
-        int, Meta(ge=1, le=1_048_576, description="Memory of an instance that declares none.", extra=_unit("MiB"))
+        int,
+        Meta(ge=1, le=1_048_576, description="Memory of an instance that declares none.", extra=_declare_unit("MiB")),
     ] = 512
     step_disk_mb: Annotated[
-        int, Meta(ge=0, le=1_048_576, description="Disk of an instance that declares none.", extra=_unit("MiB"))
+        int, Meta(ge=0, le=1_048_576, description="Disk of an instance that declares none.", extra=_declare_unit("MiB"))
     ] = 1
     step_runtime_s: Annotated[
-        float, Meta(ge=0, le=1e9, description="Runtime of an instance that declares none.", extra=_unit("s"))
+        float, Meta(ge=0, le=1e9, description="Runtime of an instance that declares none.", extra=_declare_unit("s"))
     ] = 1.0
     task_runtime_s: Annotated[
-        float, Meta(ge=0, le=1e9, description="Runtime of an ordinary task that declares none.", extra=_unit("s"))
+        float,
+        Meta(ge=0, le=1e9, description="Runtime of an ordinary task that declares none.", extra=_declare_unit("s")),
     ] = 10.0
     max_steps_per_group: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Steps of one group, at most.", extra=_unit("steps"))
+        int, Meta(ge=1, le=1_000_000, description="Steps of one group, at most.", extra=_declare_unit("steps"))
     ] = 1_000_000
     failures_per_hour: Annotated[
         float,
         Meta(
-            ge=0, le=1e6, description="Failures of a running application; each repeats its group.", extra=_unit("1/h")
+            ge=0,
+            le=1e6,
+            description="Failures of a running application; each repeats its group.",
+            extra=_declare_unit("1/h"),
         ),
     ] = 0.0
-    apart: Annotated[_Lists, Meta(description="No two steps of a list are in one group.", extra=_unit("ids"))] = ()
-    together: Annotated[_Lists, Meta(description="All steps of a list are in one group.", extra=_unit("ids"))] = ()
+    apart: Annotated[
+        _Lists, Meta(description="No two steps of a list are in one group.", extra=_declare_unit("ids"))
+    ] = ()
+    together: Annotated[
+        _Lists, Meta(description="All steps of a list are in one group.", extra=_declare_unit("ids"))
+    ] = ()
     replan_margin: Annotated[
         float,
         Meta(
             ge=0,
             le=1,
             description="Share of what is left that a change of a running plan must save to be made.",
-            extra=_unit("1"),
+            extra=_declare_unit("1"),
         ),
     ] = 0.1
 
@@ -74,13 +86,13 @@ class Settings(Declared, frozen=True, kw_only=True):
 DEFAULTS = Settings()
 
 
-def settings_table() -> str:
+def write_settings_table() -> str:
     """The settings as a table in Markdown, one row each."""
     head = ["| setting | default | unit | range | what |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *_rows()]) + "\n"
+    return "\n".join([*head, *_write_rows()]) + "\n"
 
 
-def _rows() -> Iterator[str]:
+def _write_rows() -> Iterator[str]:
     kind = inspect.type_info(Settings)
     assert isinstance(kind, inspect.StructType)
     for field in kind.fields:
@@ -88,10 +100,10 @@ def _rows() -> Iterator[str]:
             unit = (field.type.extra or {})["unit"]
             text = (field.type.extra_json_schema or {}).get("description", "")
             default = msgspec.json.encode(field.default).decode()
-            yield f"| `{field.name}` | {default} | {unit} | {_range(field.type.type)} | {text} |"
+            yield f"| `{field.name}` | {default} | {unit} | {_write_range(field.type.type)} | {text} |"
 
 
-def _range(bare: inspect.Type) -> str:
+def _write_range(bare: inspect.Type) -> str:
     if isinstance(bare, inspect.IntType | inspect.FloatType):
         return f"{bare.ge:,.0f} to {bare.le:,.0f}"
     return "lists of steps"

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import checked, decode
+from airflow_dagsched.model.codec import check_value, decode_json
 from airflow_dagsched.placement.settings import PlacementSettings, parse_settings, resolve_aliases
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
@@ -33,12 +33,12 @@ def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
     named = resolve_aliases(raw, where)
     policies = {name: value for name, value in named.items() if name in PlacementSettings.__struct_fields__}
     planner = {name: value for name, value in named.items() if name not in policies}
-    settings = decode(Settings, msgspec.json.encode(planner), where)
+    settings = decode_json(Settings, msgspec.json.encode(planner), where)
     sized = share_sizes(settings, policies, where)
     for name in SHARED.keys() & policies.keys():
         if SHARED[name] in planner and getattr(settings, SHARED[name]) != getattr(sized, SHARED[name]):
             raise InvalidInput(where, name, f"says {SHARED[name]} a second time, and otherwise")
-    return sized, placement_settings(sized, policies, where)
+    return sized, parse_placement_settings(sized, policies, where)
 
 
 SHARED: dict[str, str] = {
@@ -60,22 +60,22 @@ def share_sizes(settings: Settings, named: Mapping[str, Any], where: str = "sett
     Raises ``InvalidInput`` for settings that no policy has, and for values out of range.
     """
     named = resolve_aliases(named, where)
-    said = parse_settings(named, where, defaults=_planned(settings))
+    said = parse_settings(named, where, defaults=_list_planned_sizes(settings))
     values = {name: said.padding_fraction if name == "padding_percent" else getattr(said, name) for name in SHARED}
     sizes = {
         SHARED[name]: math.ceil(values[name]) if name in WHOLE else values[name] for name in SHARED if name in named
     }
-    return checked(Settings, replace(settings, **sizes), where) if sizes else settings
+    return check_value(Settings, replace(settings, **sizes), where) if sizes else settings
 
 
-def placement_settings(
+def parse_placement_settings(
     settings: Settings = DEFAULTS, named: Mapping[str, Any] | None = None, where: str = "settings"
 ) -> PlacementSettings:
     """The policies' settings as named, and of sizes what the planner's settings say (see ``share_sizes``)."""
     own = {name: value for name, value in resolve_aliases(named or {}, where).items() if name not in SHARED}
-    return parse_settings(own, where, defaults=_planned(settings))
+    return parse_settings(own, where, defaults=_list_planned_sizes(settings))
 
 
-def _planned(settings: Settings) -> dict[str, Any]:
+def _list_planned_sizes(settings: Settings) -> dict[str, Any]:
     sizes = {name: getattr(settings, planned) for name, planned in SHARED.items()}
     return {**sizes, "padding_percent": settings.padding_fraction * 100}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from airflow_dagsched.plan.rcpsp.parallel import parallel
-from airflow_dagsched.plan.rcpsp.paths import tails
-from airflow_dagsched.plan.rcpsp.project import Project, network
+from airflow_dagsched.plan.rcpsp.parallel import schedule_in_parallel
+from airflow_dagsched.plan.rcpsp.paths import measure_tails
+from airflow_dagsched.plan.rcpsp.project import Project, build_network
 from benchmarks.policies import Tasks, airflow_default, b_level, fifo, heft, upward_ranks, without_transfers
 
 CHAIN_BESIDE_CROWD = without_transfers([1, 8, 3, 3, 3, 3], [[1], [], [], [], [], []])
@@ -54,9 +54,9 @@ def test_list_scheduling_is_the_parallel_scheme_on_one_resource(seed: int) -> No
         successors=tuple(tuple(nexts) for nexts in tasks.successors),
         capacities=(3,),
     )
-    net = network(project)
-    rank = [-tail - duration for tail, duration in zip(tails(net), net.durations, strict=True)]
-    assert max(parallel(net, rank)) == b_level(tasks, 3)
+    net = build_network(project)
+    rank = [-tail - duration for tail, duration in zip(measure_tails(net), net.durations, strict=True)]
+    assert max(schedule_in_parallel(net, rank)) == b_level(tasks, 3)
 
 
 @pytest.mark.parametrize("seed", range(40))

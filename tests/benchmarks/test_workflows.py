@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from benchmarks.workflows import main
 from tests.plan.drawn import drawn
 
@@ -22,7 +22,7 @@ def test_six_ways_run_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture
     flow = drawn("a == b", **long, **{name: {"runtime_s": 3.0} for name in "cdef"})
     folder = tmp_path / "flows"
     folder.mkdir()
-    (folder / "drawn.json").write_bytes(encode(flow))
+    (folder / "drawn.json").write_bytes(encode_value(flow))
     assert main([str(folder), "--workers", "2", "--json", str(tmp_path / "out.json")]) == 0
     (found,) = json.loads((tmp_path / "out.json").read_text())
     others = {"b_level": 12, "heft": 12, "airflow_default": 12, "fifo": 14}
@@ -37,7 +37,7 @@ def test_six_ways_run_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_no_worker_runs_two_tasks_at_once(tmp_path: Path) -> None:
     flow = drawn("a == b; a == c; b == d; c == d; e == d; f == g", **{name: {"runtime_s": 0.1} for name in "abcdef"})
-    (tmp_path / "drawn.json").write_bytes(encode(flow))
+    (tmp_path / "drawn.json").write_bytes(encode_value(flow))
     assert main([str(tmp_path), "--workers", "2", "--mb-s", "10", "--json", str(tmp_path / "out")]) == 0
     (found,) = json.loads((tmp_path / "out").read_text())
     for worker in (0, 1):

@@ -22,10 +22,10 @@ import pytest
 from airflow.sdk import DAG
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import choose
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_on_free_cluster
 from airflow_dagsched.launch.escalation.levels import LEVELS
-from airflow_dagsched.launch.managers.hosts import as_called, holding
-from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.managers.hosts import locate_sources, rename_hosts
+from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Source
 from airflow_dagsched.model.state import State
@@ -40,7 +40,7 @@ from airflow_dagsched.plan.pruning.sources import select_found
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.clusters.spark_connection import Reached
 from airflow_dagsched.provider.clusters.webhdfs import WebHdfsLister
-from airflow_dagsched.provider.runtime.allocation import knowledge
+from airflow_dagsched.provider.runtime.allocation import gather_group_fit
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
 from tests.plan.placing import place_by
@@ -131,7 +131,7 @@ def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:
     with WebHdfsLister.of(table.location, table.reached) as lister:
         found = replace(select_found(source, condition, list_stored(lister, TABLE, condition)), left_out=())
     flow = drawn("scan", scan={"parallelism": 4, "memory_mb": 300, "sources": (source,)})
-    return holding(flow, as_called({("scan", TABLE): found}, cluster))
+    return locate_sources(flow, rename_hosts({("scan", TABLE): found}, cluster))
 
 
 def placed(flow: Dataflow, cluster: Cluster, policy: str) -> Group:
@@ -148,7 +148,7 @@ def run(started: StandaloneCluster, table: Stored, day: str, policy: str, folder
     group = placed(scan_of(table, day, cluster), cluster, policy)
     log = folder / policy
     log.mkdir()
-    conf = {**submission(group, cluster).conf, **event_log.settings(log), **READ}
+    conf = {**make_submission(group, cluster).conf, **event_log.settings(log), **READ}
     arguments = ("scan", str(len(group.containers)), table.location, f"day={day}")
     done = result(start(started.master, conf, *arguments))
     assert done == {"rows": 4 * ROWS, "sum": table.sums[day]}
@@ -191,7 +191,9 @@ def test_a_later_group_is_planned_where_its_input_was_written(
         launch = two_groups(tmp_path, stored.location).launches()[1]
     launched(launch, tmp_path, feeds=[committed(tmp_path, day, table=stored.location)])
     assert {one.key["day"] for one in learned[0].asked.stored["clean/"].partitions} == {day}
-    chosen = choose(knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps)
+    chosen = plan_on_free_cluster(
+        gather_group_fit(launch, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps
+    )
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == set(DAYS[day])
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED
-from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
-from airflow_dagsched.provider.runtime.allocation import executor_pod, written
+from airflow_dagsched.provider.runtime.allocation import build_executor_pod, write_files
 from demo.rest import until
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
@@ -40,10 +40,10 @@ def settings(api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[st
     steps = {f"s{at}": {"pinned": (node,), "mode": "streaming", "memory_mb": 1000} for at, node in enumerate(NODES)}
     group = plan(drawn("s0 == s1", **steps), cluster).groups[0]
     (folder / "authors.yaml").write_text(AUTHORS)
-    pod = executor_pod(str(folder / "authors.yaml"), hook.tolerations())
-    asked = submission(group, cluster, pod=pod)
+    pod = build_executor_pod(str(folder / "authors.yaml"), hook.tolerations())
+    asked = make_submission(group, cluster, pod=pod)
     own = {"spark.kubernetes.container.image": "spark:test", "spark.scheduler.maxRegisteredResourcesWaitingTime": "1s"}
-    return {**asked.conf, **own, **written(asked.files, folder)}
+    return {**asked.conf, **own, **write_files(asked.files, folder)}
 
 
 def test_executor_pods_have_the_plan_s_nodes_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,14 +80,14 @@ class FirstPlanned:
 
     def __init__(self, run: GroupRun, cluster: StandaloneCluster, then: Callable[[str], None]) -> None:
         self.host = ""
-        self._submit, self._cluster, self._then = run.launch.submit, cluster, then
+        self._allocate_and_submit, self._cluster, self._then = run.launch.submit, cluster, then
         run.launch.submit = self.submit  # type: ignore[method-assign]
 
     def submit(self, context: Any, **how: Any) -> None:
         if not self.host:
             self.host = planned_in(how["conf"], self._cluster)
             self._then(self.host)
-        self._submit(context, **how)
+        self._allocate_and_submit(context, **how)
 
 
 def hosts_used(cluster: StandaloneCluster) -> list[set[str]]:

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, choose
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.group_fit import Fit
-from airflow_dagsched.launch.escalation.reservations import Reservation, reservation
-from airflow_dagsched.launch.managers.executors import Submission, executors
-from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.escalation.reservations import Reservation, reserve_executors
+from airflow_dagsched.launch.managers.executors import Submission, size_executors
+from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
@@ -51,13 +51,13 @@ def pinned(*hosts: str) -> Dataflow:
 
 
 def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation) -> Chosen:
-    found = choose(Fit(flow, hook.cluster()), [step.id for step in flow.steps], held)
+    found = plan_on_free_cluster(Fit(flow, hook.cluster()), [step.id for step in flow.steps], held)
     assert found is not None
     return found
 
 
 def settings_of(chosen: Chosen) -> Submission:
-    return submission(chosen.group, chosen.cluster)
+    return make_submission(chosen.group, chosen.cluster)
 
 
 def used(started: StandaloneCluster) -> dict[str, tuple[int, int]]:
@@ -119,7 +119,7 @@ def test_two_launches_at_one_moment_both_finish(started: StandaloneCluster, hook
     second    w4         2 cores   asks for what is left
     """
     first = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook)
-    held = reservation("first", executors(first.group, first.cluster), expires=1e12)
+    held = reserve_executors("first", size_executors(first.group, first.cluster), expires=1e12)
     second = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook, held)
     gate = tmp_path / "second has ended"
     running = start(started.master, settings_of(first).conf, "3", str(gate))

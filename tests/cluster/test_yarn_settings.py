@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from tests.cluster.submitting import result, start
@@ -27,7 +27,7 @@ def test_spark_submit_takes_the_settings_of_the_plan(tmp_path: Path, monkeypatch
         monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
         cluster = PlannerHook("cluster").cluster()
     group = plan(drawn("a", a={"parallelism": 12, "memory_mb": 1000}), cluster).groups[0]
-    conf = submission(group, cluster).conf
+    conf = make_submission(group, cluster).conf
     found = result(start("yarn", conf, "conf", env={"HADOOP_CONF_DIR": str(tmp_path)}))
     expected = {
         "spark.master": "yarn",

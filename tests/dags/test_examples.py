@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 
-from airflow_dagsched.provider.clusters.planner_hook import dataflows
+from airflow_dagsched.provider.clusters.planner_hook import list_dataflows
 from tests.dags.conftest import CHECKOUT, Play
 
 EXAMPLES = sorted(path.stem for path in (CHECKOUT / "dags").glob("*.py"))
@@ -52,7 +52,7 @@ def test_groups(example: str) -> None:
     file = CHECKOUT / "dags" / f"{example}.py"
     assert len(file.read_text().splitlines()) < 60
     (dag,) = DagBag(file, collect_dags=False).process_file(str(file), only_if_updated=False)
-    (flow,) = dataflows(dag)
+    (flow,) = list_dataflows(dag)
     assert [list(group.steps) for group in flow.grouping.groups] == GROUPS[example]
 
 

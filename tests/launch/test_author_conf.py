@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
+from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
 )
 def test_refused_by_its_name(settings: Any, mistake: str) -> None:
     """Never by its value, which may be a secret."""
-    found = mistake_in_settings(settings)
+    found = find_settings_mistake(settings)
     assert re.search(mistake, found), found
     assert "hunter2" not in found
 
@@ -42,9 +42,9 @@ def test_fine() -> None:
         "spark.submit.pyFiles": "/x.zip", "spark.hadoop.fs.s3a.bucket.my-bucket.access.key": "{{ conn.x.login }}",
         "spark.g": " {{ x }} ",
     }  # fmt: skip
-    assert mistake_in_settings(settings) == ""
+    assert find_settings_mistake(settings) == ""
 
 
 def test_ends_count_once_templates_are_rendered() -> None:
-    assert mistake_in_settings({"spark.g": " {{ x }}"}) == ""
-    assert "begins or ends" in mistake_in_settings({"spark.g": " {{ x }}"}, rendered=True)
+    assert find_settings_mistake({"spark.g": " {{ x }}"}) == ""
+    assert "begins or ends" in find_settings_mistake({"spark.g": " {{ x }}"}, rendered=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.launch.protocol.events import Failure, StepDone, StepLog, StepRunning
 from airflow_dagsched.launch.protocol.feed import LOG_LINES, Feed
-from airflow_dagsched.launch.protocol.push_limit import PUSH_BYTES, fair, pushed, read_feed
+from airflow_dagsched.launch.protocol.push_limit import PUSH_BYTES, divide_fairly, encode_feed, read_feed
 
 CLEAN = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 """What the driver program sends: NUL and half a surrogate pair are made safe there."""
@@ -18,7 +18,7 @@ SAID = st.text(CLEAN, max_size=600)
 
 
 def size(feed: Feed, now_s: float = 0.0) -> int:
-    return len(json.dumps(pushed(feed, now_s)).encode())
+    return len(json.dumps(encode_feed(feed, now_s)).encode())
 
 
 def printing(steps: int, lines: int, chars: int) -> Feed:
@@ -37,7 +37,7 @@ def test_sixty_steps_of_long_lines() -> None:
     """3 MB of lines: all ends are there, the last lines of those that ended last, and how many are missing."""
     feed = printing(60, 150, 500)
     assert size(feed, 59.0) <= PUSH_BYTES
-    read = read_feed(pushed(feed, 59.0))
+    read = read_feed(encode_feed(feed, 59.0))
     assert list(read.steps) == list(feed.steps)
     last = read.logs["step_059"]
     assert last.lines[-1] == feed.logs["step_059"].lines[-1]
@@ -49,7 +49,7 @@ def test_sixty_steps_of_long_lines() -> None:
 def test_all_that_spoke_just_now_have_the_same_room() -> None:
     feed = Feed("n").add([StepLog(f"s{number}", tuple("y" * 300 for _ in range(100))) for number in range(60)])
     assert size(feed) <= PUSH_BYTES
-    read = read_feed(pushed(feed, 0.0))
+    read = read_feed(encode_feed(feed, 0.0))
     assert {len(lines.lines) for lines in read.logs.values()} == {3}
     assert set(read.logs) == set(feed.logs)
 
@@ -60,7 +60,7 @@ def test_many_steps_that_fail_at_length() -> None:
     ends = [StepDone(f"step_{n}", "failed", failure=failure, reason="r" * 1000) for n in range(300)]
     feed = Feed("n").add(ends)
     assert size(feed) <= PUSH_BYTES
-    read = read_feed(pushed(feed, 0.0))
+    read = read_feed(encode_feed(feed, 0.0))
     assert {end.state for end in read.steps.values()} == {"failed"}
     assert all("more characters" in (end.failure or failure).message for end in read.steps.values())
 
@@ -71,14 +71,14 @@ def test_states_of_a_thousand_steps_fit(steps: int) -> None:
     ends = [StepDone(f"load_{n:04}", "success", rows=10**9, bytes=10**12, datasets=datasets) for n in range(steps)]
     feed = Feed("n").add(ends).add([StepLog(end.step, ("a line",) * 10) for end in ends])
     assert size(feed) <= PUSH_BYTES
-    assert list(read_feed(pushed(feed, 0.0)).steps) == list(feed.steps)
+    assert list(read_feed(encode_feed(feed, 0.0)).steps) == list(feed.steps)
 
 
 def test_one_short_push_says_all() -> None:
     """Nothing is left out where there is room, but what mirrors have of their own."""
     done = StepDone("a", "success", rows=0, seconds=1.5, datasets={"": "/d"}, reason="because")
     feed = Feed("n", final=True, running=("b",), began=7.0).add([done, StepLog("b", ("1", "2"))])
-    assert read_feed(pushed(feed, 0.0)) == feed
+    assert read_feed(encode_feed(feed, 0.0)) == feed
     large = StepDone("c", "success", value="v" * 40_000, fused=("a",) * 1000, metrics={"rows": 1.0})
     assert size(Feed("n").add([large])) < 400
 
@@ -98,7 +98,7 @@ def test_no_push_is_larger(steps: dict[str, tuple[list[str], float, str]]) -> No
     for name, (lines, at, reason) in steps.items():
         feed = feed.add([StepLog(name, tuple(lines)), StepDone(name, "skipped", reason=reason)], at)
     assert size(feed, 10.0) <= PUSH_BYTES
-    read = read_feed(pushed(feed, 10.0))
+    read = read_feed(encode_feed(feed, 10.0))
     assert list(read.steps) == list(steps)
     for name, shown in read.logs.items():
         assert shown.first + len(shown.lines) == len(steps[name][0])
@@ -106,7 +106,7 @@ def test_no_push_is_larger(steps: dict[str, tuple[list[str], float, str]]) -> No
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(0, 1000), max_size=10), st.integers(0, 5000))
 def test_fair_shares(wanted: dict[str, int], room: int) -> None:
-    shares = fair(wanted, room)
+    shares = divide_fairly(wanted, room)
     assert sum(shares.values()) <= room
     assert all(share <= wanted[name] for name, share in shares.items())
     least = min((share for name, share in shares.items() if share < wanted[name]), default=None)

@@ -15,8 +15,8 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation import fit_to_free_cluster
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
 from airflow_dagsched.launch.escalation.group_fit import Fit
-from airflow_dagsched.launch.escalation.reservations import Reservation, reservation, without_reserved
-from airflow_dagsched.launch.managers.executors import executors
+from airflow_dagsched.launch.escalation.reservations import Reservation, reserve_executors, subtract_reservations
+from airflow_dagsched.launch.managers.executors import size_executors
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.dataflow import Dataflow
 from tests.plan.drawn import drawn, standalone
@@ -29,7 +29,7 @@ def wide(parallelism: int, **fields: Any) -> Dataflow:
 
 def choose(flow: Dataflow, cluster: Cluster, held: Sequence[Reservation] = ()) -> Chosen | None:
     """All steps of ``flow`` as one application."""
-    return fit_to_free_cluster.choose(Fit(flow, cluster), [step.id for step in flow.steps], held)
+    return fit_to_free_cluster.plan_on_free_cluster(Fit(flow, cluster), [step.id for step in flow.steps], held)
 
 
 def busy(cluster: Cluster, *free: int) -> Cluster:
@@ -43,7 +43,7 @@ def taken(flow: Dataflow, cluster: Cluster, held: list[Reservation], name: str) 
     chosen = choose(flow, cluster, held)
     if chosen is None:
         return None
-    return reservation(name, executors(chosen.group, chosen.cluster), expires=100.0)
+    return reserve_executors(name, size_executors(chosen.group, chosen.cluster), expires=100.0)
 
 
 def test_a_pinned_step_goes_where_its_author_wants_it() -> None:
@@ -98,7 +98,7 @@ def test_what_is_larger_than_the_cluster_is_refused_not_waited_for() -> None:
 
 def test_reserved_is_not_free() -> None:
     held = Reservation(id="x", expires=9.0, cores={"w1": 3, "w9": 1}, memory_mb={"w1": 1000})
-    worker = without_reserved(standalone(4, memory_mb=4000), [held, held]).workers[0]
+    worker = subtract_reservations(standalone(4, memory_mb=4000), [held, held]).workers[0]
     assert (worker.free_cores, worker.free_memory_mb, worker.cores) == (0, 2000, 4)
 
 

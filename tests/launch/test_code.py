@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from airflow_dagsched.launch.steps.code import location, read_code
+from airflow_dagsched.launch.steps.code import locate_function, read_code
 
 Load = Callable[..., ModuleType]
 
@@ -119,7 +119,7 @@ def test_recursion_ends(load: Load, tmp_path: Path) -> None:
 
 
 def test_location_names_file_and_lines() -> None:
-    found = location(test_recursion_ends)
+    found = locate_function(test_recursion_ends)
     assert found is not None
     assert (Path(found[0]).name, found[2] - found[1]) == ("test_code.py", 2)
 

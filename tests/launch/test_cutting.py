@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.escalation.group_fit import Fit, only
-from airflow_dagsched.launch.escalation.split_group import cut_to_fit, halves
+from airflow_dagsched.launch.escalation.group_fit import Fit, select_steps
+from airflow_dagsched.launch.escalation.split_group import cut_to_fit, split_in_halves
 from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.model.validate import build_valid_graph
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
 
 def units_of(flow: Dataflow) -> list[tuple[str, ...]]:
-    graph = valid_graph(flow)
+    graph = build_valid_graph(flow)
     loops: dict[int, list[str]] = {}
     for node in graph.order:
         if graph.is_step(node):
@@ -80,7 +80,7 @@ def test_a_repeat_block_is_never_cut() -> None:
 )
 def test_halves(units: str, expected: tuple[str, ...]) -> None:
     """A letter a step, a word a unit."""
-    found = halves([tuple(unit) for unit in units.split()])
+    found = split_in_halves([tuple(unit) for unit in units.split()])
     assert found == tuple(tuple(part) for part in expected)
 
 
@@ -102,6 +102,6 @@ def test_parts_fit_and_run_in_order(flow: Dataflow, cluster: Cluster, disk_mb: i
 
 def test_only_these_steps() -> None:
     flow = drawn("a == b; b == c; c -- t; t -- d", tasks="t")
-    left = only(flow, ("a", "b"))
+    left = select_steps(flow, ("a", "b"))
     assert ([step.id for step in left.steps], [(c.src, c.dst) for c in left.channels]) == (["a", "b"], [("a", "b")])
     assert (left.tasks, left.dependencies) == ((), ())

@@ -18,10 +18,10 @@ from airflow_dagsched.launch.protocol.feed import (
     Feed,
     StepLines,
     Wait,
-    verdict,
-    xcoms,
+    decide_verdict,
+    list_xcoms,
 )
-from airflow_dagsched.launch.protocol.wire import decode, encode
+from airflow_dagsched.launch.protocol.wire import decode_dataclass, encode_plain
 
 NOT_STARTED = (None, "scheduled", "queued", "restarting")
 BUSY = ("running", "up_for_retry")
@@ -44,57 +44,57 @@ GREY = StepDone("s", "skipped", reason="skipped by 'branch'")
 @pytest.mark.parametrize("end", [GREEN, RED, GREY])
 def test_waits_while_the_launch_task_has_not_started(state: str | None, end: StepDone) -> None:
     """Whatever the feed says, it is an earlier try's."""
-    assert verdict(state, feed(end), "s", FIRST, "launch") == Wait()
+    assert decide_verdict(state, feed(end), "s", FIRST, "launch") == Wait()
 
 
 @pytest.mark.parametrize("state", BUSY)
 def test_while_running_only_good_ends_count(state: str) -> None:
     """A failed step may be mended by the next try."""
-    assert verdict(state, feed(GREEN), "s", FIRST, "launch") == End("success", "", GREEN)
-    assert verdict(state, feed(GREY), "s", FIRST, "launch") == End("skipped", GREY.reason, GREY)
-    assert verdict(state, feed(RED), "s", FIRST, "launch") == Wait()
-    assert verdict(state, feed(), "s", FIRST, "launch") == Wait()
+    assert decide_verdict(state, feed(GREEN), "s", FIRST, "launch") == End("success", "", GREEN)
+    assert decide_verdict(state, feed(GREY), "s", FIRST, "launch") == End("skipped", GREY.reason, GREY)
+    assert decide_verdict(state, feed(RED), "s", FIRST, "launch") == Wait()
+    assert decide_verdict(state, feed(), "s", FIRST, "launch") == Wait()
 
 
 @pytest.mark.parametrize("state", [*BUSY, "success"])
 @pytest.mark.parametrize("wanted", ["success", "skipped"])
 def test_a_pruned_step_says_why_and_ends_as_wanted(state: str, wanted: Literal["success", "skipped"]) -> None:
     done = StepDone("s", "pruned", reason="no work without input")
-    end = verdict(state, replace(feed(done), pruned=wanted), "s", FIRST, "launch")
+    end = decide_verdict(state, replace(feed(done), pruned=wanted), "s", FIRST, "launch")
     assert end == End(wanted, "pruned: no work without input", done)
-    assert xcoms(done)["return_value"]["pruned"] == "no work without input"
+    assert list_xcoms(done)["return_value"]["pruned"] == "no work without input"
 
 
 @pytest.mark.parametrize("state", sorted(FINISHED))
 def test_no_mirror_hangs_once_the_launch_task_ended(state: str) -> None:
     """Every mirror ends, whatever the feed holds or lacks."""
     for known in (None, feed(), feed(GREEN), feed(RED), feed(GREY)):
-        assert isinstance(verdict(state, known, "s", FIRST, "launch"), End)
+        assert isinstance(decide_verdict(state, known, "s", FIRST, "launch"), End)
 
 
 def test_a_lost_launch_task_turns_open_mirrors_red() -> None:
-    end = verdict("failed", feed(), "s", FIRST, "f.launch")
+    end = decide_verdict("failed", feed(), "s", FIRST, "f.launch")
     assert isinstance(end, End)
     assert (end.state, "'f.launch' ended as failed" in end.reason) == ("failed", True)
 
 
 def test_a_skipped_launch_task_is_never_green() -> None:
-    assert verdict("skipped", None, "s", FIRST, "launch").state == "skipped"  # type: ignore[union-attr]
-    assert verdict("upstream_failed", None, "s", FIRST, "launch").state == "failed"  # type: ignore[union-attr]
+    assert decide_verdict("skipped", None, "s", FIRST, "launch").state == "skipped"  # type: ignore[union-attr]
+    assert decide_verdict("upstream_failed", None, "s", FIRST, "launch").state == "failed"  # type: ignore[union-attr]
 
 
 def test_a_mirror_cleared_alone_says_what_to_clear() -> None:
     """The feed is of the first round, the mirror of the second: nothing ran since."""
-    end = verdict("success", feed(GREEN), "s", AGAIN, "f.launch")
+    end = decide_verdict("success", feed(GREEN), "s", AGAIN, "f.launch")
     assert isinstance(end, End)
     assert (end.state, "clear 'f.launch' with it" in end.reason) == ("failed", True)
-    assert verdict("success", feed(GREEN, began=AGAIN), "s", AGAIN, "f.launch") == End("success", "", GREEN)
+    assert decide_verdict("success", feed(GREEN, began=AGAIN), "s", AGAIN, "f.launch") == End("success", "", GREEN)
 
 
 def test_feed_survives_xcom() -> None:
     """Encode, decode: the same feed."""
     full = feed(GREEN, RED).add([StepLog("s", ("a", "b")), StepRunning("t")])
-    assert decode(Feed, encode(full)) == full
+    assert decode_dataclass(Feed, encode_plain(full)) == full
 
 
 def test_lines_are_bounded_and_numbered() -> None:
@@ -105,8 +105,8 @@ def test_lines_are_bounded_and_numbered() -> None:
 
 
 def test_xcoms_of_a_plain_value_and_of_rows() -> None:
-    assert xcoms(StepDone("s", "success", value=7))["return_value"] == 7
-    named = xcoms(StepDone("s", "success", rows=2, path="/a", datasets={"good": "/g", "": "/a"}))
+    assert list_xcoms(StepDone("s", "success", value=7))["return_value"] == 7
+    named = list_xcoms(StepDone("s", "success", rows=2, path="/a", datasets={"good": "/g", "": "/a"}))
     assert named["return_value"] == {"path": "/a", "rows": 2, "seconds": None, "metrics": {}}
     assert named["good"]["path"] == "/g"
 
@@ -114,14 +114,14 @@ def test_xcoms_of_a_plain_value_and_of_rows() -> None:
 def test_a_final_feed_is_not_believed_while_the_launch_task_runs() -> None:
     """It may be an earlier try's, which the worker wipes some seconds after it began; between tries it counts."""
     last_word = replace(feed(GREEN), final=True)
-    assert verdict("running", last_word, "s", FIRST, "launch") == Wait()
-    assert verdict("up_for_retry", last_word, "s", FIRST, "launch") == End("success", "", GREEN)
+    assert decide_verdict("running", last_word, "s", FIRST, "launch") == Wait()
+    assert decide_verdict("up_for_retry", last_word, "s", FIRST, "launch") == End("success", "", GREEN)
 
 
 @pytest.mark.parametrize("state", [*NOT_STARTED, *BUSY])
 def test_a_feed_older_than_the_clear_is_not_believed(state: str) -> None:
     """The worker wipes the old feed only some seconds after the launch task runs again."""
-    assert verdict(state, feed(GREEN), "s", AGAIN, "launch") == Wait()
+    assert decide_verdict(state, feed(GREEN), "s", AGAIN, "launch") == Wait()
 
 
 ENDS = st.lists(st.sampled_from([GREEN, RED, GREY]), max_size=1)
@@ -134,7 +134,7 @@ def test_a_cleared_mirror_never_ends_well_by_what_was_said_before(
     state: str | None, ends: list[StepDone], final: bool, began: float, later: float
 ) -> None:
     """Whatever state the clear leaves the launch task in: while it runs, restarts, waits, or is over."""
-    found = verdict(state, replace(feed(*ends, began=began), final=final), "s", began + later, "launch")
+    found = decide_verdict(state, replace(feed(*ends, began=began), final=final), "s", began + later, "launch")
     assert found == Wait() or (isinstance(found, End) and found.state == "failed" and state in FINISHED)
 
 
@@ -145,13 +145,17 @@ def test_a_mirror_believes_each_try_after_its_making(
     """The clear made the launch task before the mirror, and the worker's clock is a little behind, or neither."""
     for began in (made + later, made - behind):
         said = feed(*ends, began=began)
-        assert verdict("success", said, "s", made, "launch") == verdict("success", said, "s", 0.0, "launch")
-        assert verdict("running", said, "s", made, "launch") == verdict("running", said, "s", 0.0, "launch")
+        assert decide_verdict("success", said, "s", made, "launch") == decide_verdict(
+            "success", said, "s", 0.0, "launch"
+        )
+        assert decide_verdict("running", said, "s", made, "launch") == decide_verdict(
+            "running", said, "s", 0.0, "launch"
+        )
 
 
 @given(STATES, ENDS, SECONDS, SECONDS)
 def test_the_verdict_is_final_once_the_launch_task_is_over(
     state: str | None, ends: list[StepDone], began: float, made: float
 ) -> None:
-    found = verdict(state, feed(*ends, began=began), "s", made, "launch")
+    found = decide_verdict(state, feed(*ends, began=began), "s", made, "launch")
     assert isinstance(found, End) or state not in FINISHED

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.protocol.identity import TryId, made_at
+from airflow_dagsched.launch.protocol.identity import TryId, read_creation_time
 
 BEGAN = st.datetimes().map(lambda at: f"{at:%Y-%m-%dT%H:%M:%S.%f}Z")
 TRIES = st.builds(TryId, BEGAN, st.integers(0, 12), st.integers(1, 12))
@@ -22,9 +22,9 @@ def test_a_later_run_counts_more_than_a_clear_and_a_clear_more_than_a_try(one: T
 
 
 def test_an_id_tells_when_the_task_instance_was_made() -> None:
-    assert made_at(UUID(int=(1_772_690_828_123 << 80) | (7 << 76) | (2 << 62))) == 1_772_690_828.123
+    assert read_creation_time(UUID(int=(1_772_690_828_123 << 80) | (7 << 76) | (2 << 62))) == 1_772_690_828.123
 
 
 def test_an_id_that_tells_nothing_is_not_guessed_from() -> None:
     with pytest.raises(ValueError, match="does not say when"):
-        made_at(uuid4())
+        read_creation_time(uuid4())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_dagsched.launch.history.learning import NOTHING_S, Ran, learned
+from airflow_dagsched.launch.history.learning import NOTHING_S, Ran, update_history
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.state import Connection, Measured, State
 
@@ -15,7 +15,7 @@ def ran(*ends: StepDone, seconds: float = 30.0, cores: int = 4, **more: Any) -> 
 
 def test_a_job_is_counted_once() -> None:
     """9 s for a, b and c together are c's; what failed or was reused teaches nothing."""
-    state = learned(
+    state = update_history(
         State(),
         "spark",
         [
@@ -38,7 +38,7 @@ def test_a_job_is_counted_once() -> None:
 def test_a_start_is_all_but_the_steps() -> None:
     """30 s in all; a from 6 to 16, b from 8 to 26: 30 - (26 - 6)."""
     ends = StepDone("a", "success", seconds=10.0), StepDone("b", "success", seconds=18.0)
-    state = learned(State(), "spark", [ran(*ends, begun={"a": 6.0, "b": 8.0})])
+    state = update_history(State(), "spark", [ran(*ends, begun={"a": 6.0, "b": 8.0})])
     assert state.connections == {"spark": Connection(application_start_s=10.0, recent_start_s=(10.0,))}
 
 
@@ -46,7 +46,7 @@ def test_medians_of_the_last_five_runs() -> None:
     """99, 3, 1, 2, 5, 4: the first is forgotten."""
     state = State()
     for seconds in (99.0, 3.0, 1.0, 2.0, 5.0, 4.0):
-        state = learned(state, "spark", [ran(StepDone("a", "success", seconds=seconds, bytes=int(seconds)))])
+        state = update_history(state, "spark", [ran(StepDone("a", "success", seconds=seconds, bytes=int(seconds)))])
     expected = Measured(runtime_s=3.0, bytes=3, recent_s=(3.0, 1.0, 2.0, 5.0, 4.0), recent_bytes=(3, 1, 2, 5, 4))
     assert state.measured == {"a": expected}
 
@@ -54,7 +54,7 @@ def test_medians_of_the_last_five_runs() -> None:
 def test_what_ran_out_of_memory_needs_what_it_got_then() -> None:
     """And no less later: a lucky run proves no smaller need."""
     done = StepDone("a", "success", seconds=1.0)
-    state = learned(State(), "spark", [ran(done, memory_mb={"a": 2048}), ran(done)])
+    state = update_history(State(), "spark", [ran(done, memory_mb={"a": 2048}), ran(done)])
     assert state.measured["a"].memory_mb == 2048
 
 
@@ -66,9 +66,9 @@ def test_bandwidth_by_the_fastest_large_dataset() -> None:
         StepDone("b", "success", seconds=0.001, bytes=mib, datasets={"": "/d"}),
         StepDone("c", "success", seconds=0.1, bytes=640 * mib),
     )
-    assert learned(State(), "spark", [ran(*ends)]).connections["spark"].spill_mb_s == 128.0
+    assert update_history(State(), "spark", [ran(*ends)]).connections["spark"].spill_mb_s == 128.0
 
 
 def test_an_application_that_ran_no_step_teaches_nothing() -> None:
-    state = learned(State(), "spark", [ran(StepDone("a", "reused"))])
+    state = update_history(State(), "spark", [ran(StepDone("a", "reused"))])
     assert (state.measured, state.connections["spark"]) == ({}, Connection())

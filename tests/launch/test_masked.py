@@ -18,7 +18,7 @@ from airflow_dagsched.launch.protocol.events import (
     StepLog,
     StepRunning,
 )
-from airflow_dagsched.launch.secrecy.masked_events import MESSAGE_CHARS, masked
+from airflow_dagsched.launch.secrecy.masked_events import MESSAGE_CHARS, mask_event
 from airflow_dagsched.launch.secrecy.masking import Masking
 
 HARMLESS = frozenset({
@@ -41,19 +41,19 @@ def test_a_secret_that_is_a_name_too() -> None:
         "orders", "success", fused=("orders",), datasets={"orders": "/d/orders"}, path="/d/orders",
         value={"orders": ["all orders", 1]}, reason="orders", failure=Failure("author", "no orders", "in orders"),
     )  # fmt: skip
-    assert masked(done, knowing("orders", "success", "author")) == StepDone(
+    assert mask_event(done, knowing("orders", "success", "author")) == StepDone(
         "orders", "success", fused=("orders",), datasets={"orders": "/d/orders"}, path="/d/orders",
         value={"***": ["all ***", 1]}, reason="***", failure=Failure("author", "no ***", "in ***"),
     )  # fmt: skip
-    assert masked(StepLog("orders", ("orders!",)), knowing("orders")) == StepLog("orders", ("***!",))
+    assert mask_event(StepLog("orders", ("orders!",)), knowing("orders")) == StepLog("orders", ("***!",))
     for event in (Started("app", "http://orders:4040"), StepRunning("orders")):
-        assert masked(event, knowing("orders")) == event
+        assert mask_event(event, knowing("orders")) == event
 
 
 def test_half_a_secret_is_not_left_at_the_end() -> None:
     """A long message is cut when it is masked, not before."""
     message = "x" * (MESSAGE_CHARS - 4) + "hunter2"
-    shown = masked(Finished(False, 1.0, Failure("author", message)), knowing("hunter2"))
+    shown = mask_event(Finished(False, 1.0, Failure("author", message)), knowing("hunter2"))
     assert isinstance(shown, Finished)
     assert shown.failure is not None
     assert shown.failure.message.strip("x") == "***"
@@ -91,7 +91,7 @@ def texts(value: Any) -> Iterator[str]:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.__name__)
 def test_every_text_of_every_event_is_masked_or_harmless(kind: type[Any]) -> None:
     event = filled(kind, "hunter2")
-    shown = masked(event, knowing("hunter2"))
+    shown = mask_event(event, knowing("hunter2"))
     open_ = {each.name for each in fields(event) if "hunter2" in " ".join(texts(getattr(shown, each.name)))}
     assert {f"{kind.__name__}.{name}" for name in open_} == {
         name for name in HARMLESS if name.startswith(f"{kind.__name__}.")
@@ -100,5 +100,5 @@ def test_every_text_of_every_event_is_masked_or_harmless(kind: type[Any]) -> Non
 
 def test_what_a_step_waits_for_is_masked() -> None:
     """It may be an author's file, or a text of Spark's with one in it."""
-    shown = masked(Stalled("orders", 300.0, "stage 1 (collect at hunter2.py:3)"), knowing("hunter2", "orders"))
+    shown = mask_event(Stalled("orders", 300.0, "stage 1 (collect at hunter2.py:3)"), knowing("hunter2", "orders"))
     assert shown == Stalled("orders", 300.0, "stage 1 (collect at ***.py:3)")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.secrecy.masking import PLAIN, Masking, secrets_in
+from airflow_dagsched.launch.secrecy.masking import PLAIN, Masking, find_secrets
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from airflow_dagsched.launch.secrecy.masking import PLAIN, Masking, secrets_in
     ],
 )
 def test_secrets_are_found(argument: object, secrets: set[str]) -> None:
-    assert secrets_in(argument) == secrets
+    assert find_secrets(argument) == secrets
 
 
 PASSWORDS = st.text(string.ascii_letters + string.digits + "!$*+.-_~", min_size=4).filter(

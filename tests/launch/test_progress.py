@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_dagsched.launch.escalation.overtime import ends_of_overtime, reason_of
-from airflow_dagsched.launch.protocol.events import Failure, Stalled, StepDone, StepRunning, from_line, to_line
+from airflow_dagsched.launch.escalation.overtime import end_overtime_steps, explain_timeout
+from airflow_dagsched.launch.protocol.events import Failure, Stalled, StepDone, StepRunning, decode_batch, encode_batch
 from airflow_dagsched.launch.protocol.feed import Feed
-from airflow_dagsched.launch.protocol.printable import duration
-from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, waiting_for
+from airflow_dagsched.launch.protocol.printable import format_duration
+from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, explain_wait
 
 STAGE = Stage(12, 0, "collect at /dags/lib/etl.py:31", "clean", tasks=8, running=2, hosts=("127.0.0.1",))
 QUEUED = replace(STAGE, running=0, hosts=())
@@ -82,21 +82,21 @@ def test_outside_of_stages_lines_and_jobs_count() -> None:
     ],
 )
 def test_what_it_waits_for(seen: Seen, words: str) -> None:
-    assert waiting_for(seen) == words
+    assert explain_wait(seen) == words
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0 s"), (119, "119 s"), (300, "5 min"), (3600, "1 h"), (7800.5, "2 h 10 min")]
 )
 def test_duration(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 STALL = Stalled("b", 420.0, "stage 12 (collect at etl.py:31) runs 2 tasks, none of 8 ended")
 
 
 def test_a_stall_is_a_line_of_its_step() -> None:
-    (event,) = from_line(to_line([STALL]))
+    (event,) = decode_batch(encode_batch([STALL]))
     lines = Feed("n").add([event]).logs["b"].lines
     assert lines == ("no progress for 7 min: stage 12 (collect at etl.py:31) runs 2 tasks, none of 8 ended",)
 
@@ -104,8 +104,8 @@ def test_a_stall_is_a_line_of_its_step() -> None:
 def test_out_of_time() -> None:
     """a ──> b ──> c with a done, b at work: b says why, and so does the launch."""
     feed = Feed("n").add([StepRunning("a"), StepDone("a", "success"), StepRunning("b")])
-    bad, rest = ends_of_overtime("abc", feed, 600.0, {"b": STALL})
+    bad, rest = end_overtime_steps("abc", feed, 600.0, {"b": STALL})
     assert bad == StepDone("b", "failed", failure=Failure("timeout", f"execution_timeout of 10 min: {STALL.line}"))
     assert (rest.step, rest.state) == ("c", "upstream_failed")
-    assert reason_of(600.0, {"b": STALL}) == f"execution_timeout of 10 min: b: {STALL.line}"
-    assert reason_of(600.0, {}) == "execution_timeout of 10 min"
+    assert explain_timeout(600.0, {"b": STALL}) == f"execution_timeout of 10 min: b: {STALL.line}"
+    assert explain_timeout(600.0, {}) == "execution_timeout of 10 min"

@@ -8,8 +8,8 @@ from airflow_dagsched.launch.protocol.calls import Call, Output
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.launch.steps.pruned import ends_of, left_nothing, uncalled
-from airflow_dagsched.launch.steps.sql_facts import sql_facts
+from airflow_dagsched.launch.steps.pruned import end_uncalled, find_uncalled, has_no_rows
+from airflow_dagsched.launch.steps.sql_facts import read_sql_facts
 
 
 def spec(name: str, *inputs: str, pruned: str = "no rows") -> StepSpec:
@@ -19,9 +19,9 @@ def spec(name: str, *inputs: str, pruned: str = "no rows") -> StepSpec:
 def test_who_needs_columns_has_them() -> None:
     """a ──> b ──> count      a ──> c: all but count are pruned; c is not called"""
     steps = [spec("a"), spec("b", "a"), spec("c", "a"), spec("count", "b", pruned="")]
-    assert uncalled(steps) == {"c"}
-    assert ends_of(steps) == {"c": StepDone("c", "pruned", reason="no rows")}
-    assert uncalled(steps[:3]) == {"a", "b", "c"}
+    assert find_uncalled(steps) == {"c"}
+    assert end_uncalled(steps) == {"c": StepDone("c", "pruned", reason="no rows")}
+    assert find_uncalled(steps[:3]) == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,16 @@ def test_who_needs_columns_has_them() -> None:
     ],
 )
 def test_what_is_known_to_be_empty(done: StepDone, nothing: bool) -> None:
-    assert left_nothing(done) == nothing
+    assert has_no_rows(done) == nothing
 
 
 def test_names_of_a_text_are_the_planners() -> None:
     """A view is a dataset, a path its declared table."""
     text = "select a.x from a join parquet.`/Data/B` b using (x) where b.day = '2013-01-01'"
-    facts = sql_facts(Call(None, (), {"a": Output("step", "good")}, text), [Table("/Data/B/"), Table("/data/c")])
+    facts = read_sql_facts(Call(None, (), {"a": Output("step", "good")}, text), [Table("/Data/B/"), Table("/data/c")])
     assert {key: str(condition) for key, condition in facts.conditions.items()} == {"/Data/B": "day = '2013-01-01'"}
     assert set(facts.empty_if) == {frozenset({"/Data/B"}), frozenset({"step/good"})}
 
 
 def test_a_count_is_never_empty() -> None:
-    assert sql_facts(Call(None, (), {"a": Output("a")}, "select count(*) from a"), []).empty_if == ()
+    assert read_sql_facts(Call(None, (), {"a": Output("a")}, "select count(*) from a"), []).empty_if == ()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.launch.protocol.keys import short
-from airflow_dagsched.launch.retention.expiry import expired, remove
+from airflow_dagsched.launch.protocol.keys import digest_parts
+from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
 from airflow_dagsched.launch.retention.inventory import LOCAL, Listed, LocalFiles
 
 DAY = 86_400.0
@@ -40,13 +40,13 @@ class WorkDir:
 
     def expired(self, keep_days: float = 30, temporary: str = "") -> tuple[str, ...]:
         """What may go; the rest stays without trouble."""
-        found = expired(str(self.root), NOW, keep_days * DAY, LOCAL, temporary)
+        found = find_expired(str(self.root), NOW, keep_days * DAY, LOCAL, temporary)
         assert found.troubles == ()
         return found.paths
 
     def left(self, keep_days: float = 30) -> list[str]:
         """The files that stay."""
-        remove(self.expired(keep_days), LOCAL)
+        remove_expired(self.expired(keep_days), LOCAL)
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file())
 
 
@@ -117,8 +117,8 @@ def test_an_intent_stays_until_its_record_is_there(work: WorkDir):
     """It is all that is known of an append in doubt."""
     work.file("commits/t/i/0000000001.json", 100, record("flow/a"))
     for writer in ("flow/a", "flow/b"):
-        work.file(f"commits/t/i/{short(writer)}.intent", 100)
-    assert work.left() == ["commits/t/i/0000000001.json", f"commits/t/i/{short('flow/b')}.intent"]
+        work.file(f"commits/t/i/{digest_parts(writer)}.intent", 100)
+    assert work.left() == ["commits/t/i/0000000001.json", f"commits/t/i/{digest_parts('flow/b')}.intent"]
 
 
 def test_what_a_killed_writer_of_a_file_left_goes(work: WorkDir):
@@ -228,8 +228,8 @@ def test_what_it_may_not_touch_stays_and_is_said(work: WorkDir, name: str, error
     work.file("runs/dag/run/manifest.json", 100)
     work.file("runs/other/run/manifest.json", 100)
     files = Stumbling(name, error)
-    found = expired(str(work.root), NOW, 30 * DAY, files)
-    troubles = [*found.troubles, *remove(found.paths, files)]
+    found = find_expired(str(work.root), NOW, 30 * DAY, files)
+    troubles = [*found.troubles, *remove_expired(found.paths, files)]
     assert all(name in trouble.path for trouble in troubles)
     assert bool(troubles) == (error is not FileNotFoundError)
     assert (work.root / "runs/other").exists() == (name == "runs")
@@ -238,7 +238,7 @@ def test_what_it_may_not_touch_stays_and_is_said(work: WorkDir, name: str, error
 def test_an_interval_whose_leases_cannot_be_listed_stays(work: WorkDir):
     """Somebody may be at work on it."""
     work.dataset(1, 100)
-    found = expired(str(work.root), NOW, 30 * DAY, Stumbling("leases/o/i", PermissionError))
+    found = find_expired(str(work.root), NOW, 30 * DAY, Stumbling("leases/o/i", PermissionError))
     assert found.paths == ()
     assert [str(trouble) for trouble in found.troubles] == [f"{work.root}/leases/o/i: no way"]
 

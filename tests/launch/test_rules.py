@@ -15,7 +15,7 @@ from airflow.ti_deps.dep_context import DepContext
 from airflow.ti_deps.deps.trigger_rule_dep import TriggerRuleDep
 from airflow.utils.state import TaskInstanceState
 
-from airflow_dagsched.launch.protocol.rules import RULES, decide
+from airflow_dagsched.launch.protocol.rules import RULES, decide_outcome
 
 STATES = ("success", "failed", "skipped", "upstream_failed")
 
@@ -59,8 +59,8 @@ def test_every_rule_as_airflow_has_it(rule: str) -> None:
     """With none, one, two and three upstreams in any states."""
     for count in range(4):
         for states in combinations_with_replacement(STATES, count):
-            assert (states, decide(rule, states)) == (states, airflow_says(rule, states))
+            assert (states, decide_outcome(rule, states)) == (states, airflow_says(rule, states))
 
 
 def test_reused_and_pruned_count_as_success() -> None:
-    assert decide("all_success", ["reused", "pruned"]) == "run"
+    assert decide_outcome("all_success", ["reused", "pruned"]) == "run"

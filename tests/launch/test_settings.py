@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
-from airflow_dagsched.launch.managers.declared import live_of_declared
-from airflow_dagsched.launch.managers.executors import SMALLEST_HEAP_MB, Submission, executors, heap_and_overhead
-from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED, TEMPLATE, pod_template
+from airflow_dagsched.launch.managers.declared import merge_live_and_declared
+from airflow_dagsched.launch.managers.executors import SMALLEST_HEAP_MB, Submission, size_executors, split_memory
+from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED, TEMPLATE, make_pod_template
 from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
-from airflow_dagsched.launch.managers.settings import COMMON, submission
+from airflow_dagsched.launch.managers.settings import COMMON, make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
-from airflow_dagsched.launch.managers.standalone.tokens import Offer, resources_file, worker_properties
+from airflow_dagsched.launch.managers.standalone.tokens import Offer, format_resources, format_worker_properties
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
@@ -37,7 +37,7 @@ def cluster(manager: str, count: int = 4, **fields: Any) -> Cluster:
 
 def settings(manager: str, **fields: Any) -> Submission:
     where = cluster(manager, **fields)
-    found = submission(_pinned(where), where)
+    found = make_submission(_pinned(where), where)
     assert found.conf.items() >= COMMON.items()
     assert found.conf["spark.driver.memory"] == "1024m"
     return found
@@ -84,9 +84,9 @@ def test_yarn_excludes_the_other_nodes() -> None:
 def test_workers_that_are_not_ours_are_kept_out(manager: str) -> None:
     """Declared are two of four that are alive; the plan is for both of them."""
     live = cluster(manager)
-    where = live_of_declared(live, replace(live, workers=(live.workers[1], live.workers[3])))
+    where = merge_live_and_declared(live, replace(live, workers=(live.workers[1], live.workers[3])))
     group = plan(drawn("a", a={"parallelism": 8, "memory_mb": 100}), where).groups[0]
-    conf = submission(group, where).conf
+    conf = make_submission(group, where).conf
     assert conf.get("spark.yarn.exclude.nodes", "h1,h3") == "h1,h3"
     assert {name for name in conf if "resource" in name} == (
         {f"spark.executor.resource.not_{at}.amount" for at in (1, 3)} if manager == "standalone" else set()
@@ -102,10 +102,10 @@ def test_yarn_never_excludes_all_nodes() -> None:
     """Nor a host on which another of its node managers was chosen."""
     alone = cluster("yarn", 1)
     group = plan(drawn("a"), alone).groups[0]
-    assert "spark.yarn.exclude.nodes" not in submission(group, alone).conf
+    assert "spark.yarn.exclude.nodes" not in make_submission(group, alone).conf
     shared = replace(cluster("yarn", 2), workers=tuple(replace(w, host="h") for w in cluster("yarn", 2).workers))
     group = plan(drawn("a", a={"pinned": ("w1",)}), shared).groups[0]
-    assert "spark.yarn.exclude.nodes" not in submission(group, shared).conf
+    assert "spark.yarn.exclude.nodes" not in make_submission(group, shared).conf
 
 
 def test_kubernetes_names_its_nodes_in_a_pod_template() -> None:
@@ -129,7 +129,7 @@ def test_the_author_s_own_template_stays() -> None:
     """Terms are alternatives: each gets the nodes."""
     zones = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]} for zone in "ab"]
     spec = {"affinity": {"podAffinity": {"x": 1}, "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": zones}}}}
-    made = pod_template({"metadata": {"labels": {"team": "sales"}}, "spec": {**spec, "priority": 1}}, ["h2"])
+    made = make_pod_template({"metadata": {"labels": {"team": "sales"}}, "spec": {**spec, "priority": 1}}, ["h2"])
     terms = made["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     assert [[rule["key"] for rule in term["matchExpressions"]] for term in terms] == [
         ["zone", "kubernetes.io/hostname"],
@@ -143,7 +143,7 @@ def test_the_author_s_own_template_stays() -> None:
 def test_where_all_is_busy_any_worker_will_do(manager: str) -> None:
     """Whose executors are free first, nobody knows: no worker is excluded."""
     where = cluster(manager)
-    found = submission(_pinned(where), where, exact=False)
+    found = make_submission(_pinned(where), where, exact=False)
     assert not [name for name in found.conf if "resource" in name or "exclude" in name]
     assert "affinity" not in found.files.get(TEMPLATE, "")
 
@@ -152,31 +152,35 @@ def test_local_is_one_heap() -> None:
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"memory_mb": 3000}), where).groups[0]
     light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER}
-    assert submission(group, where, LEVELS[1].memory_factor).conf == {**COMMON, **light, "spark.driver.memory": "6768m"}
+    assert make_submission(group, where, LEVELS[1].memory_factor).conf == {
+        **COMMON,
+        **light,
+        "spark.driver.memory": "6768m",
+    }
 
 
 def test_a_long_local_application_is_compiled_thoroughly() -> None:
     """What it runs for minutes earns that back."""
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"runtime_s": 4000.0}), where).groups[0]
-    assert "spark.driver.defaultJavaOptions" not in submission(group, where).conf
+    assert "spark.driver.defaultJavaOptions" not in make_submission(group, where).conf
 
 
 def test_more_memory_after_a_failure_but_never_more_than_a_worker_has() -> None:
     """1384, then 2768; 5536 MiB are on no worker of 4000."""
     where = replace(cluster("standalone"), workers=tuple(replace(w, memory_mb=4000) for w in cluster("yarn").workers))
-    asked = [executors(_pinned(where), where, level.memory_factor).memory_mb for level in LEVELS]
+    asked = [size_executors(_pinned(where), where, level.memory_factor).memory_mb for level in LEVELS]
     assert asked == [1384, 2768, 4000, 4000]
 
 
 @given(st.integers(SMALLEST_HEAP_MB, 10**7))
 def test_heap_and_overhead_undo_the_padding(need_mb: int) -> None:
-    added = padding(need_mb, DEFAULTS)
-    assert heap_and_overhead(need_mb + added) == (need_mb, added)
+    added = measure_padding(need_mb, DEFAULTS)
+    assert split_memory(need_mb + added) == (need_mb, added)
 
 
 def test_a_heap_that_spark_would_refuse_is_made_larger() -> None:
-    assert heap_and_overhead(10 + 384) == (SMALLEST_HEAP_MB, 384)
+    assert split_memory(10 + 384) == (SMALLEST_HEAP_MB, 384)
 
 
 def test_a_resource_that_nobody_offers_is_refused_before_it_is_waited_for() -> None:
@@ -210,11 +214,11 @@ def test_an_amount_that_is_none(amount: str) -> None:
 
 def test_what_a_worker_offers() -> None:
     offer = Offer(2, slots=3, executors=2)
-    assert json.loads(resources_file(offer)) == [
+    assert json.loads(format_resources(offer)) == [
         {"id": {"componentName": "spark.worker", "resourceName": "not_1"}, "addresses": ["0", "1"]},
         {"id": {"componentName": "spark.worker", "resourceName": "not_3"}, "addresses": ["0", "1"]},
     ]
-    assert worker_properties(offer, "/etc/r.json").splitlines() == [
+    assert format_worker_properties(offer, "/etc/r.json").splitlines() == [
         "spark.worker.resourcesFile /etc/r.json",
         "spark.worker.resource.not_1.amount 2",
         "spark.worker.resource.not_3.amount 2",

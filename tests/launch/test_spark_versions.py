@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_dagsched.launch.managers.spark_versions import FIT, judge_version, version_of_jars
+from airflow_dagsched.launch.managers.spark_versions import FIT, find_jar_version, judge_version
 
 
 @pytest.mark.parametrize("version", ["4.0.0", "4.1.4", FIT, "4.3.0", "4.3.0-preview1", "4.10.2", "main", ""])
@@ -47,4 +47,4 @@ def test_the_version_that_a_refusal_names_is_fit() -> None:
 )
 def test_version_by_the_jars(names: list[str], version: str | None) -> None:
     """Two of them are an installation that nobody can tell the version of."""
-    assert version_of_jars(names) == version
+    assert find_jar_version(names) == version

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
-from airflow_dagsched.launch.escalation.stranded import Without, stranded
-from airflow_dagsched.launch.managers.executors import executors
-from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.escalation.stranded import Without, explain_stranded
+from airflow_dagsched.launch.managers.executors import size_executors
+from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from tests.launch.test_choose import choose, wide
 
@@ -37,8 +37,8 @@ def planned(cluster: Cluster, *pinned: str, instances: int = 2) -> Chosen:
 
 def verdict(chosen: Chosen, now: Cluster, **conf: str) -> str:
     """For the application as it was submitted."""
-    told = submission(chosen.group, chosen.cluster, exact=chosen.exact).conf
-    return stranded(chosen, executors(chosen.group, chosen.cluster), {**told, **conf}, now)
+    told = make_submission(chosen.group, chosen.cluster, exact=chosen.exact).conf
+    return explain_stranded(chosen, size_executors(chosen.group, chosen.cluster), {**told, **conf}, now)
 
 
 BEFORE = offering(w1=1, w2=2, w3=3)
@@ -94,5 +94,5 @@ def test_how_long_it_is_without() -> None:
     without, lasting = Without(), []
     for now, count in said:
         without = without.after(count, now)
-        lasting.append(without.lasts(2, now))
+        lasting.append(without.has_lasted(2, now))
     assert lasting == [False, False, True, False, False, True]

@@ -17,14 +17,14 @@ from airflow_dagsched.launch.protocol.events import (
     Marked,
     Started,
     StepDone,
-    from_line,
-    from_marker,
-    marker_line,
-    to_line,
+    decode_batch,
+    decode_marker,
+    encode_batch,
+    encode_marker,
 )
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec, read_manifest
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.launch.protocol.wire import DEEPEST, encode, parse
+from airflow_dagsched.launch.protocol.wire import DEEPEST, encode_plain, parse_dataclass
 from tests.garbled import TEXTS, nested
 
 MANIFEST = Manifest(
@@ -78,24 +78,24 @@ def test_manifest_of_another_version_is_refused() -> None:
 
 
 def test_events_round_trip() -> None:
-    assert from_line(to_line(EVENTS)) == EVENTS
+    assert decode_batch(encode_batch(EVENTS)) == EVENTS
 
 
 def test_a_marker_needs_its_nonce() -> None:
     """What a step prints can't pass as an event."""
-    line = marker_line("secret", 3, EVENTS)
-    assert from_marker(f"26/11/21 INFO {line}", "secret") == Marked(3, EVENTS)
-    assert from_marker(line, "other") is None
-    assert from_marker("plain text", "secret") is None
+    line = encode_marker("secret", 3, EVENTS)
+    assert decode_marker(f"26/11/21 INFO {line}", "secret") == Marked(3, EVENTS)
+    assert decode_marker(line, "other") is None
+    assert decode_marker("plain text", "secret") is None
 
 
 def test_unknown_kinds_are_left_out() -> None:
     """A newer driver's extra events don't stop an older launch task."""
-    assert from_line('[{"kind":"fireworks"},{"kind":"heartbeat"}]') == (Heartbeat(),)
+    assert decode_batch('[{"kind":"fireworks"},{"kind":"heartbeat"}]') == (Heartbeat(),)
 
 
 def test_sets_are_written_in_order() -> None:
-    assert encode(frozenset({"b", "a"})) == ["a", "b"]
+    assert encode_plain(frozenset({"b", "a"})) == ["a", "b"]
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ WHOLE = Each("t", 1, 2.5, True, ("x",), ("x", 1), {"m": 1}, {3: ("x",)}, "b", "m
 
 
 def test_a_value_of_every_type_is_read() -> None:
-    assert parse(Each, json.dumps(encode(WHOLE))) == WHOLE
-    assert parse(Each, "{}") == Each()
+    assert parse_dataclass(Each, json.dumps(encode_plain(WHOLE))) == WHOLE
+    assert parse_dataclass(Each, "{}") == Each()
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def test_a_value_of_every_type_is_read() -> None:
 )  # fmt: skip
 def test_what_is_of_another_type_is_none(wrong: Any) -> None:
     """As deep as it goes: a text is no list of its letters, an object no list of its names."""
-    assert parse(Each, json.dumps(wrong)) is None
+    assert parse_dataclass(Each, json.dumps(wrong)) is None
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_is_no_json_is_none(text: bytes) -> None:
-    assert parse(Output, text.decode(errors="surrogateescape")) is None
+    assert parse_dataclass(Output, text.decode(errors="surrogateescape")) is None
 
 
 def test_a_value_may_be_nested_but_not_too_deep() -> None:
-    assert parse(Each, json.dumps({"anything": nested(DEEPEST - 1)})) is not None
-    assert parse(Each, json.dumps({"a field of a newer version": nested(300)})) == Each()
+    assert parse_dataclass(Each, json.dumps({"anything": nested(DEEPEST - 1)})) is not None
+    assert parse_dataclass(Each, json.dumps({"a field of a newer version": nested(300)})) == Each()

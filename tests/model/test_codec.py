@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import checked, decode, digest, encode, pretty, read
+from airflow_dagsched.model.codec import check_value, decode_json, digest_dataflow, encode_value, format_json, read_file
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source, Step
-from airflow_dagsched.model.state import Measured, State, with_measured
+from airflow_dagsched.model.state import Measured, State, apply_measured
 from tests.plan.drawn import dataflows, drawn
 
 
@@ -36,7 +36,7 @@ from tests.plan.drawn import dataflows, drawn
 )
 def test_bad_input_names_file_field_and_rule(text: str, field: str, rule: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        decode(Dataflow, text.encode(), "flow.json")
+        decode_json(Dataflow, text.encode(), "flow.json")
     found = refused.value
     assert (found.where, found.rule) == ("flow.json", rule)
     assert found.field in (field, "")
@@ -45,7 +45,7 @@ def test_bad_input_names_file_field_and_rule(text: str, field: str, rule: str) -
 
 def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"none\.json: cannot be read: No such file"):
-        read(Dataflow, tmp_path / "none.json")
+        read_file(Dataflow, tmp_path / "none.json")
 
 
 def test_foreign_keys_are_dropped_from_fields_and_kept_in_mappings() -> None:
@@ -55,36 +55,36 @@ def test_foreign_keys_are_dropped_from_fields_and_kept_in_mappings() -> None:
         "steps": [{"id": "a", "x_note": 1, "application": {"x_setting": 2}}],
         "channels": [],
     }
-    found = decode(Dataflow, json.dumps(raw).encode(), "flow.json")
+    found = decode_json(Dataflow, json.dumps(raw).encode(), "flow.json")
     assert found == Dataflow(name="n", steps=(Step(id="a", application={"x_setting": 2}),))
 
 
 def test_a_foreign_key_in_a_mapping_of_values_is_dropped() -> None:
     raw = {"measured": {"x_step": {"runtime_s": 1, "x_by": "me"}}}
-    assert decode(State, json.dumps(raw).encode(), "s") == State(measured={"x_step": Measured(runtime_s=1.0)})
+    assert decode_json(State, json.dumps(raw).encode(), "s") == State(measured={"x_step": Measured(runtime_s=1.0)})
 
 
 @settings(max_examples=50)
 @given(dataflows(most=30))
 def test_a_dataflow_survives_its_file(flow: Dataflow) -> None:
     assert (
-        decode(Dataflow, encode(flow), "f")
-        == decode(Dataflow, pretty(flow).encode(), "f")
-        == checked(Dataflow, flow, "f")
+        decode_json(Dataflow, encode_value(flow), "f")
+        == decode_json(Dataflow, format_json(flow).encode(), "f")
+        == check_value(Dataflow, flow, "f")
     )
 
 
 def test_values_made_in_python_are_checked_too() -> None:
     with pytest.raises(InvalidInput, match=r"flow: steps\[0\].cores: Expected `int` >= 1"):
-        checked(Dataflow, Dataflow(name="n", steps=(Step(id="a", cores=0),)), "flow")
+        check_value(Dataflow, Dataflow(name="n", steps=(Step(id="a", cores=0),)), "flow")
     with pytest.raises(InvalidInput, match="cannot be written as JSON"):
-        checked(Dataflow, Dataflow(name="n", steps=(Step(id="a", application={"m": object()}),)), "flow")  # type: ignore[dict-item]
+        check_value(Dataflow, Dataflow(name="n", steps=(Step(id="a", application={"m": object()}),)), "flow")  # type: ignore[dict-item]
 
 
 def test_the_digest_ignores_the_order_of_arrays_and_of_keys() -> None:
     one = Step(id="a", application={"p": 1, "q": 2}, pinned=("w2", "w10"))
     other = Step(id="a", application={"q": 2, "p": 1}, pinned=("w10", "w2"))
-    assert digest(Dataflow(name="n", steps=(one, Step(id="b")))) == digest(
+    assert digest_dataflow(Dataflow(name="n", steps=(one, Step(id="b")))) == digest_dataflow(
         Dataflow(name="n", steps=(Step(id="b"), other))
     )
 
@@ -94,13 +94,13 @@ def test_the_digest_ignores_partition_listings_but_not_sources() -> None:
         return Dataflow(name="n", steps=(Step(id="a", sources=sources),))
 
     listed = Source(path="/data", partitions=(Partition(key={"day": "1"}, bytes=5),))
-    assert digest(flow(listed)) == digest(flow(Source(path="/data"))) != digest(flow())
+    assert digest_dataflow(flow(listed)) == digest_dataflow(flow(Source(path="/data"))) != digest_dataflow(flow())
 
 
 def test_measured_values_replace_estimates() -> None:
     flow = drawn("a == b", size={"a": 5}, a={"runtime_s": 1, "memory_mb": 100}, b={"memory_mb": 100})
     state = State(measured={"a": Measured(runtime_s=9, memory_mb=50, bytes=7), "b": Measured(memory_mb=300)})
-    found = with_measured(flow, state)
+    found = apply_measured(flow, state)
     assert [(step.runtime_s, step.memory_mb) for step in found.steps] == [(9, 100), (0, 300)]
     assert found.channels[0].bytes == 7
-    assert digest(found) == digest(flow)
+    assert digest_dataflow(found) == digest_dataflow(flow)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.model.order import (
     find_cycle,
-    levels,
+    find_strong_components,
+    measure_levels,
     natural_key,
-    natural_sort,
-    predecessors,
-    strong_components,
-    topological,
+    reverse_edges,
+    sort_naturally,
+    sort_topologically,
 )
 
 LONG = 100_000
@@ -41,7 +41,7 @@ def to_networkx(graph: list[list[int]]) -> nx.DiGraph:
 
 
 def test_natural_order_puts_w2_before_w10() -> None:
-    assert natural_sort(["w10", "w2", "w01", "w1", "a", "", "2", "10"]) == [
+    assert sort_naturally(["w10", "w2", "w01", "w1", "a", "", "2", "10"]) == [
         "",
         "2",
         "10",
@@ -56,7 +56,7 @@ def test_natural_order_puts_w2_before_w10() -> None:
 @given(st.lists(st.text("ab019", max_size=5)))
 def test_natural_order_is_total(texts: list[str]) -> None:
     """Texts that differ have keys that differ: the result never depends on the order they came in."""
-    assert natural_sort(texts) == natural_sort(sorted(texts, reverse=True))
+    assert sort_naturally(texts) == sort_naturally(sorted(texts, reverse=True))
     assert len({natural_key(text) for text in texts}) == len(set(texts))
 
 
@@ -72,29 +72,29 @@ def test_topological_takes_the_least_free_node_first(graph: list[list[int]], rng
     """Whether all edges lead to higher numbers or not."""
     number = rng.sample(range(len(graph)), len(graph))
     for one in (graph, renumbered(graph, number)):
-        assert topological(one) == list(nx.lexicographical_topological_sort(to_networkx(one)))
+        assert sort_topologically(one) == list(nx.lexicographical_topological_sort(to_networkx(one)))
 
 
 @given(graphs(cyclic=True))
 def test_topological_leaves_out_what_a_cycle_holds_up(graph: list[list[int]]) -> None:
-    assert (len(topological(graph)) == len(graph)) == nx.is_directed_acyclic_graph(to_networkx(graph))
+    assert (len(sort_topologically(graph)) == len(graph)) == nx.is_directed_acyclic_graph(to_networkx(graph))
 
 
 @given(graphs(cyclic=True))
 def test_strong_components(graph: list[list[int]]) -> None:
     expected = {node: min(part) for part in nx.strongly_connected_components(to_networkx(graph)) for node in part}
-    assert strong_components(graph) == [expected[node] for node in range(len(graph))]
+    assert find_strong_components(graph) == [expected[node] for node in range(len(graph))]
 
 
 @given(graphs(cyclic=False))
 def test_levels_are_longest_paths(graph: list[list[int]]) -> None:
     expected = {node: at for at, part in enumerate(nx.topological_generations(to_networkx(graph))) for node in part}
-    assert levels(graph, topological(graph)) == [expected[node] for node in range(len(graph))]
+    assert measure_levels(graph, sort_topologically(graph)) == [expected[node] for node in range(len(graph))]
 
 
 @given(graphs(cyclic=True))
 def test_a_found_cycle_is_one_and_a_shortest(graph: list[list[int]]) -> None:
-    oracle, owner = to_networkx(graph), strong_components(graph)
+    oracle, owner = to_networkx(graph), find_strong_components(graph)
     for start in range(len(graph)):
         found = find_cycle(graph, start, owner)
         back = [nx.shortest_path_length(oracle, after, start) for after in graph[start] if owner[after] == owner[start]]
@@ -104,11 +104,11 @@ def test_a_found_cycle_is_one_and_a_shortest(graph: list[list[int]]) -> None:
 
 @given(graphs(cyclic=True))
 def test_predecessors_are_the_edges_backwards(graph: list[list[int]]) -> None:
-    assert to_networkx(predecessors(graph)).edges == to_networkx(graph).reverse().edges
+    assert to_networkx(reverse_edges(graph)).edges == to_networkx(graph).reverse().edges
 
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_long_chains_and_rings_need_no_recursion(closed: bool) -> None:
     chain = [[at + 1] for at in range(LONG - 1)] + [[0] if closed else []]
-    assert len(topological(chain)) == (0 if closed else LONG)
-    assert len(set(strong_components(chain))) == (1 if closed else LONG)
+    assert len(sort_topologically(chain)) == (0 if closed else LONG)
+    assert len(set(find_strong_components(chain))) == (1 if closed else LONG)

@@ -9,7 +9,7 @@ import pytest
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
-from airflow_dagsched.model.validate import validate, validate_cluster
+from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
 from tests.plan.drawn import drawn
 
 A, B = Step(id="a"), Step(id="b")
@@ -37,7 +37,7 @@ REPEAT = {"repeat": True}
 )
 def test_a_broken_rule_is_named_with_its_place(fields: dict[str, Any], field: str, rule: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        validate(Dataflow(name="n", **fields), "flow.json")
+        validate_dataflow(Dataflow(name="n", **fields), "flow.json")
     assert (refused.value.where, refused.value.field, refused.value.rule) == ("flow.json", field, rule)
 
 
@@ -52,32 +52,32 @@ def test_a_broken_rule_is_named_with_its_place(fields: dict[str, Any], field: st
 )
 def test_a_cycle_that_does_not_repeat_is_refused_with_its_path(flow: Dataflow, path: str) -> None:
     with pytest.raises(InvalidInput, match=f"cycle {path}: only steps"):
-        validate(flow)
+        validate_dataflow(flow)
 
 
 @pytest.mark.parametrize("edges", ["a == b; b == a", "a == a; a == b", "a ~~ b; b -- c; c == a"])
 def test_steps_that_all_repeat_may_form_a_cycle(edges: str) -> None:
     flow = drawn(edges, a=REPEAT, b=REPEAT, c=REPEAT)
-    assert validate(flow) == flow
+    assert validate_dataflow(flow) == flow
 
 
 def test_steps_that_repeat_together_share_their_settings() -> None:
     flow = drawn("a == b; b == a", a={**REPEAT, "application": {"m": 1}}, b=REPEAT)
     with pytest.raises(InvalidInput, match="steps 'a' and 'b' repeat together but differ in application settings m"):
-        validate(flow)
+        validate_dataflow(flow)
 
 
 @pytest.mark.parametrize("other", [True, 1.0, None])
 def test_settings_are_told_apart_as_they_are_written(other: object) -> None:
     flow = drawn("a == b; b == a", a={**REPEAT, "application": {"m": 1}}, b={**REPEAT, "application": {"m": other}})
     with pytest.raises(InvalidInput, match="differ in application settings m"):
-        validate(flow)
+        validate_dataflow(flow)
 
 
 def test_steps_that_repeat_together_are_of_one_pool() -> None:
     flow = drawn("a == b; b == a", a={**REPEAT, "pool": "p"}, b=REPEAT)
     with pytest.raises(InvalidInput, match="steps 'a' and 'b' repeat together but are of the pools 'p' and ''"):
-        validate(flow)
+        validate_dataflow(flow)
 
 
 def test_workers_have_unique_ids_and_a_local_cluster_has_one() -> None:
@@ -90,4 +90,4 @@ def test_workers_have_unique_ids_and_a_local_cluster_has_one() -> None:
 
 def test_the_error_names_the_dataflow_where_there_is_no_file() -> None:
     with pytest.raises(InvalidInput, match="dataflow 'n': steps"):
-        validate(Dataflow(name="n", steps=(A, B, A)))
+        validate_dataflow(Dataflow(name="n", steps=(A, B, A)))

@@ -10,7 +10,7 @@ import pytest
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import bound_makespan
-from airflow_dagsched.plan.exact.phases import phased
+from airflow_dagsched.plan.exact.phases import bound_by_phases
 from airflow_dagsched.plan.grouping.all_groupings import list_groupings
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.reasons.bounds import LongestPath, PhasesNeeded
@@ -47,7 +47,7 @@ def test_no_grouping_that_fits_has_both(seed: int) -> None:
     pairs = [(node, before) for node, befores in enumerate(list_kept_apart(facts)) for before in befores]
     for home in list_groupings(facts):
         try:
-            Evaluator(facts).evaluate(home)
+            Evaluator(facts).evaluate_grouping(home)
         except DoesNotFit:
             continue
         assert all(home[node] != home[before] for node, before in pairs)
@@ -57,7 +57,10 @@ def test_no_grouping_that_fits_has_both(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_phases_bound_the_optimum(seed: int, cores: int) -> None:
     facts = Problem.of(resident(random.Random(seed)), standalone(cores), DEFAULTS)
-    assert max(bound_makespan(facts, list_kept_apart(facts)).seconds, phased(facts).seconds) <= optimum(facts) + 1e-6
+    assert (
+        max(bound_makespan(facts, list_kept_apart(facts)).seconds, bound_by_phases(facts).seconds)
+        <= optimum(facts) + 1e-6
+    )
 
 
 def test_phases_of_a_fan() -> None:
@@ -70,5 +73,5 @@ def test_phases_of_a_fan() -> None:
     steps: dict[str, Any] = {name: {"runtime_s": 60} for name in names}
     flow = streaming(drawn(edges, **steps, a={"runtime_s": 1}))
     facts = Problem.of(flow, standalone(4), DEFAULTS)
-    assert phased(facts).seconds == 8 + 60 + 8 + 60
-    assert phased(facts).reason == PhasesNeeded(("z",))
+    assert bound_by_phases(facts).seconds == 8 + 60 + 8 + 60
+    assert bound_by_phases(facts).reason == PhasesNeeded(("z",))

@@ -198,7 +198,7 @@ def trivial(problem: Problem) -> Iterator[Cost]:
     """What one application per step and as few as can be would take, where they fit."""
     for home in (problem.graph.loop, find_fewest(problem.graph, problem.rules)[1]):
         try:
-            yield Evaluator(problem).evaluate(home).cost
+            yield Evaluator(problem).evaluate_grouping(home).cost
         except DoesNotFit:
             continue
 

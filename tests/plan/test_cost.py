@@ -22,14 +22,14 @@ def test_groups_that_wait_for_each_other_have_no_price() -> None:
     """a ══> b ══> c with a and c as one group: b waits for it, and it for b"""
     facts = Problem.of(drawn("a == b; b == c; c == d"), standalone(4), DEFAULTS)
     with pytest.raises(InvalidInput, match="launch_a -> launch_b -> launch_a wait for each other"):
-        Evaluator(facts).evaluate([0, 1, 0, 3])
+        Evaluator(facts).evaluate_grouping([0, 1, 0, 3])
 
 
 def test_an_ordinary_task_in_between_closes_a_cycle_too() -> None:
     """a ──> (t) ──> b with a and b as one group"""
     facts = Problem.of(drawn("a -- t; t -- b", tasks="t"), standalone(4), DEFAULTS)
     with pytest.raises(InvalidInput, match="launch -> t -> launch wait for each other"):
-        Evaluator(facts).evaluate([0, 0, 2])
+        Evaluator(facts).evaluate_grouping([0, 0, 2])
 
 
 @settings(max_examples=100, deadline=None)
@@ -40,7 +40,7 @@ def test_all_start_or_a_cycle_is_named(flow: Dataflow, cluster: Cluster, seed: i
     of = [rng.randrange(4) if facts.graph.is_step(node) else 4 + node for node in range(len(facts.graph.ids))]
     home = name_by_least([of[first] for first in facts.graph.loop])
     try:
-        evaluated = Evaluator(facts).evaluate(home)
+        evaluated = Evaluator(facts).evaluate_grouping(home)
     except DoesNotFit:
         return
     except InvalidInput:

@@ -11,7 +11,7 @@ pytest.importorskip("ortools", reason="needs the extra [exact]")
 
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking.optimality import check_strictly
-from airflow_dagsched.plan.exact.mode import exact_plan
+from airflow_dagsched.plan.exact.mode import plan_exactly
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings import DEFAULTS
@@ -30,7 +30,7 @@ def batch(rng: random.Random) -> Dataflow:
 @pytest.mark.parametrize("seed", range(6))
 def test_its_bound_holds_for_all_groupings(seed: int) -> None:
     flow, cluster = resident(random.Random(seed)), standalone(4)
-    made = exact_plan(flow, cluster)
+    made = plan_exactly(flow, cluster)
     assert check_strictly(made, flow, cluster) == ()
     assert made.lower_bound_s <= optimum(Problem.of(flow, cluster, DEFAULTS)) + 1e-6
     assert plan(flow, cluster).lower_bound_s <= made.lower_bound_s
@@ -40,7 +40,7 @@ def test_its_bound_holds_for_all_groupings(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_batch_dataflow_gets_a_better_order_or_a_proof(seed: int) -> None:
     flow, cluster = batch(random.Random(seed)), standalone(4)
-    first, made = plan(flow, cluster), exact_plan(flow, cluster)
+    first, made = plan(flow, cluster), plan_exactly(flow, cluster)
     assert check_strictly(made, flow, cluster) == ()
     assert made.gap <= min(first.gap, 0.02)
 
@@ -53,7 +53,7 @@ def test_searched_for_bad_dataflows_against_the_proof(kind: str) -> None:
     for _ in range(5):
         other = changed(here, rng)
         one = streaming(other) if kind == "streaming" else other
-        proved = exact_plan(one, cluster)
+        proved = plan_exactly(one, cluster)
         found = plan(one, cluster).makespan_s / proved.makespan_s
         assert found <= 1.1
         if found >= energy:
@@ -63,20 +63,20 @@ def test_searched_for_bad_dataflows_against_the_proof(kind: str) -> None:
 def test_equal_facts_give_equal_plans() -> None:
     flow = batch(random.Random(7))
     shuffled = replace(flow, steps=flow.steps[::-1], channels=flow.channels[::-1])
-    assert exact_plan(flow, standalone(4)) == exact_plan(shuffled, standalone(4))
+    assert plan_exactly(flow, standalone(4)) == plan_exactly(shuffled, standalone(4))
 
 
 def test_mixed_dataflows_keep_their_plan() -> None:
     """a streams, b does not: the solver has no model of both."""
     flow = drawn("a == b; a ~~ c", a={"mode": "streaming", "runtime_s": 30}, size={"a": 10 * MIB})
-    assert exact_plan(flow, standalone(2)).groups == plan(flow, standalone(2)).groups
+    assert plan_exactly(flow, standalone(2)).groups == plan(flow, standalone(2)).groups
 
 
 def test_an_empty_dataflow() -> None:
-    assert exact_plan(Dataflow(name="empty"), standalone(1)).groups == ()
+    assert plan_exactly(Dataflow(name="empty"), standalone(1)).groups == ()
 
 
 def test_streaming_twins_are_put_apart() -> None:
     """Two chains that do not touch: what is one group in the coarsest grouping need not be."""
     flow = streaming(drawn("a == b; c == d", a={"runtime_s": 9}, c={"runtime_s": 90}))
-    assert exact_plan(flow, standalone(4)).gap == 0
+    assert plan_exactly(flow, standalone(4)).gap == 0

@@ -13,7 +13,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import bound_makespan
-from airflow_dagsched.plan.exact.enumeration import Solved, solve
+from airflow_dagsched.plan.exact.enumeration import Solved, solve_tiny_dataflow
 from airflow_dagsched.plan.grouping.all_groupings import list_groupings
 from airflow_dagsched.plan.passes.select_groups import search_problem
 from airflow_dagsched.plan.problem.problem import Problem
@@ -45,7 +45,7 @@ def solved(flow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> t
     facts = Problem.of(flow, cluster, settings)
     best = search_problem(facts).best
     assert best is not None
-    found = solve(Evaluator(facts), best)
+    found = solve_tiny_dataflow(Evaluator(facts), best)
     assert found is not None
     return facts, found
 
@@ -57,7 +57,7 @@ def least(problem: Problem) -> float:
         firsts = sorted(set(home))
         for order in permutations(range(len(firsts))):
             try:
-                evaluated = Evaluator(problem).evaluate(home, turns=dict(zip(firsts, order, strict=True)))
+                evaluated = Evaluator(problem).evaluate_grouping(home, turns=dict(zip(firsts, order, strict=True)))
             except DoesNotFit:
                 break
             found = min(found, evaluated.cost.makespan_s)
@@ -104,4 +104,4 @@ def test_large_dataflows_are_left_to_others() -> None:
     facts = Problem.of(drawn("a; b; c; d; e; f; g; h; i"), standalone(4), DEFAULTS)
     best = search_problem(facts).best
     assert best is not None
-    assert solve(Evaluator(facts), best) is None
+    assert solve_tiny_dataflow(Evaluator(facts), best) is None

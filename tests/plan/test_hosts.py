@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.managers.standalone.tokens import Offer
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.plan.passes.pin_hosts import exclusion, is_token
+from airflow_dagsched.plan.passes.pin_hosts import choose_exclusion, is_token
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.report.page import explain_plan
 from tests.plan.drawn import drawn, standalone
@@ -29,7 +29,7 @@ def test_the_drawing() -> None:
     w2       2      not_1        not_3      executors
     w3       3      not_1 not_2             -
     """
-    found = exclusion({"w2": 1}, slotted(3, slots=3))
+    found = choose_exclusion({"w2": 1}, slotted(3, slots=3))
     assert (found.tokens, found.kept_out, found.open) == (("not_1", "not_3"), ("w1", "w3"), ())
 
 
@@ -38,7 +38,7 @@ def test_any_set_of_workers_and_no_other(count: int, spare: int, data: st.DataOb
     workers = slotted(count, count + spare)
     names = [worker.id for worker in workers]
     chosen = data.draw(st.sets(st.sampled_from(names), min_size=1))
-    asked = set(exclusion(dict.fromkeys(chosen, 1), workers).tokens)
+    asked = set(choose_exclusion(dict.fromkeys(chosen, 1), workers).tokens)
     assert {worker.id for worker in workers if asked <= set(worker.tokens)} == chosen
 
 
@@ -48,7 +48,7 @@ def test_whatever_is_offered_the_chosen_are_let_in_and_the_rest_is_told(
 ) -> None:
     workers = [Worker(id=f"w{at}", host="h", cores=1, memory_mb=1, tokens=tuple(o)) for at, o in enumerate(offers)]
     chosen = data.draw(st.sets(st.sampled_from([worker.id for worker in workers]), min_size=1))
-    found = exclusion(dict.fromkeys(chosen, 1), workers)
+    found = choose_exclusion(dict.fromkeys(chosen, 1), workers)
     let_in = {worker.id for worker in workers if set(found.tokens) <= set(worker.tokens)}
     assert let_in == chosen | set(found.open)
     assert set(found.kept_out) | let_in == {worker.id for worker in workers}
@@ -56,15 +56,15 @@ def test_whatever_is_offered_the_chosen_are_let_in_and_the_rest_is_told(
 
 def test_the_order_of_workers_means_nothing() -> None:
     workers = slotted(5, slots=8)
-    assert exclusion({"w2": 1, "w4": 1}, workers) == exclusion({"w4": 1, "w2": 1}, workers[::-1])
+    assert choose_exclusion({"w2": 1, "w4": 1}, workers) == choose_exclusion({"w4": 1, "w2": 1}, workers[::-1])
 
 
 def test_a_token_that_runs_out_is_not_asked_for() -> None:
     """Two containers on w1, where one ``not_2`` is left: the second would wait for ever."""
     one, two = slotted(2, slots=2)
     one = replace(one, free=Free(resources={"not_2": 1}))
-    assert exclusion({"w1": 1}, [one, two]).tokens == ("not_2",)
-    assert exclusion({"w1": 2}, [one, two]).open == ("w2",)
+    assert choose_exclusion({"w1": 1}, [one, two]).tokens == ("not_2",)
+    assert choose_exclusion({"w1": 2}, [one, two]).open == ("w2",)
 
 
 def test_other_custom_resources_choose_nobody() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import decode, encode
+from airflow_dagsched.model.codec import decode_json, encode_value
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.costing.evaluator import Evaluator
@@ -52,7 +52,7 @@ def test_the_makespan_without_failures_is_searched_for_too() -> None:
 def test_it_never_ends_later_than_the_longest_path_first(flow: Dataflow, cluster: Cluster) -> None:
     facts = Problem.of(flow, cluster, DEFAULTS)
     try:
-        evaluated = Evaluator(facts).evaluate(facts.graph.loop)
+        evaluated = Evaluator(facts).evaluate_grouping(facts.graph.loop)
     except DoesNotFit:
         assume(False)
         raise
@@ -79,9 +79,9 @@ def test_no_order_of_six_launches_ends_sooner(seed: int, cores: tuple[int, ...])
     flow = alone(some_edges(rng), **{name: rng.randint(1, 30) for name in "abcdef"})
     cluster = standalone(*cores)
     facts = Problem.of(flow if cores == (1, 1) else wide(flow, rng), cluster, DEFAULTS)
-    first = Evaluator(facts).evaluate(facts.graph.loop)
+    first = Evaluator(facts).evaluate_grouping(facts.graph.loop)
     orders = (dict(zip(order, range(6), strict=True)) for order in permutations(range(6)))
-    best = min(Evaluator(facts).evaluate(facts.graph.loop, turns=turns).cost.makespan_s for turns in orders)
+    best = min(Evaluator(facts).evaluate_grouping(facts.graph.loop, turns=turns).cost.makespan_s for turns in orders)
     assert search_launch_order(first, Evaluator(facts)).cost.makespan_s == best
 
 
@@ -91,4 +91,4 @@ def test_launches_longer_than_any_clock_are_ordered() -> None:
     flow, cluster = drawn("a; b", a=long, b=long), standalone(4, spill_mb=100)
     told = Settings(failures_per_hour=1.0)
     made = plan(flow, cluster, told)
-    assert check_strictly(decode(Plan, encode(made), "plan"), flow, cluster, told) == ()
+    assert check_strictly(decode_json(Plan, encode_value(made), "plan"), flow, cluster, told) == ()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import checked, decode, digest, encode
+from airflow_dagsched.model.codec import check_value, decode_json, digest_dataflow, encode_value
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.plan_types import Plan
@@ -77,8 +77,8 @@ def shuffled(rng: random.Random, value: Any) -> Any:
 @given(dataflows(), clusters(), st.integers(0, 2**32))
 def test_equal_inputs_in_any_order_give_the_same_bytes(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     rng = random.Random(seed)
-    made = encode(planned(flow, cluster))
-    assert encode(plan(shuffled(rng, flow), shuffled(rng, cluster))) == made
+    made = encode_value(planned(flow, cluster))
+    assert encode_value(plan(shuffled(rng, flow), shuffled(rng, cluster))) == made
 
 
 @settings(max_examples=100, deadline=None)
@@ -89,7 +89,7 @@ def test_lower_bound_reasons_and_round_trip(flow: Dataflow, cluster: Cluster) ->
     assert made.makespan_s >= max((group.end_s for group in made.groups), default=0.0)
     assert all(group.reason for group in made.groups)
     assert all(spill.reason for spill in made.spills)
-    assert decode(Plan, encode(made), "plan") == checked(Plan, made, "plan") == made
+    assert decode_json(Plan, encode_value(made), "plan") == check_value(Plan, made, "plan") == made
 
 
 @settings(max_examples=50, deadline=None)
@@ -145,9 +145,9 @@ def test_settings_out_of_range_are_refused() -> None:
 def test_the_digest_is_of_what_the_author_declares() -> None:
     flow = drawn("a == b", a={"memory_mb": 5})
     measured = drawn("a == b", size={"a": 9}, a={"memory_mb": 7, "runtime_s": 3})
-    assert digest(flow) == digest(measured)
-    assert digest(flow) != digest(drawn("a == b", a={"cores": 2}))
-    assert digest(flow) != digest(drawn("a ~~ b"))
+    assert digest_dataflow(flow) == digest_dataflow(measured)
+    assert digest_dataflow(flow) != digest_dataflow(drawn("a == b", a={"cores": 2}))
+    assert digest_dataflow(flow) != digest_dataflow(drawn("a ~~ b"))
 
 
 def test_no_container_is_empty_where_steps_are_pinned() -> None:

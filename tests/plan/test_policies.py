@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from airflow_dagsched.cli import main
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.high_availability.schedule import HighAvailability
@@ -28,7 +28,7 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.settings import DEFAULTS
-from airflow_dagsched.plan.settings_file import placement_settings, read_settings, share_sizes
+from airflow_dagsched.plan.settings_file import parse_placement_settings, read_settings, share_sizes
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 from tests.plan.placing import place_by
 
@@ -130,7 +130,7 @@ class Elsewhere(RoundRobin):
 
 def placed(name: str, dataflow: Dataflow, cluster: Cluster, **said: Any) -> Plan:
     sized = share_sizes(DEFAULTS, said)
-    policy = Policy(name, placement_settings(sized, said), State())
+    policy = Policy(name, parse_placement_settings(sized, said), State())
     return place_by(plan(dataflow, cluster, sized), dataflow, cluster, policy, sized)
 
 
@@ -180,7 +180,7 @@ def test_a_plan_with_state_stays_sound(dataflow: Dataflow, cluster: Cluster, see
         sized = plan(flow, cluster)
     except DoesNotFit:
         return
-    told = placement_settings(named={"num_standbys": rng.choice([0, 1, 2])})
+    told = parse_placement_settings(named={"num_standbys": rng.choice([0, 1, 2])})
     made = place_by(sized, flow, cluster, Policy("high_availability", told, State()))
     assert check_strictly(made, flow, cluster) == ()
     for _ in range(ROUNDS):
@@ -228,8 +228,8 @@ def test_a_policy_that_breaks_its_promise_is_one_line_that_names_it(
 ) -> None:
     """Four instances of two cores on workers of three."""
     flow, cluster = tmp_path / "flow.json", tmp_path / "cluster.json"
-    flow.write_bytes(encode(drawn("a", a={**WIDE, "cores": 2})))
-    cluster.write_bytes(encode(standalone(3, 3, 3, 3)))
+    flow.write_bytes(encode_value(drawn("a", a={**WIDE, "cores": 2})))
+    cluster.write_bytes(encode_value(standalone(3, 3, 3, 3)))
     assert main(["plan", str(flow), "--cluster", str(cluster), "--placement", f"{__name__}.{broken}"]) == 2
     assert capsys.readouterr() == ("", f"placement: {__name__}.{broken}: {fault}\n")
 
@@ -428,8 +428,8 @@ def test_the_command_places_the_same_in_any_order(
     pages = []
     for flow, workers in ((dataflow, cluster), (mixed, shuffled)):
         paths = [str(tmp_path / f"{part}.json") for part in ("plan", "flow", "cluster")]
-        Path(paths[1]).write_bytes(encode(flow))
-        Path(paths[2]).write_bytes(encode(workers))
+        Path(paths[1]).write_bytes(encode_value(flow))
+        Path(paths[2]).write_bytes(encode_value(workers))
         assert main(["plan", paths[1], "--cluster", paths[2], "--placement", name]) == 0
         pages.append(capsys.readouterr().out)
         Path(paths[0]).write_text(pages[-1])

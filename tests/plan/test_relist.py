@@ -55,7 +55,7 @@ def test_no_later_than_with_the_longest_path_first_and_sound(flow: Dataflow, clu
     facts = Problem.of(one, cluster, DEFAULTS)
     selection = search_problem(facts)
     assert selection.best is not None
-    assert selection.best.cost <= Evaluator(facts).evaluate(selection.best.group_of).cost
+    assert selection.best.cost <= Evaluator(facts).evaluate_grouping(selection.best.group_of).cost
     assert sorted(selection.evaluator.start_order) == sorted(facts.graph.order)
     place = {node: at for at, node in enumerate(selection.evaluator.start_order)}
     graph = facts.graph

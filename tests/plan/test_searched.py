@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
-from airflow_dagsched.model.order import topological
+from airflow_dagsched.model.order import sort_topologically
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import bound_makespan
@@ -52,9 +52,9 @@ def optimum(problem: Problem) -> float:
     tasks = list(range(len(graph.steps), len(graph.ids)))
     for steps in partitions(len(graph.steps)):
         home = [*steps, *tasks]
-        if len(topological(find_edges_between(graph, home))) == len(home) and home == name_by_least(home):
+        if len(sort_topologically(find_edges_between(graph, home))) == len(home) and home == name_by_least(home):
             try:
-                best = min(best, Evaluator(problem).evaluate(home).cost.makespan_s)
+                best = min(best, Evaluator(problem).evaluate_grouping(home).cost.makespan_s)
             except DoesNotFit:
                 continue
     return best

@@ -19,7 +19,7 @@ from airflow_dagsched.plan.costing.executor_shape import size_group
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
-from airflow_dagsched.plan.settings import DEFAULTS, Settings, settings_table
+from airflow_dagsched.plan.settings import DEFAULTS, Settings, write_settings_table
 from tests.plan.drawn import drawn, standalone
 
 PAGE = Path(__file__).parents[2] / "docs" / "planning.md"
@@ -122,12 +122,12 @@ def test_a_cluster_without_workers_fits_nothing() -> None:
 def test_the_page_on_planning_has_the_table() -> None:
     """``DAGSCHED_REFRESH=1`` writes it."""
     if os.environ.get("DAGSCHED_REFRESH"):
-        PAGE.write_text(PAGE.read_text().partition(HEAD)[0] + HEAD + settings_table())
-    assert PAGE.read_text().endswith(HEAD + settings_table())
+        PAGE.write_text(PAGE.read_text().partition(HEAD)[0] + HEAD + write_settings_table())
+    assert PAGE.read_text().endswith(HEAD + write_settings_table())
 
 
 def test_the_settings_table_has_a_row_for_each() -> None:
-    rows = settings_table().splitlines()[2:]
+    rows = write_settings_table().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [name for name in Settings.__struct_fields__ if name != "version"]
     assert "| `slots` | 64 | steps | 1 to 64 | Steps side by side in a batch group, at most. |" in rows
 

@@ -13,8 +13,8 @@ import pytest
 from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.plan.pruning import list_stored
 from airflow_dagsched.plan.pruning.conditions.where import parse_condition
-from airflow_dagsched.provider.clusters.call_with_timeout import in_time
-from airflow_dagsched.provider.clusters.folder_listing import FileLister, TimelyLister, stored_at
+from airflow_dagsched.provider.clusters.call_with_timeout import call_with_timeout
+from airflow_dagsched.provider.clusters.folder_listing import FileLister, TimelyLister, resolve_location
 
 
 @pytest.fixture
@@ -57,12 +57,12 @@ def test_a_linked_folder_is_one(table: Path, tmp_path: Path) -> None:
     ],
 )
 def test_where_spark_finds_it(location: str, conf: dict[str, str], found: str) -> None:
-    assert stored_at(location, conf, lambda: "local[2]") == found
+    assert resolve_location(location, conf, lambda: "local[2]") == found
 
 
 def test_on_yarn_a_path_alone_says_too_little() -> None:
     with pytest.raises(ValueError, match="names no file system"):
-        stored_at("/data/t", {}, lambda: "yarn")
+        resolve_location("/data/t", {}, lambda: "yarn")
 
 
 def test_a_store_of_objects() -> None:
@@ -99,5 +99,5 @@ def test_a_file_system_that_does_not_answer(table: Path) -> None:
     """As a mount whose server is gone: the call never returns."""
     gone = threading.Event()
     with pytest.raises(ClusterUnknown, match=r"/t gave no answer we can read: no whole answer came within 0\.1 s"):
-        in_time(gone.wait, 0.1, "/t")
+        call_with_timeout(gone.wait, 0.1, "/t")
     gone.set()

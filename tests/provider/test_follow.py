@@ -15,8 +15,8 @@ from airflow_dagsched.launch.protocol.events import (
     StepDone,
     StepLog,
     StepRunning,
-    marker_line,
-    to_line,
+    encode_batch,
+    encode_marker,
 )
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.provider.following.follower import Follower
@@ -28,7 +28,7 @@ BATCHES: list[tuple[Event, ...]] = [
     (StepDone("b", "success", rows=2),),
     (Finished(True, 1.0),),
 ]
-MARKERS = [marker_line("n0nce", number, batch) for number, batch in enumerate(BATCHES, 1)]
+MARKERS = [encode_marker("n0nce", number, batch) for number, batch in enumerate(BATCHES, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +51,11 @@ def test_each_batch_is_taken_in_once(file: Path, fates: list[str]) -> None:
     ours, published = follower(file)
     for number, (fate, marker, batch) in enumerate(zip(fates, MARKERS, BATCHES, strict=True), 1):
         with file.open("a") as out:
-            out.write(to_line(batch) + "\n")
+            out.write(encode_batch(batch) + "\n")
         if fate == "torn":
             assert ours.line("n0nce", marker[:-9] + "26/11/21 WARN TaskSetManager: Lost task\n")
         if fate == "beat":
-            assert ours.line("n0nce", marker_line("n0nce", number, [Heartbeat()]))
+            assert ours.line("n0nce", encode_marker("n0nce", number, [Heartbeat()]))
         if fate in ("whole", "beat"):
             assert ours.line("n0nce", marker)
     ours.catch_up()
@@ -67,13 +67,13 @@ def test_each_batch_is_taken_in_once(file: Path, fates: list[str]) -> None:
 def test_what_is_no_event_is_left_to_the_log(tmp_path: Path) -> None:
     ours, _ = follower(tmp_path / "events")
     assert not ours.line("n0nce", "26/11/21 INFO SparkContext: Running Spark version 4")
-    assert not ours.line("n0nce", marker_line("0ther", 1, BATCHES[0]))
+    assert not ours.line("n0nce", encode_marker("0ther", 1, BATCHES[0]))
 
 
 def test_batch_that_is_being_written_is_left_for_later(tmp_path: Path) -> None:
     """The last line of the file has no end yet."""
     file = tmp_path / "events"
-    file.write_text(to_line(BATCHES[0]) + "\n" + to_line(BATCHES[3])[:20])
+    file.write_text(encode_batch(BATCHES[0]) + "\n" + encode_batch(BATCHES[3])[:20])
     ours, published = follower(file)
     ours.catch_up()
     assert ours.feed.running == ("a",)
@@ -82,7 +82,7 @@ def test_batch_that_is_being_written_is_left_for_later(tmp_path: Path) -> None:
 
 def test_a_line_cut_off_by_a_full_disk_ends_no_run(tmp_path: Path) -> None:
     file = tmp_path / "events"
-    lines = [to_line(batch) for batch in BATCHES]
+    lines = [encode_batch(batch) for batch in BATCHES]
     ours, published = follower(file)
     file.write_text(lines[0] + "\n" + lines[1][:9])
     ours.catch_up()

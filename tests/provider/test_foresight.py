@@ -16,9 +16,9 @@ from airflow_dagsched.launch.history.forecast import Outlook
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.model.codec import encode, read
+from airflow_dagsched.model.codec import encode_value, read_file
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
-from airflow_dagsched.provider.runtime.foresight import foretell
+from airflow_dagsched.provider.runtime.foresight import foretell_rest
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
 
 
@@ -52,7 +52,7 @@ def facts(**feeds: Feed) -> RunFacts:
 
 
 def told(flow: SparkDataflow, at: int, folder: Path, **feeds: Feed) -> dict[str, Any]:
-    return foretell(flow.launches()[at], facts(**feeds), PlannerHook("spark_default"), folder)
+    return foretell_rest(flow.launches()[at], facts(**feeds), PlannerHook("spark_default"), folder)
 
 
 def test_launch_after_launch(flow: SparkDataflow, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -76,10 +76,10 @@ def test_one_of_other_launch_tasks_is_none(flow: SparkDataflow, tmp_path: Path) 
     """As when the plan file was written anew during the run; when it was to end is still known."""
     told(flow, 0, tmp_path)
     file = tmp_path / "outlook.json"
-    before = read(Outlook, file)
-    file.write_bytes(encode(replace(before, plan=replace(before.plan, groups=before.plan.groups[:1]))))
+    before = read_file(Outlook, file)
+    file.write_bytes(encode_value(replace(before, plan=replace(before.plan, groups=before.plan.groups[:1]))))
     assert round(told(flow, 1, tmp_path)["later_s"]) == -58
-    assert len(read(Outlook, file).plan.groups) == 2
+    assert len(read_file(Outlook, file).plan.groups) == 2
 
 
 def test_without_it_a_launch_goes_on(

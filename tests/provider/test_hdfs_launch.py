@@ -11,11 +11,11 @@ import pytest
 from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow, Table
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import choose
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_on_free_cluster
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
-from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime import allocation
 from airflow_dagsched.provider.runtime.input_pruning import Pruning
@@ -54,7 +54,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 def listening(monkeypatch: pytest.MonkeyPatch) -> list[Pruning]:
     """What launches learn of their inputs from now on."""
     learned: list[Pruning] = []
-    room_for = allocation.room_for
+    room_for = allocation.allocate_room
 
     def listens(launch: Any, hook: Any, level: Any, steps: Any, pruning: Pruning) -> Any:
         learned.append(pruning)
@@ -75,11 +75,11 @@ def test_the_day_s_folder_alone_is_listed_and_its_holders_are_kept(
         _, driver, _ = run(launch, tmp_path)
     assert driver.step("read")["needed"][TABLE]["folders"] == ["day=2013-01-02"]
     assert [one.path for one in asked if FIRST in one.path] == []
-    known = allocation.knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.gather_group_fit(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
     (source,) = next(step.sources for step in known.dataflow.steps if step.id == "read")
     assert [one.key for one in source.partitions] == [{"day": "2013-01-02"}, {"day": "2013-01-01"}]
     assert source.partitions[0].blocks[0].hosts == ("w2.example.com", "w3.example.com")
-    chosen = choose(known, launch.group.steps)
+    chosen = plan_on_free_cluster(known, launch.group.steps)
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} <= {"w2", "w3"}
 
@@ -112,7 +112,7 @@ def two_groups(folder: Path, table: str = TABLE) -> SparkDataflow:
 
 def committed(folder: Path, *days: str, table: str = TABLE) -> Feed:
     """What the first group left behind: its commit record, and its feed."""
-    record = folder / "work" / "commits" / safe(table) / safe(DAY.key) / "0000000001.json"
+    record = folder / "work" / "commits" / escape_key(table) / escape_key(DAY.key) / "0000000001.json"
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"partitions": [f"day={day}" for day in days]}))
     return Feed("n", final=True, steps={"clean": StepDone("clean", "success", path=table, bytes=7)})
@@ -133,8 +133,8 @@ def test_a_later_group_goes_where_its_input_was_written(
     (partition,) = learned[0].asked.stored["clean/"].partitions
     assert partition.key == {"day": "2013-01-02"}
     assert [block.hosts for block in partition.blocks] == [("w2",), ("w3",)]
-    known = allocation.knowledge(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
-    chosen = choose(known, launch.group.steps)
+    known = allocation.gather_group_fit(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    chosen = plan_on_free_cluster(known, launch.group.steps)
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == {"w2", "w3"}
     assert sum(len(box.instances) for box in chosen.group.containers) == 6

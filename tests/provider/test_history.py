@@ -10,14 +10,14 @@ import pytest
 from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.state import State
-from airflow_dagsched.provider.runtime.history import recall, record
+from airflow_dagsched.provider.runtime.history import recall_history, record_applications
 
 
 def test_runs_add_to_the_file(tmp_path: Path) -> None:
     file = tmp_path / "h" / "f.json"
     for step, seconds in (("a", 9.0), ("g", 2.0)):
-        record(file, "spark", [Ran(20.0, 2, (StepDone(step, "success", seconds=seconds),), {step: 5.0})])
-    known = recall(file)
+        record_applications(file, "spark", [Ran(20.0, 2, (StepDone(step, "success", seconds=seconds),), {step: 5.0})])
+    known = recall_history(file)
     assert {name: seen.runtime_s for name, seen in known.measured.items()} == {"a": 9.0, "g": 2.0}
     assert known.connections["spark"].recent_start_s == (11.0, 18.0)
 
@@ -25,7 +25,7 @@ def test_runs_add_to_the_file(tmp_path: Path) -> None:
 def test_a_torn_file_is_an_empty_history(tmp_path: Path) -> None:
     torn = tmp_path / "f.json"
     torn.write_text('{"measured": {"a"')
-    assert recall(torn) == State()
+    assert recall_history(torn) == State()
 
 
 def test_runs_that_end_at_one_moment_lose_nothing(tmp_path: Path) -> None:
@@ -35,14 +35,14 @@ def test_runs_that_end_at_one_moment_lose_nothing(tmp_path: Path) -> None:
 
     def end(run: list[str]) -> None:
         for name in run:
-            record(file, "spark", [Ran(9.0, 2, (StepDone(name, "success", seconds=1.0),), {name: 5.0})])
+            record_applications(file, "spark", [Ran(9.0, 2, (StepDone(name, "success", seconds=1.0),), {name: 5.0})])
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(end, names))
-    assert recall(file).measured.keys() == {name for run in names for name in run}
+    assert recall_history(file).measured.keys() == {name for run in names for name in run}
 
 
 def test_a_history_that_cannot_be_written_fails_no_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "h").write_text("a file where a folder should be")
-    record(tmp_path / "h" / "f.json", "spark", [])
+    record_applications(tmp_path / "h" / "f.json", "spark", [])
     assert "cannot be written" in caplog.text

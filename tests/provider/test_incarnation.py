@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.provider.runtime.incarnation import incarnation_of, moment
+from airflow_dagsched.provider.runtime.incarnation import determine_incarnation, format_moment
 
 FIRST = datetime(2026, 3, 5, 6, 7, 8, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ class Kept:
 
     def seen(self, start_date: datetime | None) -> str:
         """What a launch finds that begins while the run has this date."""
-        return incarnation_of(start_date, lambda: self.value, lambda began: setattr(self, "value", began))
+        return determine_incarnation(start_date, lambda: self.value, lambda began: setattr(self, "value", began))
 
 
 def test_the_first_launch_decides_whatever_a_clear_makes_of_the_date() -> None:
@@ -34,6 +34,11 @@ def test_a_run_made_again_is_another_and_a_later_one() -> None:
 def test_moments_are_compared_as_texts() -> None:
     """Time zones and whole seconds don't change width or order."""
     east = FIRST.astimezone(timezone(timedelta(hours=5)))
-    texts = [moment(None), moment(east), moment(FIRST + timedelta(milliseconds=1)), moment(FIRST + timedelta(days=300))]
+    texts = [
+        format_moment(None),
+        format_moment(east),
+        format_moment(FIRST + timedelta(milliseconds=1)),
+        format_moment(FIRST + timedelta(days=300)),
+    ]
     assert texts == sorted(texts)
     assert len({len(text) for text in texts[1:]}) == 1

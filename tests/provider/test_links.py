@@ -12,8 +12,8 @@ from airflow_dagsched import Interval, SparkDataflow
 from airflow_dagsched.launch.protocol.events import Started
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.provider.following.links import SparkUiLink
-from airflow_dagsched.provider.following.reporting import reporting
-from airflow_dagsched.provider.following.standing import unrivalled
+from airflow_dagsched.provider.following.reporting import open_follower
+from airflow_dagsched.provider.following.standing import make_unrivalled
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
 
 
@@ -56,7 +56,7 @@ def test_the_link_stays_when_the_task_ends(dag: DAG, tmp_path: Path, pages: list
         context={}, states={}, skipped={}, feeds={},
     )  # fmt: skip
     ti = TaskInstance()
-    follower = reporting(launch, {"ti": ti}, facts, unrivalled())  # type: ignore[typeddict-item]
+    follower = open_follower(launch, {"ti": ti}, facts, make_unrivalled())  # type: ignore[typeddict-item]
     for page in pages:
         follower.take([Started("app", page)])
         assert page is None or ti.pushed[SparkUiLink().xcom_key] == page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from airflow_dagsched.provider.following.follower import lost
+from airflow_dagsched.provider.following.follower import judge_lost_driver
 
 SUBMIT = "Cannot execute: spark-submit --master local[2] driver.py. Error code is: {}.\nLast spark-submit output:\n{}"
 
@@ -18,11 +18,11 @@ SUBMIT = "Cannot execute: spark-submit --master local[2] driver.py. Error code i
 )
 def test_cause_is_read_from_exit_code_and_last_lines(code: int, output: str, kind: str, words: str) -> None:
     """Only what points at memory makes the next try take more of it."""
-    found = lost(SUBMIT.format(code, output))
+    found = judge_lost_driver(SUBMIT.format(code, output))
     assert found.kind == kind
     assert words in found.message
 
 
 def test_error_of_another_kind_is_a_lost_driver() -> None:
     """Not every error comes from an exit code."""
-    assert lost("the connection went away").kind == "lost_driver"
+    assert judge_lost_driver("the connection went away").kind == "lost_driver"

@@ -16,7 +16,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.provider.following import lost_tries
-from airflow_dagsched.provider.following.lost_tries import Asked, answers, on_task_instance_failed
+from airflow_dagsched.provider.following.lost_tries import Asked, is_answering, on_task_instance_failed
 from tests.provider.test_edges import step
 
 
@@ -66,7 +66,7 @@ def nobody() -> Iterator[str]:
 )
 def test_who_is_there(there: Any, away: bool) -> None:
     with there as address:
-        assert answers(f"{address}health", 0.5) is not away
+        assert is_answering(f"{address}health", 0.5) is not away
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_counts(
     instance = SimpleNamespace(task=task, state=state, try_number=number, max_tries=2)
     monkeypatch.setattr(lost_tries, "_asked", Asked())
     with nobody() if server_is_away else server(200) as address:
-        monkeypatch.setattr(lost_tries, "execution_api", lambda: address)
+        monkeypatch.setattr(lost_tries, "find_execution_api", lambda: address)
         on_task_instance_failed("running", instance, "")
     assert instance.max_tries == tries
 

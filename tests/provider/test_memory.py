@@ -12,14 +12,14 @@ def test_a_try_that_was_followed_by_a_retry_emitted_nothing(tmp_path: Path) -> N
     try 1   writes down "a" ── dies before Airflow has heard that it ended well
     try 2   "a" is still to be told
     """
-    Memory(tmp_path).ended_well({"a"}, clear_number=0)
+    Memory(tmp_path).note_good_end({"a"}, clear_number=0)
     assert Memory(tmp_path).emitted(clear_number=0) == frozenset()
 
 
 def test_what_was_emitted_before_a_clear_is_known_after_it(tmp_path: Path) -> None:
     """run emits a, b ── cleared ── emits c ── cleared ──►"""
-    Memory(tmp_path).ended_well({"a", "b"}, clear_number=0)
-    Memory(tmp_path).ended_well({"c"}, clear_number=1)
+    Memory(tmp_path).note_good_end({"a", "b"}, clear_number=0)
+    Memory(tmp_path).note_good_end({"c"}, clear_number=1)
     assert Memory(tmp_path).emitted(clear_number=1) == {"a", "b"}
     assert Memory(tmp_path).emitted(clear_number=2) == {"a", "b", "c"}
 
@@ -27,11 +27,11 @@ def test_what_was_emitted_before_a_clear_is_known_after_it(tmp_path: Path) -> No
 def test_a_good_end_starts_from_the_plan_again(tmp_path: Path) -> None:
     """The level of the next try, raised by a failure, falls back; what was emitted stays."""
     memory = Memory(tmp_path)
-    memory.remember(level=2)
+    memory.remember_level(level=2)
     assert Memory(tmp_path).level == 2
-    memory.ended_well({"a"}, clear_number=0)
+    memory.note_good_end({"a"}, clear_number=0)
     assert Memory(tmp_path).level == 0
-    memory.remember(level=1)
+    memory.remember_level(level=1)
     assert Memory(tmp_path).emitted(clear_number=1) == {"a"}
 
 
@@ -46,7 +46,7 @@ def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: bytes) -> Non
     (tmp_path / "memory.json").write_bytes(content)
     memory = Memory(tmp_path)
     assert (memory.level, memory.emitted(clear_number=9)) == (0, frozenset())
-    memory.ended_well({"a"}, clear_number=0)
+    memory.note_good_end({"a"}, clear_number=0)
     assert Memory(tmp_path).emitted(clear_number=1) == {"a"}
 
 

@@ -9,8 +9,8 @@ import pytest
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.wire import encode
-from airflow_dagsched.provider.mirrors.mirror import View, look
+from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.provider.mirrors.mirror import View, update_view
 
 FIRST, CLEARED, RETRIED = TryId("r", 0, 1), TryId("r", 1, 2), TryId("r", 1, 3)
 AGAIN = TryId("s", 0, 1)
@@ -19,14 +19,14 @@ AGAIN = TryId("s", 0, 1)
 
 def says(of: TryId, *steps: str) -> Any:
     """The raw feed of a try whose nonce is its own."""
-    return encode(Feed(str(of), of).add([StepDone(step, "success") for step in steps]))
+    return encode_plain(Feed(str(of), of).add([StepDone(step, "success") for step in steps]))
 
 
 def shown(*looks: tuple[str | None, Any]) -> tuple[str, ...] | None:
     """Steps that are done after these looks: at state and feed; None where there is no feed to believe."""
     view = View()
     for state, raw in looks:
-        view = look(view, state, raw)
+        view = update_view(view, state, raw)
     return None if view.feed is None else tuple(view.feed.steps)
 
 
@@ -70,4 +70,4 @@ def test_a_retry_takes_over() -> None:
 def test_a_feed_of_another_version_is_none(raw: Any) -> None:
     """A mirror that stumbled over it would wait for ever: its launch task's end is not seen then."""
     assert shown(("running", raw)) is None
-    assert look(View(), "failed", raw).state == "failed"
+    assert update_view(View(), "failed", raw).state == "failed"

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.launch.protocol.feed import FINISHED, TOLERANCE_S, End, Feed, Wait, verdict
+from airflow_dagsched.launch.protocol.feed import FINISHED, TOLERANCE_S, End, Feed, Wait, decide_verdict
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.wire import encode
-from airflow_dagsched.provider.mirrors.mirror import View, look
+from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.provider.mirrors.mirror import View, update_view
 
 STEP_S = TOLERANCE_S + 1.0
 
@@ -62,7 +62,7 @@ class World:
 
     def _say(self, at: int) -> None:
         self.tries[at] = self.tries[at].add([StepDone("s", "success")])
-        self.stored = encode(self.tries[at])
+        self.stored = encode_plain(self.tries[at])
 
     def fail(self) -> None:
         if self.state == "running":
@@ -87,8 +87,8 @@ class World:
         self.view = View()
 
     def look(self) -> None:
-        self.view = look(self.view, self.state, self.stored)
-        found = verdict(self.view.state, self.view.feed, "s", self.made, "launch")
+        self.view = update_view(self.view, self.state, self.stored)
+        found = decide_verdict(self.view.state, self.view.feed, "s", self.made, "launch")
         if isinstance(found, End) and self.ended is None:
             self.ended, self.ended_by = found, self.view.feed
 
@@ -126,4 +126,4 @@ def test_the_world_turns_green_when_nothing_happens_to_it() -> None:
         assert world.ended is None
         operation(world)
     assert world.ended == End("success", "", StepDone("s", "success"))
-    assert verdict("queued", world.tries[0], "s", world.made, "launch") == Wait()
+    assert decide_verdict("queued", world.tries[0], "s", world.made, "launch") == Wait()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.provider.runtime.folders import make_own
+from airflow_dagsched.provider.runtime.folders import make_own_folder
 from airflow_dagsched.provider.submission.private import check_folder, write_file
 
 
@@ -28,7 +28,7 @@ def mode(path: Path) -> int:
 
 def test_folders_above_are_the_groups_but_not_this(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "dag" / "0-1"
-    assert make_own(folder, "launch") == folder
+    assert make_own_folder(folder, "launch") == folder
     check_folder(folder, tmp_path, "launch")
     assert (mode(folder), mode(folder.parent)) == (0o755, 0o775)
     write_file(folder / "manifest.json", b"{}", 0o644)
@@ -58,6 +58,6 @@ def test_a_work_folder_that_everybody_may_write_is_refused(tmp_path: Path) -> No
     work.mkdir()
     work.chmod(0o777)
     with pytest.raises(LaunchRefused, match=r"launch: everybody may write '.*/work' \(chmod o-w .*/work\)"):
-        check_folder(make_own(work / "runs" / "0-1", "launch"), work, "launch")
+        check_folder(make_own_folder(work / "runs" / "0-1", "launch"), work, "launch")
     work.chmod(0o1777)
-    check_folder(make_own(work / "runs" / "0-2", "launch"), work, "launch")
+    check_folder(make_own_folder(work / "runs" / "0-2", "launch"), work, "launch")

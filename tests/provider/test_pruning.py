@@ -15,10 +15,10 @@ from airflow.sdk import DAG, task
 
 from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.protocol.events import Event, Finished, Started, StepDone, StepRunning, marker_line
+from airflow_dagsched.launch.protocol.events import Event, Finished, Started, StepDone, StepRunning, encode_marker
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.launch.protocol.manifest import ENV_NONCE
 from airflow_dagsched.plan.pruning.layout import Entry
 from airflow_dagsched.provider.clusters.folder_listing import FileLister
@@ -60,7 +60,7 @@ class Driver:
         self.manifests.append(manifest)
         events: list[Event] = [Started("app"), *map(StepRunning, manifest["targets"])]
         events += [StepDone(name, "success", rows=self._rows.get(name), seconds=1.0) for name in manifest["targets"]]
-        on_line(marker_line(env[ENV_NONCE], 1, [*events, Finished(True, 2.0)]))
+        on_line(encode_marker(env[ENV_NONCE], 1, [*events, Finished(True, 2.0)]))
 
     def step(self, name: str) -> dict[str, Any]:
         (found,) = (step for each in self.manifests for step in each["steps"] if step["id"] == name)
@@ -187,7 +187,7 @@ def test_rows_of_an_earlier_run_are_written_over(dag: DAG, table: str, tmp_path:
 
         copy()
     assert run(launch_of(flow), tmp_path, SUNDAY)[0]["applications"] == 0
-    record = tmp_path / records.format(safe(f"{tmp_path}/out")) / safe(SUNDAY.key) / "0000000001.json"
+    record = tmp_path / records.format(escape_key(f"{tmp_path}/out")) / escape_key(SUNDAY.key) / "0000000001.json"
     record.parent.mkdir(parents=True)
     record.touch()
     assert run(launch_of(flow), tmp_path, SUNDAY)[0]["applications"] == 1

@@ -16,12 +16,12 @@ def held(name: str, expires: float = 100.0) -> Reservation:
 
 
 def names(reservations: Reservations, now: float) -> list[str]:
-    return [one.id for one in reservations.valid(now)]
+    return [one.id for one in reservations.list_valid(now)]
 
 
 def test_added_seen_ended(tmp_path: Path) -> None:
     reservations = Reservations(f"file://{tmp_path}", "spark://a:7077")
-    with reservations.exclusively():
+    with reservations.hold_lock():
         reservations.add(held("dag/x y"))
         reservations.add(held("other", expires=50.0))
         assert names(Reservations(str(tmp_path), "spark://a:7077"), now=10.0) == ["dag/x y", "other"]
@@ -35,14 +35,14 @@ def test_added_seen_ended(tmp_path: Path) -> None:
 
 def test_clusters_do_not_see_each_other(tmp_path: Path) -> None:
     one, other = (Reservations(str(tmp_path), master) for master in ("spark://a:7077", "spark://b:7077"))
-    with one.exclusively(), other.exclusively():
+    with one.hold_lock(), other.hold_lock():
         one.add(held("x"))
         assert (names(one, 0.0), names(other, 0.0)) == (["x"], [])
 
 
 def test_a_torn_file_holds_nobody_up(tmp_path: Path) -> None:
     reservations = Reservations(str(tmp_path), "yarn")
-    with reservations.exclusively():
+    with reservations.hold_lock():
         (tmp_path / "reservations" / "yarn" / "torn.json").write_text('{"id": "to')
         assert names(reservations, 0.0) == []
 
@@ -50,8 +50,8 @@ def test_a_torn_file_holds_nobody_up(tmp_path: Path) -> None:
 def _take(folder: str, name: str) -> bool:
     """Take one of ``SLOTS`` cores, if one is left."""
     reservations = Reservations(folder, "yarn")
-    with reservations.exclusively():
-        free = len(reservations.valid(0.0)) < SLOTS
+    with reservations.hold_lock():
+        free = len(reservations.list_valid(0.0)) < SLOTS
         if free:
             reservations.add(held(name))
         return free

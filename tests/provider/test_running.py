@@ -24,7 +24,7 @@ from airflow_dagsched.launch.protocol.events import (
     Started,
     StepDone,
     StepRunning,
-    marker_line,
+    encode_marker,
 )
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
@@ -32,8 +32,8 @@ from airflow_dagsched.launch.protocol.manifest import ENV_NONCE
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.runtime.attempt import GroupRun
-from airflow_dagsched.provider.runtime.folders import group_folder
-from airflow_dagsched.provider.runtime.history import recall
+from airflow_dagsched.provider.runtime.folders import locate_group_folder
+from airflow_dagsched.provider.runtime.history import recall_history
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
@@ -73,7 +73,7 @@ class Driver:
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]
         state = "failed" if failure else "success"
         events += [StepDone(name, state, seconds=2.0, failure=failure) for name in targets]  # type: ignore[arg-type]
-        on_line(marker_line(env[ENV_NONCE], 1, [*events, Finished(failure is None, 2.0)]))
+        on_line(encode_marker(env[ENV_NONCE], 1, [*events, Finished(failure is None, 2.0)]))
         if failure:
             raise AirflowException("Cannot execute: spark-submit. Error code is: 1.")
 
@@ -114,7 +114,7 @@ def test_one_application_and_what_it_teaches(dag: DAG, tmp_path: Path) -> None:
     run, driver = launched(flow, tmp_path, fine)
     result = run.execute()
     assert (driver.submitted, result["applications"], result["cuts"]) == (["abc"], 1, [])
-    known = recall(flow.launches()[0].history)
+    known = recall_history(flow.launches()[0].history)
     assert set(known.measured) == {"a", "b", "c"}
     assert len(known.connections["spark_default"].recent_start_s) == 1
 
@@ -211,7 +211,7 @@ def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
     assert [done["state"] for done in result["steps"].values()] == ["success"] * 4
     assert len(result["cuts"]) == 3
     assert len(list((tmp_path / "run").rglob("manifest.json"))) == 8
-    assert (recall(flow.launches()[0].history).measured["a"].memory_mb or 0) >= 4 * 1024
+    assert (recall_history(flow.launches()[0].history).measured["a"].memory_mb or 0) >= 4 * 1024
 
 
 def test_out_of_memory_to_the_last(dag: DAG, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_group_of_that_name_in_another_dataflow_has_its_own_folder(dag: DAG, t
     launches = [*one.launches(), *other.launches()]
     facts = launched(one, tmp_path, fine)[0].facts
     assert [launch.group.id for launch in launches] == ["launch", "launch"]
-    assert len({group_folder(launch, facts) for launch in launches}) == 2
+    assert len({locate_group_folder(launch, facts) for launch in launches}) == 2
 
 
 def test_out_of_time(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ def test_out_of_time(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     def submit(context: Any, *, env: dict[str, str], on_line: Any, **_: Any) -> None:
         events = [Started("app"), StepRunning("a"), StepDone("a", "success"), StepRunning("b"), stall]
-        on_line(marker_line(env[ENV_NONCE], 1, events))
+        on_line(encode_marker(env[ENV_NONCE], 1, events))
         raise AirflowTaskTimeout("Timeout, PID: 1")
 
     stopped: list[bool] = []

@@ -6,7 +6,7 @@ import pytest
 from airflow.sdk._shared.secrets_masker import _secrets_masker, redact
 from airflow.sdk.log import mask_secret
 
-from airflow_dagsched.provider.submission.secrets import learned_by_airflow, mask_in_airflow, secrets_of
+from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow, read_airflow_secrets
 
 
 @pytest.fixture(autouse=True)
@@ -20,14 +20,14 @@ def _own_masker(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("secret", ["tr0ub4dor", "a.b*c[d]\\e", "two\nlines - and # blanks", "Ünï→😀"])
 def test_what_airflow_learned_is_known_as_it_is(secret: str) -> None:
     mask_secret(secret)
-    assert learned_by_airflow() == {secret}
-    assert secrets_of({}) == {secret}
+    assert read_airflow_secrets() == {secret}
+    assert collect_secrets({}) == {secret}
 
 
 def test_settings_by_name_and_by_look() -> None:
     """``till`` is a name that this Airflow alone hides."""
     settings = {"spark.till": "open sesame", "spark.x.access.key": "AKIA", "spark.url": "jdbc:x://me:hunter2@db"}
-    assert secrets_of({**settings, "spark.a": "b"}) == {"open sesame", "AKIA", "hunter2"}
+    assert collect_secrets({**settings, "spark.a": "b"}) == {"open sesame", "AKIA", "hunter2"}
 
 
 def test_airflow_masks_what_we_know() -> None:

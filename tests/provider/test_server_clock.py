@@ -15,10 +15,10 @@ from uuid import UUID
 import pytest
 
 from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.launch.protocol.feed import End, Feed, verdict
+from airflow_dagsched.launch.protocol.feed import End, Feed, decide_verdict
 from airflow_dagsched.provider.following import server_clock
-from airflow_dagsched.provider.following.server_clock import time_at
-from airflow_dagsched.provider.runtime.run_facts import _began
+from airflow_dagsched.provider.following.server_clock import ask_time_at
+from airflow_dagsched.provider.runtime.run_facts import _estimate_beginning
 from tests.provider.test_lost_tries import nobody
 
 MADE, BEGAN = datetime(2026, 3, 5, 6, 0, tzinfo=UTC), datetime(2026, 3, 5, 6, 7, tzinfo=UTC)
@@ -48,8 +48,8 @@ def server(date: str | None, status: int = 200) -> Iterator[str]:
 def begin(address: str, monkeypatch: pytest.MonkeyPatch, *, ahead: timedelta) -> float:
     """When a try says it began whose worker's clock is ``ahead`` of the server's."""
     instance = UUID(int=(int(MADE.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62))
-    monkeypatch.setattr(server_clock, "execution_api", lambda: address)
-    return _began(
+    monkeypatch.setattr(server_clock, "find_execution_api", lambda: address)
+    return _estimate_beginning(
         SimpleNamespace(id=instance, start_date=BEGAN + ahead), SimpleNamespace(start_date=MADE + timedelta(minutes=1))
     )
 
@@ -71,7 +71,7 @@ def test_a_mirror_cleared_alone_is_not_green_where_the_worker_s_clock_is_ahead(m
     with server(format_datetime(BEGAN, usegmt=True)) as address:
         began = begin(address, monkeypatch, ahead=timedelta(minutes=1))
     feed = Feed("n", final=True, began=began).add([StepDone("a", "success")])
-    end = verdict("success", feed, "a", (BEGAN + timedelta(seconds=30)).timestamp(), "launch")
+    end = decide_verdict("success", feed, "a", (BEGAN + timedelta(seconds=30)).timestamp(), "launch")
     assert isinstance(end, End)
     assert end.state == "failed"
 
@@ -89,9 +89,9 @@ def test_a_mirror_cleared_alone_is_not_green_where_the_worker_s_clock_is_ahead(m
 )
 def test_an_answer_s_date(date: str | None, status: int, at: float | None) -> None:
     with server(date, status) as address:
-        assert time_at(f"{address}health", 5.0) == at
+        assert ask_time_at(f"{address}health", 5.0) == at
 
 
 def test_nobody_answers() -> None:
     with nobody() as address:
-        assert time_at(f"{address}health", 5.0) is None
+        assert ask_time_at(f"{address}health", 5.0) is None

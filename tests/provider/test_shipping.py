@@ -16,9 +16,9 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, read_manifest
-from airflow_dagsched.provider.runtime.run_facts import RunFacts, interval_of
-from airflow_dagsched.provider.runtime.shipping import Paths, Shipment, ship
-from airflow_dagsched.provider.runtime.specs import Submit, parts_of
+from airflow_dagsched.provider.runtime.run_facts import RunFacts, derive_interval
+from airflow_dagsched.provider.runtime.shipping import Paths, Shipment, build_shipment
+from airflow_dagsched.provider.runtime.specs import Submit, build_parts
 
 DAY = Interval("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
 URL = "jdbc:postgresql://user:hunter2@db/sales"
@@ -32,7 +32,7 @@ def facts(**changes: Any) -> RunFacts:
 
 def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
     submit = Submit(flow, flow.graph, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
-    return ship(submit, parts_of(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2)
+    return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2)
 
 
 def calls(shipment: Shipment) -> dict[str, Call]:
@@ -111,7 +111,7 @@ def test_a_step_is_dated_by_what_it_asks_for_and_reads(dag: DAG) -> None:
         clean.override(task_id="day", reads=Table("/in", where="day = interval.start"))(named("x"))
         clean.override(task_id="all", reads=Table("/in", where="country = 'interval.start'"))(named("y"))
     run = facts(context={"params": {}, "ds": "2024-01-01"})
-    specs = {spec.id: spec for spec in shipped(flow, *flow.graph.topological(), known=run).manifest.steps}
+    specs = {spec.id: spec for spec in shipped(flow, *flow.graph.sort_steps(), known=run).manifest.steps}
     assert {name for name, spec in specs.items() if spec.dated} == {"asking", "day"}
 
 
@@ -132,7 +132,7 @@ def test_a_backfill_shares_what_its_runs_have_in_common(dag: DAG) -> None:
         day(names(), names.override(task_id="label")("{{ ds }}"))
     for backfill, shared in ((False, {}), (True, {"names": ("",)})):
         run = facts(context={"ds": "2024-01-01"}, backfill=backfill)
-        specs = shipped(flow, *flow.graph.topological(), known=run).manifest.steps
+        specs = shipped(flow, *flow.graph.sort_steps(), known=run).manifest.steps
         assert {spec.id: spec.share for spec in specs if spec.share} == shared
 
 
@@ -222,9 +222,9 @@ class DagRun:
 def test_the_interval_of_a_run() -> None:
     """The data interval, else the partition's date, else a date its key says, else nothing but a key."""
     start, end = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC)
-    found = interval_of(DagRun(data_interval_start=start, data_interval_end=end))
+    found = derive_interval(DagRun(data_interval_start=start, data_interval_end=end))
     assert (found.start, found.end) == (start, end)
-    assert interval_of(DagRun(partition_key="eu", partition_date=start)) == Interval("eu", start)
-    assert interval_of(DagRun(partition_key="2024-01-01")).start == start
-    assert interval_of(DagRun(partition_key="eu")) == Interval("eu")
-    assert interval_of(DagRun()) == Interval("manual")
+    assert derive_interval(DagRun(partition_key="eu", partition_date=start)) == Interval("eu", start)
+    assert derive_interval(DagRun(partition_key="2024-01-01")).start == start
+    assert derive_interval(DagRun(partition_key="eu")) == Interval("eu")
+    assert derive_interval(DagRun()) == Interval("manual")

@@ -19,7 +19,7 @@ from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime import allocation
-from airflow_dagsched.provider.runtime.allocation import executor_pod, sized
+from airflow_dagsched.provider.runtime.allocation import build_executor_pod, size_application
 from airflow_dagsched.provider.runtime.input_pruning import Pruning
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from tests.testbed.answers import Said, answering
@@ -56,7 +56,7 @@ def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
 
 
 def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[allocation.Room]:
-    return allocation.room_for(launch, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
+    return allocation.allocate_room(launch, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
 
 
 def workers(room: allocation.Room) -> list[str]:
@@ -69,7 +69,7 @@ def test_settings_keep_executors_on_the_planned_worker(
     """The author's own settings win."""
     mine = launch("f", {"spark.executor.memory": "3g"})
     with room_for(mine, hook) as room:
-        conf = sized(mine.flow.conf, hook, room.chosen, TRY, tmp_path).conf
+        conf = size_application(mine.flow.conf, hook, room.chosen, TRY, tmp_path).conf
     assert workers(room) == ["10.0.0.11"]
     asked = {name for name in conf if "resource" in name}
     assert asked == {f"spark.executor.resource.not_{slot}.amount" for slot in (2, 3)}
@@ -115,12 +115,12 @@ def test_a_resource_that_nobody_offers(
 ) -> None:
     mine = launch("f", {"spark.executor.resource.fpga.amount": "1"})
     with room_for(mine, hook) as room, pytest.raises(DoesNotFit, match="custom resource 'fpga'"):
-        sized(mine.flow.conf, hook, room.chosen, TRY, tmp_path)
+        size_application(mine.flow.conf, hook, room.chosen, TRY, tmp_path)
 
 
 def test_an_author_s_pod_template_and_the_connection_s_tolerations(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("spec:\n  tolerations: [{key: spot, operator: Exists}]\n  priority: 1\n")
-    pod = executor_pod(str(tmp_path / "pod.yaml"), [Toleration("team", "Equal", "spark")])
+    pod = build_executor_pod(str(tmp_path / "pod.yaml"), [Toleration("team", "Equal", "spark")])
     assert [one["key"] for one in pod["spec"]["tolerations"]] == ["spot", "team"]
     assert pod["spec"]["priority"] == 1
-    assert executor_pod(None, [])["kind"] == "Pod"
+    assert build_executor_pod(None, [])["kind"] == "Pod"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.provider.submission.spark_home import check_spark, spark_home, version_at
+from airflow_dagsched.provider.submission.spark_home import check_spark, find_spark_home, read_version_at
 from airflow_dagsched.provider.submission.spark_submit import find_spark_submit
 
 
@@ -51,7 +51,7 @@ def test_spark_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_installed_pyspark_is_told_by_its_jars() -> None:
     """The spark-submit beside this Python runs this Python's PySpark."""
     submit = Path(sys.executable).with_name("spark-submit")
-    assert version_at(spark_home(submit)) is not None
+    assert read_version_at(find_spark_home(submit)) is not None
     check_spark("g", find_spark_submit("g"))
 
 
@@ -59,4 +59,4 @@ def test_what_cannot_be_told_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Another Python's PySpark, or a folder without jars: the driver program asks the running Spark."""
     check_spark("g", str(tmp_path / "bin" / "spark-submit"))
     monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "/elsewhere/python")
-    assert spark_home(Path(sys.executable).with_name("spark-submit")) is None
+    assert find_spark_home(Path(sys.executable).with_name("spark-submit")) is None

@@ -21,11 +21,11 @@ from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.shipping import Paths, ship
-from airflow_dagsched.provider.runtime.specs import Submit, parts_of
-from airflow_dagsched.provider.spec.call_arguments import transform
-from airflow_dagsched.spark.reuse.filing import filing_of
-from airflow_dagsched.spark.reuse.reusable_steps import fingerprints
+from airflow_dagsched.provider.runtime.shipping import Paths, build_shipment
+from airflow_dagsched.provider.runtime.specs import Submit, build_parts
+from airflow_dagsched.provider.spec.call_arguments import transform_leaves
+from airflow_dagsched.spark.reuse.filing import make_filing
+from airflow_dagsched.spark.reuse.reusable_steps import compute_fingerprints
 
 DATA = Path("/data")
 ORDERS = Table("/data/orders")
@@ -43,10 +43,10 @@ def manifest(build: Build, day: str, run: str = "", **flow: Any) -> Manifest:
     start = datetime.fromisoformat(day).replace(tzinfo=UTC)
     context = {"ds": day, "run_id": run_id}
     facts = RunFacts("sales", run_id, TryId(run_id, 0, 1), 0.0, {}, Interval(day, start), context, {}, {}, {}, True)
-    rendered = lambda value: transform(value, lambda leaf: _text(leaf, context))  # noqa: E731
-    targets = tuple(made.graph.topological())
+    rendered = lambda value: transform_leaves(value, lambda leaf: _text(leaf, context))  # noqa: E731
+    targets = tuple(made.graph.sort_steps())
     submit = Submit(made, made.graph, targets, facts, rendered, (Path(__file__).parent,))
-    return ship(submit, parts_of(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2).manifest
+    return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2).manifest
 
 
 def _text(leaf: Any, context: Mapping[str, Any]) -> Any:
@@ -55,7 +55,7 @@ def _text(leaf: Any, context: Mapping[str, Any]) -> Any:
 
 def prints(made: Manifest) -> Mapping[str, str]:
     """Fingerprints of its steps, while no declared read changes."""
-    return fingerprints(made, "4.2.1", lambda table, *_: table.location)
+    return compute_fingerprints(made, "4.2.1", lambda table, *_: table.location)
 
 
 def lasting(build: Build, **flow: Any) -> set[str]:
@@ -64,7 +64,7 @@ def lasting(build: Build, **flow: Any) -> set[str]:
     one, other = prints(first), prints(second)
     same = {step for step in one if one[step] == other[step]}
     keys, others = (
-        {spec.id: filing_of(made, prints(made)).key(spec) for spec in made.steps} for made in (first, second)
+        {spec.id: make_filing(made, prints(made)).key(spec) for spec in made.steps} for made in (first, second)
     )
     assert same == {step for step in keys if keys[step] == others[step]}
     return same

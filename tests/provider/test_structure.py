@@ -10,7 +10,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.provider.clusters.planner_hook import dataflows
+from airflow_dagsched.provider.clusters.planner_hook import list_dataflows
 
 
 @task.spark_step(runtime_s=60, memory="1g")
@@ -103,5 +103,5 @@ def test_every_dataflow_of_a_dag_is_seen(dag: DAG) -> None:
     for name in names:
         with SparkDataflow(name):
             orders()
-    assert [flow.group_id for flow in dataflows(dag)] == names
+    assert [flow.group_id for flow in list_dataflows(dag)] == names
     assert set(names) <= set(dag.task_group_dict)

@@ -16,14 +16,14 @@ from airflow_dagsched import SparkDataflow
 from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import pretty, read
+from airflow_dagsched.model.codec import format_json, read_file
 from airflow_dagsched.plan.plan_types import Group, Plan, Spill
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune
-from airflow_dagsched.provider.runtime.history import record
-from airflow_dagsched.provider.wiring.plan_file import plan_file
+from airflow_dagsched.provider.runtime.history import record_applications
+from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
 
@@ -67,18 +67,18 @@ def cut_between_a_and_b(made: Plan) -> Plan:
 def test_measured_runs_become_a_plan_file(dag: DAG, tmp_path: Path) -> None:
     flow = flow_in(dag, tmp_path)
     done = StepDone("a", "success", seconds=30.0)
-    record(flow.launches()[0].history, "spark_default", [Ran(42.0, 2, (done,), {"a": 10.0})])
+    record_applications(flow.launches()[0].history, "spark_default", [Ran(42.0, 2, (done,), {"a": 10.0})])
     found = tune(flow, PlannerHook())
     found.write()
     assert found.file == tmp_path / "sales.f.plan.json"
     assert found.lines == ("f: 1 of 2 steps measured; 1 group(s), 43.0 s predicted", "  the groups stay")
-    assert read(Plan, found.file) == found.plan
+    assert read_file(Plan, found.file) == found.plan
     assert found.plan.groups[0].time.start == 12.0
 
 
 def test_the_plan_file_decides_the_groups(dag: DAG, tmp_path: Path) -> None:
     made = plan(flow_in(dag, tmp_path).dataflow, CLUSTER)
-    (tmp_path / "sales.f.plan.json").write_text(pretty(cut_between_a_and_b(made)))
+    (tmp_path / "sales.f.plan.json").write_text(format_json(cut_between_a_and_b(made)))
     with fresh() as again:
         flow = flow_in(again, tmp_path)
     assert [launch.task_id for launch in flow.launches()] == ["f.launch_a", "f.launch_b"]
@@ -89,7 +89,7 @@ def test_the_plan_file_decides_the_groups(dag: DAG, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["{", '{"version": 9}', "stale"])
 def test_a_file_that_does_not_fit_is_warned_of_and_ignored(dag: DAG, tmp_path: Path, content: str) -> None:
     made = plan(flow_in(dag, tmp_path).dataflow, CLUSTER)
-    (tmp_path / "sales.f.plan.json").write_text(pretty(made) if content == "stale" else content)
+    (tmp_path / "sales.f.plan.json").write_text(format_json(made) if content == "stale" else content)
     with fresh() as again:
         flow = flow_in(again, tmp_path, "abc")
     assert [launch.task_id for launch in flow.launches()] == ["f.launch"]
@@ -106,7 +106,7 @@ def test_edges_made_later_are_no_reason_to_warn(dag: DAG, tmp_path: Path) -> Non
 
     flow = flow_in(dag, tmp_path)
     fetch() >> flow
-    plan_file(flow).write_text(pretty(plan(flow.dataflow, CLUSTER)))
+    locate_plan_file(flow).write_text(format_json(plan(flow.dataflow, CLUSTER)))
     with fresh() as again:
         other = flow_in(again, tmp_path)
         fetch() >> other
@@ -118,7 +118,7 @@ def test_edges_made_later_are_no_reason_to_warn(dag: DAG, tmp_path: Path) -> Non
 def test_the_command(dag: DAG, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run writes nothing; then the file is there, and says which step is in whose group."""
     flow = flow_in(dag, tmp_path)
-    monkeypatch.setattr(actions, "flows_of", lambda name: [flow])
+    monkeypatch.setattr(actions, "find_flows", lambda name: [flow])
     file = tmp_path / "sales.f.plan.json"
     actions.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=True))
     assert not file.exists()
@@ -135,10 +135,10 @@ def test_exactly(dag: DAG, tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     with SparkDataflow("f", work_dir=str(tmp_path), cluster=cluster) as flow:
         for name, runtime in seconds.items():
             rows.override(task_id=name, runtime_s=runtime)()
-    monkeypatch.setattr(actions, "flows_of", lambda name: [flow])
+    monkeypatch.setattr(actions, "find_flows", lambda name: [flow])
     for exact in (False, True):
         actions.tune(Namespace(dag="sales", conn_id=None, exact=exact, dry_run=False))
-    made = read(Plan, plan_file(flow))
+    made = read_file(Plan, locate_plan_file(flow))
     assert (made.makespan_s, made.gap) == (20.0, 0.0)
     assert "21.0 s predicted" in capsys.readouterr().out
 
@@ -148,7 +148,7 @@ def test_a_folder_that_takes_no_plan_file(
 ) -> None:
     flow = flow_in(dag, tmp_path)
     dag.fileloc = str(tmp_path / "gone" / "sales.py")
-    monkeypatch.setattr(actions, "flows_of", lambda name: [flow])
+    monkeypatch.setattr(actions, "find_flows", lambda name: [flow])
     with pytest.raises(SystemExit) as ended:
         actions.tune(Namespace(dag="sales", conn_id=None, exact=False, dry_run=False))
     assert ended.value.code == 2

@@ -10,7 +10,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.clusters.reservations import Reservations
-from airflow_dagsched.provider.spec.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 
 REFUSED = [
     "s3a://bucket/work", "S3A://bucket/work", "hdfs://nn/work", "hdfs:/work", "dbfs:/work", "h:/work", "viewfs:///w",
@@ -46,9 +46,9 @@ def test_a_local_folder_counts_as_its_path(dag: DAG, monkeypatch: pytest.MonkeyP
         orders()
     assert flow.launches()[0].history == Path("/w/history/sales/f.json")
     monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", local)
-    assert (flow.work_dir, default_work_dir(), local_root(local)) == ("/w", "/w", Path("/w"))
+    assert (flow.work_dir, find_default_work_dir(), parse_local_root(local)) == ("/w", "/w", Path("/w"))
 
 
 def test_without_a_word_it_is_beside_the_dags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "dags"))
-    assert default_work_dir() == str(tmp_path / "dagsched")
+    assert find_default_work_dir() == str(tmp_path / "dagsched")

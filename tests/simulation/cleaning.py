@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from airflow_dagsched.launch.retention.expiry import expired, remove
+from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
 from airflow_dagsched.launch.retention.inventory import Listed
 from tests.simulation.scenario import RETENTION_S
 from tests.simulation.tree import File, Tree
@@ -33,7 +33,7 @@ def clean(store: Any, process: Process) -> None:
     """What the command does, for all work dirs."""
     files = Cleaned(store)
     for work_dir in WORK_DIRS:
-        remove(expired(work_dir, process.now(), RETENTION_S, files).paths, files)
+        remove_expired(find_expired(work_dir, process.now(), RETENTION_S, files).paths, files)
 
 
 def damage(tree: Tree, rng: Random) -> str:

@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from airflow_dagsched.launch.protocol.keys import beside
+from airflow_dagsched.launch.protocol.keys import name_hidden_folder
 from tests.simulation.crash_tries import SETTINGS, Explorer, Setting
 from tests.simulation.drivers import TABLE
 from tests.simulation.harms import HOME, IN_BETWEEN, LINKS, MOUNTS, Harm, do_nothing, empty_lease, empty_lock
@@ -157,7 +157,7 @@ class Exploration:
 def is_torn(files: Snapshot) -> bool:
     """Whether a swap of the table is not finished."""
     table = files.nodes.get(TABLE)
-    home = HOME if table is None or table.kind == "folder" else beside(table.text)
+    home = HOME if table is None or table.kind == "folder" else name_hidden_folder(table.text)
     return any(path.endswith("/swap.json") for path in files.paths(home))
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.spark.files.store import Store, join
+from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin, WriteRefused
-from airflow_dagsched.spark.outputs.datasets import Datasets, files_in
+from airflow_dagsched.spark.outputs.datasets import Datasets, list_files
 from airflow_dagsched.spark.outputs.leases import Keeper
 from airflow_dagsched.spark.outputs.path_tables import Draft, PathTables
-from airflow_dagsched.spark.outputs.swap import EMPTY, draft_files
+from airflow_dagsched.spark.outputs.swap import EMPTY, list_draft_files
 from airflow_dagsched.spark.outputs.table_commit import TableCommits
 from tests.simulation.scenario import LEASE_S, Attempt
 from tests.simulation.world import Process
@@ -52,11 +52,11 @@ def write_draft(rows: Rows, table: Table, store: Any, folder: str) -> Draft:
     rows.process.sleep(rows.compute_s)
     for part in rows.folders:
         for name, text in rows.files:
-            store.put(join(folder, "new", part, name), text)
-    files = draft_files(store, folder)
+            store.put(join_path(folder, "new", part, name), text)
+    files = list_draft_files(store, folder)
     empty = "" if files else f"{EMPTY}part-00000-{rows.tag}.parquet"
     if empty:
-        store.put(join(folder, empty), "")
+        store.put(join_path(folder, empty), "")
     return Draft(folder, len(files), Schema(), files, rows.tag if files else "", empty)
 
 
@@ -80,8 +80,8 @@ class SimDatasets(Datasets):
         rows.process.sleep(rows.compute_s)
         store: Any = self._store
         for name, text in rows.files:
-            store.put(join(path, name), text)
-        files = files_in(store, path)
+            store.put(join_path(path, name), text)
+        files = list_files(store, path)
         shape = {"schema": NO_COLUMNS, "partitions": (), "format": "parquet", "bytes": None, "files": files}
         return origin.committed(generation, path=path, table=None, rows=len(files), **shape)
 

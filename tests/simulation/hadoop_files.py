@@ -123,17 +123,17 @@ class _Written:
     def __init__(self, world: World, path: str, file: File) -> None:
         self._world = world
         self._path = path
-        self._file = file
-        self._text = ""
+        self._locate_file = file
+        self._read_sql = ""
 
     def write(self, text: bytes) -> None:
-        self._text += text.decode()
+        self._read_sql += text.decode()
 
     def close(self) -> None:
         self._world.point("close", self._path)
-        if not self._file.attached:
+        if not self._locate_file.attached:
             raise FileNotFoundError(errno.ENOENT, "the file was removed while it was written", self._path)
-        self._file.text, self._file.modified = self._text, self._world.now
+        self._locate_file.text, self._locate_file.modified = self._read_sql, self._world.now
 
 
 class _Status:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from airflow_dagsched.launch.protocol.keys import beside
+from airflow_dagsched.launch.protocol.keys import name_hidden_folder
 from tests.simulation.drivers import TABLE
 from tests.simulation.places import Places
 from tests.simulation.snapshots import Snapshot, restore, take
 
-HOME = beside(TABLE)
+HOME = name_hidden_folder(TABLE)
 BY_LINK = "/links/clean"
 """Where the table is too, once somebody made a link to it."""
 Harm = Callable[[Snapshot], Snapshot | None]

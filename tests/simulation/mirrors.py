@@ -17,11 +17,11 @@ from random import Random
 
 from airflow_dagsched.launch.protocol import clocks
 from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.launch.protocol.feed import TOLERANCE_S, End, Feed, verdict
+from airflow_dagsched.launch.protocol.feed import TOLERANCE_S, End, Feed, decide_verdict
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.wire import encode
+from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.provider.following.standing import Standing
-from airflow_dagsched.provider.mirrors.mirror import View, look
+from airflow_dagsched.provider.mirrors.mirror import View, update_view
 from tests.simulation.world import Fault, Faults, Killed, Process, World
 
 STEPS = ("a", "b", "c")
@@ -208,9 +208,9 @@ class Model:
             self.world.point("state", "")
             state = server.launch.state
             self.world.point("feed", "")
-            view = look(view, state, server.feed)
+            view = update_view(view, state, server.feed)
             for step, mirror in asked.items():
-                end = verdict(state, view.feed, step, mirror.made, "launch")
+                end = decide_verdict(state, view.feed, step, mirror.made, "launch")
                 if isinstance(end, End) and mirror.state is None and server.mirrors[step] is mirror:
                     self._end(step, mirror, end)
             process.sleep(0.5)
@@ -275,7 +275,7 @@ class Worker:
     def _asked_began(self) -> float:
         """As a launch task finds it: the server is asked, and says whole seconds, or nothing."""
         now = None if self.identity.try_number % 3 == 0 else float(int(self.began))
-        return clocks.began_at(self.launch.made, self.model.server.run_started, now)
+        return clocks.compute_begin(self.launch.made, self.model.server.run_started, now)
 
     def _next(self, feed: Feed) -> StepDone:
         """How the next step ends."""
@@ -309,7 +309,7 @@ class Worker:
         is_excused = not self.counts and self.counted_at is not None
         if is_excused and self.counted_at - feed.began < TOLERANCE_S:
             raise Killed  # it stood still in its first moments, in the one place where nobody can tell
-        server.feed, server.is_late = encode(feed), is_excused
+        server.feed, server.is_late = encode_plain(feed), is_excused
         if self.counts:
             server.told = {step: done.state for step, done in feed.steps.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.wire import parse
+from airflow_dagsched.launch.protocol.wire import parse_dataclass
 from airflow_dagsched.spark.outputs.commits import Committed
 from tests.simulation.tree import Folder, Tree
 
@@ -38,7 +38,7 @@ class Oracle:
 
     def appeared(self, path: str, text: str) -> None:
         """A file was created exclusively."""
-        record = parse(Committed, text) if "/commits/" in path else None
+        record = parse_dataclass(Committed, text) if "/commits/" in path else None
         if record is not None:
             self._commit(path, record)
 

@@ -12,8 +12,8 @@ from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 from uuid import UUID
 
-from airflow_dagsched.launch.protocol.keys import safe
-from airflow_dagsched.launch.protocol.wire import parse
+from airflow_dagsched.launch.protocol.keys import escape_key
+from airflow_dagsched.launch.protocol.wire import parse_dataclass
 from airflow_dagsched.spark.files import hadoop_store, store
 from airflow_dagsched.spark.outputs import commits, datasets, homes, leases, locks, path_tables, swap, table_commit
 from tests.simulation.world import World
@@ -60,8 +60,10 @@ def simulated(world: World, write_draft: Callable[..., Any]) -> Iterator[None]:
     replaced = {
         "threading": SimpleNamespace(Lock=lambda: TaskLock(world)),
         "uuid": SimpleNamespace(uuid4=lambda: UUID(int=world.draw_bits(128))),
-        "parse": cache(parse),  # pure, and asked the same again and again while somebody waits: half of all time
-        "safe": cache(safe),
+        "parse": cache(
+            parse_dataclass
+        ),  # pure, and asked the same again and again while somebody waits: half of all time
+        "safe": cache(escape_key),
         "_write_draft": write_draft,
         "_as_os_errors": lambda path: AS_THEY_ARE,
     }

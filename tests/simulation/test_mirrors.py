@@ -37,12 +37,12 @@ def test_a_seed_replays_to_the_same_trace():
 
 def of_any_round(before: View, state: str | None, raw: Any) -> View:
     """A look that knows no order of tries."""
-    return mirror.look(replace(before, latest=NO_TRY), state, raw)
+    return mirror.update_view(replace(before, latest=NO_TRY), state, raw)
 
 
 def stale_at_once(before: View, state: str | None, raw: Any) -> View:
     """A look that takes each feed for one that the look before saw."""
-    return mirror.look(replace(before, seen=raw["nonce"] if raw else ""), state, raw)
+    return mirror.update_view(replace(before, seen=raw["nonce"] if raw else ""), state, raw)
 
 
 def by_worker(made: float, run_started: float | None, server: float | None) -> float:

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_dagsched.launch.retention import expiry
 from airflow_dagsched.spark.files.hadoop_store import HadoopStore
-from airflow_dagsched.spark.files.store import Fence, join
+from airflow_dagsched.spark.files.store import Fence, join_path
 from airflow_dagsched.spark.outputs import locks, swap, table_commit
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.homes import Homes
@@ -47,7 +47,7 @@ def without_order(move_all: Callable[..., None]) -> Callable[..., None]:
     def moved(store: Any, journal: Any, token: str) -> None:
         if journal.mode == "append":
             for folder in journal.folders:
-                swap._add(store, journal, folder)
+                swap._add_files(store, journal, folder)
         move_all(store, journal, token)
 
     return moved
@@ -70,7 +70,7 @@ def lock_file(self: Any, path: str) -> Iterator[Fence]:
 
 def only_new(store: Any, journal: Any, folder: str) -> Iterator[str]:
     """Nothing is looked for among what was taken out."""
-    yield join(journal.draft, "new", folder)
+    yield join_path(journal.draft, "new", folder)
 
 
 def remove_if_it_was_empty(self: HadoopStore, path: str) -> bool:

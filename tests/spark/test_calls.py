@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.spark.steps.call_step import StepFault, check
+from airflow_dagsched.spark.steps.call_step import StepFault, check_answer
 
 
 def returned(value: Any) -> Any:
-    return check(value, (), table=False).value
+    return check_answer(value, (), table=False).value
 
 
 def test_what_no_database_takes_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,10 +40,10 @@ def test_the_newest_commit_is_the_output(tmp_path: Path):
     log.commit(FIRST)
     log.commit(second)
     assert log.latest(FIRST.output, FIRST.interval) == second
-    assert log.of_task(FIRST.output, FIRST.interval, "run 1", "") == FIRST
-    assert log.of_task(FIRST.output, FIRST.interval, "run 3", "") is None
+    assert log.find_of_task(FIRST.output, FIRST.interval, "run 1", "") == FIRST
+    assert log.find_of_task(FIRST.output, FIRST.interval, "run 3", "") is None
     assert log.latest(FIRST.output, "2013-01-02") is None
-    assert log.last_generation(FIRST.output, FIRST.interval) == 2
+    assert log.get_last_generation(FIRST.output, FIRST.interval) == 2
 
 
 def test_the_newest_commit_of_a_writer(tmp_path: Path):
@@ -62,7 +62,7 @@ def test_what_another_writer_wrote_over(tmp_path: Path):
     a, b = replace(FIRST, writer="a"), replace(FIRST, writer="b", generation=2, partitions=("day=2", "day=3"))
     for each in (a, b, replace(b, generation=3, partitions=("day=4",), mode="append")):
         log.commit(each)
-    assert [log.written_over(each) for each in (a, b)] == [{"day=2", "day=3"}, set()]
+    assert [log.find_written_over(each) for each in (a, b)] == [{"day=2", "day=3"}, set()]
 
 
 def test_a_taken_generation_is_refused(tmp_path: Path):
@@ -80,7 +80,7 @@ def test_a_torn_record_is_no_commit(tmp_path: Path):
     log.commit(FIRST)
     LocalStore().write_text(log.record(FIRST.output, FIRST.interval, 2), '{"output": "da')
     assert log.latest(FIRST.output, FIRST.interval) == FIRST
-    assert log.last_generation(FIRST.output, FIRST.interval) == 2
+    assert log.get_last_generation(FIRST.output, FIRST.interval) == 2
 
 
 def _commit(folder: str, run_id: str) -> bool:

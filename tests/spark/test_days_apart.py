@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.specs import Parts, Submit, parts_of
+from airflow_dagsched.provider.runtime.specs import Parts, Submit, build_parts
 from tests.spark.running import Flow, Ran, run
 
 DAYS = {"2026-01-01": 3, "2026-01-02": 7}
@@ -54,8 +54,8 @@ def parts(flow: SparkDataflow, day: str) -> Parts:
     start = datetime.fromisoformat(day).replace(tzinfo=UTC)
     context = {"ds": day}
     facts = RunFacts("sales", f"scheduled__{day}", TryId(day), 0.0, {}, Interval(day, start), context, {}, {}, {})
-    targets = tuple(flow.graph.topological())
-    return parts_of(Submit(flow, flow.graph, targets, facts, lambda value: value, (Path(__file__).parent,)))
+    targets = tuple(flow.graph.sort_steps())
+    return build_parts(Submit(flow, flow.graph, targets, facts, lambda value: value, (Path(__file__).parent,)))
 
 
 def ran(spark: SparkSession, folder: Path, day: str) -> Ran:

@@ -26,8 +26,8 @@ from airflow_dagsched.launch.protocol.events import (
     Started,
     StepDone,
     StepRunning,
-    from_line,
-    from_marker,
+    decode_batch,
+    decode_marker,
 )
 from airflow_dagsched.launch.protocol.manifest import (
     ENV_MANIFEST_SHA256,
@@ -38,10 +38,10 @@ from airflow_dagsched.launch.protocol.manifest import (
     SECRETS_KEY,
     Manifest,
     StepSpec,
-    digest,
+    hash_content,
 )
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.driver.program import REFUSED, STOPPED, Driver, events_path, main
+from airflow_dagsched.spark.driver.program import REFUSED, STOPPED, Driver, find_events_path, main
 from airflow_dagsched.spark.driver.stop import Launcher
 from airflow_dagsched.spark.files.event_files import HadoopEventFile, LocalEventFile
 from airflow_dagsched.spark.telling.emitter import Emitter
@@ -91,7 +91,7 @@ def test_an_event_file_is_one_programs(
     launched_with(monkeypatch, {ENV_NONCE: "n0nce", **write_payload(tmp_path, manifest(tmp_path), {})})
     assert main([str(tmp_path / "manifest")]) == REFUSED
     assert (tmp_path / "events").read_text() == "of the first\n"
-    marked = from_marker(capsys.readouterr().out, "n0nce")
+    marked = decode_marker(capsys.readouterr().out, "n0nce")
     assert marked is not None
     (last,) = marked.events
     assert isinstance(last, Finished)
@@ -112,8 +112,8 @@ def test_what_somebody_else_changed_is_not_loaded(tmp_path: Path, monkeypatch: p
     private = write_payload(tmp_path, made, {})
     launched_with(monkeypatch, private)
     forged = manifest(tmp_path, StepSpec("a", "1"), events=str(tmp_path / "victim")).to_json()
-    assert events_path(made.to_json()) == str(tmp_path / "events")
-    assert events_path(forged) is None
+    assert find_events_path(made.to_json()) == str(tmp_path / "events")
+    assert find_events_path(forged) is None
     write_payload(tmp_path, made, {"a": cloudpickle.dumps(Call(called.touch))})
     for text, what in ((forged, "the manifest"), (made.to_json(), "the payload")):
         assert Driver(Emitter(None, "n0nce", out, Masking()), Masking()).run(text) == REFUSED
@@ -207,14 +207,14 @@ def test_a_driver_whose_launcher_is_gone_stops(tmp_path: Path, launcher: subproc
 
 
 def from_marker_or_none(line: str) -> tuple[Event, ...]:
-    from airflow_dagsched.launch.protocol.events import from_marker
+    from airflow_dagsched.launch.protocol.events import decode_marker
 
-    marked = from_marker(line, "n0nce")
+    marked = decode_marker(line, "n0nce")
     return marked.events if marked else ()
 
 
 def events(folder: Path) -> list[tuple[Event, ...]]:
-    return [from_line(line) for line in (folder / "events").read_text().splitlines()]
+    return [decode_batch(line) for line in (folder / "events").read_text().splitlines()]
 
 
 def submit(
@@ -241,9 +241,9 @@ def write_payload(folder: Path, made: Manifest, payload: dict[str, bytes]) -> di
     content = cloudpickle.dumps({PAYLOAD_KEY: made.to_json().encode(), SECRETS_KEY: b"[]", **payload})
     (folder / "payload").write_bytes(content)
     return {
-        ENV_MANIFEST_SHA256: digest(made.to_json().encode()),
+        ENV_MANIFEST_SHA256: hash_content(made.to_json().encode()),
         ENV_PAYLOAD: str(folder / "payload"),
-        ENV_PAYLOAD_SHA256: digest(content),
+        ENV_PAYLOAD_SHA256: hash_content(content),
     }
 
 

@@ -13,8 +13,8 @@ from airflow_dagsched.launch.protocol.events import (
     StepDone,
     StepLog,
     StepRunning,
-    from_line,
-    from_marker,
+    decode_batch,
+    decode_marker,
 )
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.files.event_files import LocalEventFile
@@ -31,10 +31,10 @@ def test_file_and_stdout_say_the_same(tmp_path: Path) -> None:
     sender, out, _ = emitter(tmp_path)
     sender.emit(StepRunning("a"))
     sender.log("a", "hello")
-    sender.heartbeat()
+    sender.send_heartbeat()
     sender.emit(StepDone("a", "success", rows=1))
-    in_file = [from_line(line) for line in (tmp_path / "events").read_text().splitlines()]
-    on_stdout = [marked for line in out.getvalue().splitlines() if (marked := from_marker(line, "n0nce"))]
+    in_file = [decode_batch(line) for line in (tmp_path / "events").read_text().splitlines()]
+    on_stdout = [marked for line in out.getvalue().splitlines() if (marked := decode_marker(line, "n0nce"))]
     assert in_file == [(StepRunning("a"),), (StepLog("a", ("hello",)), StepDone("a", "success", rows=1))]
     assert on_stdout == [Marked(1, in_file[0]), Marked(1, (Heartbeat(),)), Marked(2, in_file[1])]
     assert "[a] hello" not in out.getvalue(), "whoever follows shows it: once"
@@ -61,7 +61,7 @@ def test_every_text_is_safe_to_store(tmp_path: Path) -> None:
         Finished(False, 1.0, failure),
     )
     (line,) = (tmp_path / "events").read_text().splitlines()
-    log, bad, good, last = from_line(line)
+    log, bad, good, last = decode_batch(line)
     shown = Failure("author", SHOWN, SHOWN)
     assert log == StepLog("a", (SHOWN,))
     assert bad == StepDone("a", "failed", failure=shown, reason=SHOWN, metrics={SHOWN: 1.0}, datasets={SHOWN: SHOWN})
@@ -77,7 +77,7 @@ def test_a_flood_of_lines_is_sent_in_parts(tmp_path: Path) -> None:
         sender.log("a", f"{number:04} " + "x" * 995)
     sender.flush()
     batches = (tmp_path / "events").read_text().splitlines()
-    lines = [text for batch in batches for log in from_line(batch) if isinstance(log, StepLog) for text in log.lines]
+    lines = [text for batch in batches for log in decode_batch(batch) if isinstance(log, StepLog) for text in log.lines]
     assert [int(text[:4]) for text in lines] == list(range(1000))
     assert max(map(len, batches)) < 1.2 * BATCH_CHARS
 
@@ -86,7 +86,7 @@ def test_nothing_follows_the_last_event(tmp_path: Path) -> None:
     sender, out, _ = emitter(tmp_path)
     sender.emit(Finished(True, 1.0))
     sender.emit(Finished(False, 2.0))
-    sender.heartbeat()
+    sender.send_heartbeat()
     assert (tmp_path / "events").read_text().count("\n") == out.getvalue().count("\n") == 1
 
 
@@ -97,6 +97,6 @@ def test_a_secret_is_masked_everywhere(tmp_path: Path) -> None:
     masking.learn({"password": secret})
     sender.log("a", f"x {secret}")
     sender.emit(StepDone("a", "success", value={"is": secret}))
-    (batch,) = [from_line(line) for line in (tmp_path / "events").read_text().splitlines()]
+    (batch,) = [decode_batch(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert batch == (StepLog("a", ("x ***",)), StepDone("a", "success", value={"is": "***"}))
     assert secret not in out.getvalue()

@@ -77,7 +77,7 @@ def test_a_secret_is_not_recorded(tmp_path: Path) -> None:
     assert "tops3cret" not in next(tmp_path.rglob("*.json")).read_text()
     found = ends(tmp_path).latest(MAIL)
     assert found is not None
-    assert [found.serves(()), found.serves(("",))] == [True, False]
+    assert [found.can_serve(()), found.can_serve(("",))] == [True, False]
 
 
 def test_a_disk_that_is_full_ends_no_step(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from airflow_dagsched.launch.protocol.manifest import StepSpec
-from airflow_dagsched.spark.driver.failures import culprit, failure_of, kind_of, message_of
+from airflow_dagsched.spark.driver.failures import classify_error, describe_failure, find_culprit, make_message
 from airflow_dagsched.spark.steps.call_step import StepFault
 
 
@@ -26,7 +26,7 @@ from airflow_dagsched.spark.steps.call_step import StepFault
     ids=lambda value: str(value)[:40],
 )
 def test_kinds(error: BaseException, kind: str) -> None:
-    assert kind_of(error) == kind
+    assert classify_error(error) == kind
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_kinds(error: BaseException, kind: str) -> None:
     ids=lambda value: str(value)[:30],
 )
 def test_messages_are_one_line_and_say_what_to_do(error: BaseException, message: str) -> None:
-    assert message_of(error, "a") == message
+    assert make_message(error, "a") == message
 
 
 STEPS = [StepSpec("a", "", location=("/dag.py", 10, 20)), StepSpec("b", "", location=("/dag.py", 22, 30))]
@@ -71,7 +71,7 @@ STEPS = [StepSpec("a", "", location=("/dag.py", 10, 20)), StepSpec("b", "", loca
     ],
 )
 def test_the_culprit_is_found_by_its_lines(text: str, step: str | None) -> None:
-    assert culprit(RuntimeError(text), STEPS) == step
+    assert find_culprit(RuntimeError(text), STEPS) == step
 
 
 def test_a_traceback_has_the_authors_frames_alone() -> None:
@@ -80,7 +80,7 @@ def test_a_traceback_has_the_authors_frames_alone() -> None:
 
     with pytest.raises(ValueError, match="here") as caught:
         author()
-    shown = failure_of(caught.value, "a").traceback
+    shown = describe_failure(caught.value, "a").traceback
     assert "in author" in shown
     assert shown.endswith("ValueError: here")
 
@@ -92,5 +92,5 @@ def test_java_that_is_gone_when_it_is_asked_for_its_exception():
             raise Py4JNetworkError("Answer from Java side is empty")
         except Py4JNetworkError:
             raise ConnectionRefusedError(111, "Connection refused")  # noqa: B904 - as Py4J does
-    assert kind_of(asked_java.value) == "lost_driver"
-    assert kind_of(ConnectionRefusedError(111, "Connection refused")) == "author"
+    assert classify_error(asked_java.value) == "lost_driver"
+    assert classify_error(ConnectionRefusedError(111, "Connection refused")) == "author"

@@ -9,8 +9,8 @@ from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.session.dataframe_cache import Kept, level, storage_memory
-from airflow_dagsched.spark.session.plan_markers import is_bare_scan, marks
+from airflow_dagsched.spark.session.dataframe_cache import Kept, choose_level, measure_storage_memory
+from airflow_dagsched.spark.session.plan_markers import count_marks, is_bare_scan
 
 
 def test_equal_plans_are_kept_until_both_let_go(spark: SparkSession) -> None:
@@ -28,11 +28,11 @@ def test_equal_plans_are_kept_until_both_let_go(spark: SparkSession) -> None:
 @given(st.integers(0, 10**12), st.integers(1, 10**12))
 def test_little_memory_means_disk(free: int, total: int) -> None:
     expected = StorageLevel.DISK_ONLY if free / total < 0.3 else StorageLevel.MEMORY_AND_DISK_DESER
-    assert level(free, total) == expected
+    assert choose_level(free, total) == expected
 
 
 def test_memory_is_measured(spark: SparkSession) -> None:
-    free, total = storage_memory(spark.sparkContext)
+    free, total = measure_storage_memory(spark.sparkContext)
     assert 0 < free <= total
 
 
@@ -42,9 +42,9 @@ def test_marks_count_executions_not_mentions(spark: SparkSession) -> None:
     df = session.range(5).withColumn("r", sf.rand()).alias("step__0")
     df.createOrReplaceTempView("v")
     used = session.sql("select * from v a join v b using (id) where a.id < (select max(id) from v)")
-    assert marks(used, session) == {"step__0": 3}
+    assert count_marks(used, session) == {"step__0": 3}
     df.persist()
-    assert marks(used, session) == {}
+    assert count_marks(used, session) == {}
     df.unpersist()
 
 

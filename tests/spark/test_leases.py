@@ -15,7 +15,7 @@ from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.spark.files.clock import MachineClock
 from airflow_dagsched.spark.files.store import Entry, LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
-from airflow_dagsched.spark.outputs.leases import RELEASED, Claim, Keeper, Lease, LeaseLost, commit_next, judge
+from airflow_dagsched.spark.outputs.leases import RELEASED, Claim, Keeper, Lease, LeaseLost, commit_next, judge_lease
 
 ME = Claim("run", TryId("2026", 0, 2), "me")
 HELD = Lease("out", "day", 1, Claim("other", TryId("2026", 0, 1), "it"), expires=100.0)
@@ -49,7 +49,7 @@ def of_try(*identity: Any, task: str = "") -> Lease:
 )
 def test_judge(held: Lease | None, now: float, verdict: str):
     """The table of who gets a lease that is asked for."""
-    assert judge(held, ME, now, margin_s=15) == verdict
+    assert judge_lease(held, ME, now, margin_s=15) == verdict
 
 
 class Clock(MachineClock):
@@ -83,7 +83,7 @@ def test_a_later_try_fences_the_earlier(tmp_path: Path, clock: Clock):
     with pytest.raises(LeaseLost, match="run run, try 2, has taken the lease"):
         first.check(old)
     assert first.lost is None
-    first.renew()
+    first.renew_leases()
     assert "try 2, has taken the lease" in str(first.lost)
     with pytest.raises(LeaseLost, match="a later try of the same run"):
         first.acquire("out", "day")
@@ -96,7 +96,7 @@ def test_renewal_keeps_a_lease_alive(tmp_path: Path, clock: Clock):
     held = keeper(tmp_path, clock)
     held.acquire("out", "day")
     clock.time = 1050.0
-    held.renew()
+    held.renew_leases()
     newest = held.newest("out", "day")
     assert newest is not None
     assert newest.expires == 1110.0
@@ -154,10 +154,10 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_lost(tmp_path: Path, clock: C
     folder = tmp_path / "leases" / "out" / "day"
     (folder / "0000000001.json").unlink()
     (folder / "0000000001.json").mkdir()
-    held.renew()
+    held.renew_leases()
     assert held.lost is None
     clock.time = lease.expires + 1
-    held.renew()
+    held.renew_leases()
     assert "could not be renewed in 60 s" in str(held.lost)
 
 
@@ -183,7 +183,7 @@ def test_many_threads_take_one_lease_in_turn(tmp_path: Path, clock: Clock):
     inside, seen = [0], []
 
     def work() -> None:
-        with held.holding("out", "day"):
+        with held.hold_lease("out", "day"):
             inside[0] += 1
             seen.append(inside[0])
             inside[0] -= 1
@@ -251,7 +251,7 @@ def test_a_lease_that_is_none_lasts_from_its_date(tmp_path: Path, clock: Clock, 
     os.utime(folder / "0000000007.json", (clock.time, clock.time))
     held = keeper(tmp_path, clock).newest("out", "day")
     assert held is not None
-    assert judge(held, ME, clock.time + 75, 15) == "wait"
+    assert judge_lease(held, ME, clock.time + 75, 15) == "wait"
     clock.time += 76
     assert keeper(tmp_path, clock).acquire("out", "day").generation == 8
 

@@ -30,7 +30,7 @@ def test_the_last_reader_completes_what_it_was_fed_by() -> None:
     """a -> b -> c(run), b kept for d as well: b waits for d."""
     story = Story(Lineage((step("a"), step("b", "a"), step("c", "b"), step("d", "b"))))
     story.ledger.end(Made("a", "defined", passed_on=("",)))
-    story.ledger.fuse(("a", "b"), 2.0)
+    story.ledger.mark_fused(("a", "b"), 2.0)
     story.ledger.end(Made("b", "success", passed_on=("",), rows=3, seconds=2.0, fused=("a",)))
     story.ledger.end(Made("c", "success"))
     story.ledger.end(Made("d", "success"))
@@ -66,7 +66,7 @@ def test_every_step_is_announced_once_and_never_before_what_it_feeds(lineage: Li
     """Random ends: at the end each step has one event; no step that is fed was green when its feeder was."""
     story = Story(lineage)
     for spec in lineage.specs:
-        readers = lineage.readers_of(spec.id, [""])
+        readers = lineage.list_readers(spec.id, [""])
         states = ["success", "failed", "skipped", *(["defined"] if readers else [])]
         state = data.draw(st.sampled_from(states))
         story.ledger.end(Made(spec.id, state, passed_on=("",) if readers and state in ("success", "defined") else ()))

@@ -14,7 +14,7 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.files.store import LocalStore
-from airflow_dagsched.spark.inputs.listing import input_generation, matches, parse_where
+from airflow_dagsched.spark.inputs.listing import compute_generation, may_match, parse_where
 
 DAY = Interval("2013-01-01", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 2, tzinfo=UTC))
 COLUMNS = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True).filter(lambda name: name != "and")
@@ -85,15 +85,15 @@ def test_not_understood(where: str | None):
 )
 def test_matches(condition: str, value: str, expected: bool):
     """A folder's value against a condition."""
-    assert matches(condition, value, DAY) == expected
+    assert may_match(condition, value, DAY) == expected
 
 
 def test_a_day_is_one_of_its_zone_or_utc():
     """Midnight in New York is the same date there, and in UTC, but not always."""
     zone = timezone(timedelta(hours=9))
     interval = Interval("k", datetime(2013, 1, 2, tzinfo=zone))
-    assert [matches("interval.start", f"2013-01-0{day}", interval) for day in (1, 2, 3)] == [True, True, False]
-    assert matches("interval.start", "2013-01-03", Interval("k"))
+    assert [may_match("interval.start", f"2013-01-0{day}", interval) for day in (1, 2, 3)] == [True, True, False]
+    assert may_match("interval.start", "2013-01-03", Interval("k"))
 
 
 @pytest.mark.spark
@@ -102,7 +102,7 @@ class TestGeneration:
 
     def generation(self, spark: SparkSession, table: Table) -> str:
         """Of the day."""
-        return input_generation(spark, LocalStore(), table, DAY)
+        return compute_generation(spark, LocalStore(), table, DAY)
 
     def test_only_the_partitions_read_count(self, spark: SparkSession, tmp_path: Path):
         """The day's, of any carrier; not the next day's, not hidden files."""

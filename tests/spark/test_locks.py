@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.spark.files.clock import MachineClock
-from airflow_dagsched.spark.files.store import Fence, LocalStore, join
+from airflow_dagsched.spark.files.store import Fence, LocalStore, join_path
 from airflow_dagsched.spark.outputs.locks import LOCK_S, FencedStore, LockLost, lease_lock
 from airflow_dagsched.spark.outputs.swap import Swap, disarm, move_all, write_journal
 
@@ -111,7 +111,7 @@ def test_a_move_out_of_the_table_that_comes_late_fails(tmp_path: Path):
     swap = Swap("", "new", table, draft, "overwrite", ("",))
     write_journal(store, swap)
     store.mkdirs(f"{draft}/old-1.0/table")
-    late = (table, join(draft, "old-1.0", "table", "here"))
+    late = (table, join_path(draft, "old-1.0", "table", "here"))
     disarm(store, draft, "2")
     move_all(store, swap, "2")
     with pytest.raises(FileNotFoundError):
@@ -142,9 +142,9 @@ def test_what_came_in_late_and_was_moved_out_comes_in_again(tmp_path: Path, dies
     write_journal(store, swap)
     if dies:
         store.mkdirs(f"{draft}/old-2.0")
-        store.rename(join(draft, "new"), join(draft, "old-2.0", "table"))
+        store.rename(join_path(draft, "new"), join_path(draft, "old-2.0", "table"))
     else:
-        store.late = (join(draft, "new"), table)
+        store.late = (join_path(draft, "new"), table)
     token = "3" if dies else "2"
     disarm(store, draft, token)
     move_all(store, swap, token)

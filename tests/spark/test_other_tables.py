@@ -63,7 +63,7 @@ def test_an_append_in_doubt_is_refused(outputs_of: OutputsOf, spark: SparkSessio
     table = Table(f"{tmp_path}/t", "xml", mode="append", options=ROW)
     log = CommitLog(LocalStore(), f"{tmp_path}/work")
     log.homes.settle(table.location, LocalStore(), table.location)
-    intent = log.intent(table.location, "2013-01-01", "dag/flow/s")
+    intent = log.get_intent_path(table.location, "2013-01-01", "dag/flow/s")
     LocalStore().write_text(intent, '"version 7"')
     with pytest.raises(CannotAppend, match="an earlier try may have"):
         write(outputs_of(table), "select 1 a", table, spark)

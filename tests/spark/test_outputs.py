@@ -20,7 +20,7 @@ from airflow_dagsched.spark.outputs.commits import CommitLog, Origin, OutputGone
 from airflow_dagsched.spark.outputs.datasets import Datasets
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.outputs.leases import Keeper
-from airflow_dagsched.spark.outputs.swap import Swap, torn, write_journal
+from airflow_dagsched.spark.outputs.swap import Swap, list_torn, write_journal
 
 pytestmark = pytest.mark.spark
 OutputsOf = Callable[..., Outputs]
@@ -41,7 +41,7 @@ STEP = StepSpec("step", "code")
 )
 def test_output_key(outputs_of: OutputsOf, table: Table | None, name: str, key: str):
     """A table is one output whoever writes it, in whatever spelling; a dataset is its step's."""
-    assert outputs_of().output_key(replace(STEP, writes=table), name) == key
+    assert outputs_of().get_output_key(replace(STEP, writes=table), name) == key
 
 
 def test_a_dataset_comes_back_as_it_was(outputs_of: OutputsOf, spark: SparkSession):
@@ -146,7 +146,7 @@ def test_a_torn_swap_is_finished_by_the_next_driver(outputs_of: OutputsOf, spark
     write_journal(LocalStore(), Swap(record, committed.tag, table.location, draft, "overwrite", ("",)))
     outputs_of(table)
     assert spark.read.parquet(table.location).count() == 3
-    assert torn(LocalStore(), table.location) == ()
+    assert list_torn(LocalStore(), table.location) == ()
 
 
 def test_through_hadoops_file_system(spark: SparkSession, tmp_path: Path):

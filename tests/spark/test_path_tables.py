@@ -16,10 +16,10 @@ from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.files.store import LocalStore
-from airflow_dagsched.spark.inputs.listing import others_generation
+from airflow_dagsched.spark.inputs.listing import compute_others_generation
 from airflow_dagsched.spark.outputs.commits import Committed, OutputGone, WriteRefused
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
-from airflow_dagsched.spark.outputs.homes import beside
+from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 
 pytestmark = pytest.mark.spark
 OutputsOf = Callable[..., Outputs]
@@ -165,12 +165,12 @@ def test_a_later_try_takes_over(outputs_of: OutputsOf, spark: SparkSession, tmp_
     """The earlier one, still at work, is refused, and told so."""
     table = Table(f"{tmp_path}/t")
     first, second = outputs_of(table), outputs_of(table, try_number=2)
-    first.keeper.acquire(first.output_key(step(table)), "2013-01-01")
+    first.keeper.acquire(first.get_output_key(step(table)), "2013-01-01")
     write(second, spark.range(2), table)
-    first.keeper.renew()
+    first.keeper.renew_leases()
     assert "try 2, has taken the lease" in str(first.keeper.lost)
     fenced = outputs_of(table, try_number=1)
-    second.keeper.acquire(second.output_key(step(table)), "2013-01-01")
+    second.keeper.acquire(second.get_output_key(step(table)), "2013-01-01")
     with pytest.raises(WriteRefused, match="later try"):
         write(fenced, spark.range(3), table)
     assert spark.read.parquet(table.location).count() == 2
@@ -183,7 +183,11 @@ def test_a_write_that_fails_leaves_the_table(outputs_of: OutputsOf, spark: Spark
     write(outputs, spark.range(2), table)
     with pytest.raises(PySparkException):
         write(outputs, spark.sql("select raise_error('no') as id from range(2)"), table)
-    assert [entry.name for entry in LocalStore().list(beside(table.location))] == ["commits", "leases", "lock"]
+    assert [entry.name for entry in LocalStore().list(name_hidden_folder(table.location))] == [
+        "commits",
+        "leases",
+        "lock",
+    ]
     assert spark.read.parquet(table.location).count() == 2
     assert write(outputs, spark.range(3), table).generation == 3
 
@@ -262,7 +266,7 @@ def test_what_others_wrote_is_told_from_own(outputs_of: OutputsOf, spark: SparkS
     monday, tuesday = outputs_of(table), outputs_of(table, interval="tuesday")
 
     def others(*own: Committed) -> str:
-        return others_generation(spark, Table(table.location), Interval("monday"), own)
+        return compute_others_generation(spark, Table(table.location), Interval("monday"), own)
 
     before = others()
     one = write(monday, spark.sql("select 1 id, 1 day"), table)
@@ -297,7 +301,7 @@ def test_an_append_without_its_records_is_made_once(
     table = Table(f"{tmp_path}/t", partition_by=partition_by, mode="append")
     write(outputs_of(table, interval="other"), spark.sql("select 9L id, 1 p"), table)
     write(outputs_of(table), spark.sql("select id, 1 p from range(3)"), table)
-    LocalStore().delete(beside(table.location))
+    LocalStore().delete(name_hidden_folder(table.location))
     committed = write(outputs_of(table), spark.sql("select id, 2 p from range(3)"), table)
     assert rows(spark.read.parquet(table.location).select("id")) == [f"Row(id={n})" for n in (0, 1, 2, 9)]
     assert outputs_of(table).read(committed, spark).count() == 3

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 
-from airflow_dagsched.spark.session.capture_output import LINE_CHARS, capturing, end_lines
-from airflow_dagsched.spark.session.current import working_for
+from airflow_dagsched.spark.session.capture_output import LINE_CHARS, capture_output, end_lines
+from airflow_dagsched.spark.session.current import work_for
 
 
 def test_prints_of_a_step_and_of_nobody(capsys) -> None:  # type: ignore[no-untyped-def]
     lines: list[tuple[str, str]] = []
-    with capturing(lambda step, line: lines.append((step, line))):
+    with capture_output(lambda step, line: lines.append((step, line))):
         print("before")
-        with working_for("a"):
+        with work_for("a"):
             print("one\ntwo", file=sys.stderr)
             print("begun", end="")
             print(" and ended")
@@ -32,7 +32,7 @@ def test_a_logger_configured_before_is_heard_once() -> None:
     logger.addHandler(handler)
     logger.propagate = False
     old = handler.stream
-    with capturing(lambda _, line: lines.append(line)), working_for("a"):
+    with capture_output(lambda _, line: lines.append(line)), work_for("a"):
         logger.warning("heard")
         logging.getLogger("tests.prints.new").info("this too")
     assert lines == ["heard", "INFO tests.prints.new: this too"]
@@ -42,7 +42,7 @@ def test_a_logger_configured_before_is_heard_once() -> None:
 def test_a_line_without_end_is_several() -> None:
     """Written in small parts, as a progress bar does: nothing is lost, nothing waits for the end."""
     lines: list[str] = []
-    with capturing(lambda _, line: lines.append(line)), working_for("a"):
+    with capture_output(lambda _, line: lines.append(line)), work_for("a"):
         for _ in range(2 * LINE_CHARS // 80):
             print("." * 100, end="")
         assert [len(line) for line in lines] == [LINE_CHARS] * 2

@@ -15,8 +15,8 @@ from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.plan.pruning import list_stored
 from airflow_dagsched.plan.pruning.conditions.where import parse_condition
 from airflow_dagsched.provider.clusters.folder_listing import FileLister
-from airflow_dagsched.spark.inputs.reads import narrow
-from airflow_dagsched.spark.session.current import reading
+from airflow_dagsched.spark.inputs.reads import narrow_reads
+from airflow_dagsched.spark.session.current import limit_reads
 from tests.spark.running import Flow, run
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ NONE = Needed(("day=2013-01-01",), no_rows=True)
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three days of four rows."""
-    narrow()
+    narrow_reads()
     path = str(tmp_path_factory.mktemp("reads") / "[my] t")
     rows = spark.range(12).selectExpr("id", "cast(date_add(date'2013-01-01', cast(id % 3 as int)) as string) as day")
     rows.coalesce(1).write.partitionBy("day").parquet(path)
@@ -63,7 +63,7 @@ WAYS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
 def test_only_the_needed_folder_is_listed_and_read(spark: SparkSession, table: str, way: str) -> None:
     """As much as Spark's own PartitionFilters read, which list everything first."""
     whole = spark.read.option("__globPaths__", "false").parquet(table)
-    with reading({table: ONE}):
+    with limit_reads({table: ONE}):
         found = WAYS[way](spark, table)
     assert listed(found) == ["day=2013-01-02"]
     assert listed(whole) == [Path(table).name]
@@ -74,15 +74,15 @@ def test_only_the_needed_folder_is_listed_and_read(spark: SparkSession, table: s
 
 def test_other_reads_are_left_alone(spark: SparkSession, table: str) -> None:
     """A partition's own folder, a table that is not declared, a read outside of the step."""
-    with reading({"/elsewhere": ONE}):
+    with limit_reads({"/elsewhere": ONE}):
         assert spark.read.option("__globPaths__", "false").parquet(table).count() == 12
-    with reading({table: ONE}):
+    with limit_reads({table: ONE}):
         folder = spark.read.option("__globPaths__", "false").parquet(f"{table}/day=2013-01-03")
     assert folder.columns == ["id"]
 
 
 def test_nothing_is_needed_but_the_columns(spark: SparkSession, table: str) -> None:
-    with reading({table: NONE}):
+    with limit_reads({table: NONE}):
         found = spark.read.parquet(table)
     assert (found.columns, found.count(), listed(found)) == (["id", "day"], 0, ["day=2013-01-01"])
 
@@ -92,7 +92,7 @@ def test_what_the_lister_finds_is_what_spark_reads(spark: SparkSession, table: s
     listing = list_stored(*FileLister.of(table), parse_condition(where, {}))
     folders = tuple(stored.folder for stored in listing.stored)
     whole = spark.read.option("__globPaths__", "false").parquet(table)
-    with reading({table: Needed(folders)}):
+    with limit_reads({table: Needed(folders)}):
         assert files(spark.read.parquet(table)) == files(whole.where(where)) == set(folders)
 
 
@@ -158,7 +158,7 @@ def test_a_later_group_makes_the_empty_rows_it_needs(spark: SparkSession, table:
 
 def test_other_partitions_do_not_change_what_is_reused(spark: SparkSession, tmp_path: Path) -> None:
     """A day that arrives later is no reason to read the first one again."""
-    narrow()
+    narrow_reads()
     path = str(tmp_path / "t")
     flow = Flow()
 

@@ -11,8 +11,8 @@ from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, Repeat, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.reuse.ends import End
-from airflow_dagsched.spark.reuse.filing import filing_of
-from airflow_dagsched.spark.reuse.reusable_steps import Known, Selection, fingerprints, select
+from airflow_dagsched.spark.reuse.filing import make_filing
+from airflow_dagsched.spark.reuse.reusable_steps import Known, Selection, compute_fingerprints, select_steps
 from tests.spark.test_lineage import step
 
 
@@ -28,7 +28,7 @@ def chosen(made: Manifest, committed: str = "", at_hand: str = "", **ends: objec
         return End(name, "run", TryId(), "", ends[name]) if name in ends else None
 
     there, read = committed.split(), at_hand.split()
-    return select(made, Known(lambda output: output.step in there, lambda output: output.step in read, end))
+    return select_steps(made, Known(lambda output: output.step in there, lambda output: output.step in read, end))
 
 
 A_B_C = (step("a"), step("b", "a", store=("",)), step("c", "b", store=("",)))
@@ -110,7 +110,7 @@ def test_a_block_is_reused_as_one() -> None:
 
 def prints(*specs: StepSpec, generation: str = "1", **fields: object) -> dict[str, str]:
     made = replace(manifest(*specs), **fields)  # type: ignore[arg-type]
-    return dict(fingerprints(made, "4.2.0", lambda table, *_: f"{table.location} {generation}"))
+    return dict(compute_fingerprints(made, "4.2.0", lambda table, *_: f"{table.location} {generation}"))
 
 
 READER = step("a", reads=(Table("/in"),))
@@ -177,7 +177,7 @@ def test_a_read_that_fails_equals_nothing() -> None:
         raise OSError(table.location)
 
     made = manifest(READER)
-    assert fingerprints(made, "4", broken) != fingerprints(made, "4", broken)
+    assert compute_fingerprints(made, "4", broken) != compute_fingerprints(made, "4", broken)
 
 
 def static(name: str, *reads: str, **spec: object) -> StepSpec:
@@ -235,7 +235,7 @@ def test_filing() -> None:
         static("below", "dated"),
     )
     made = manifest(*steps)
-    filing = filing_of(made, prints(*steps))
+    filing = make_filing(made, prints(*steps))
     keys = {spec.id: filing.key(spec) for spec in steps}
     assert {name for name, key in keys.items() if key == "key"} == {"added", "days", "named", "dated", "below"}
     assert filing.key(steps[2], "beside") == f"every-{prints(*steps)['added'][:16]}"

@@ -12,7 +12,7 @@ from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, OutputGone
 from airflow_dagsched.spark.outputs.datasets import Datasets
 from airflow_dagsched.spark.outputs.leases import Keeper
-from airflow_dagsched.spark.outputs.schemas import has_schema, schema_of
+from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema
 from tests.garbled import TEXTS
 
 SCHEMA = StructType([StructField("x", LongType())])
@@ -20,7 +20,7 @@ COMMITTED = Committed("o", "i", 1, "fp", "r", "/tmp/x", None, 3, 4, SCHEMA.json(
 
 
 def test_a_schema_is_read() -> None:
-    assert schema_of(COMMITTED) == SCHEMA
+    assert read_schema(COMMITTED) == SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_dataset_whose_schema_cannot_be_read_is_not_there(tmp_path: Path, sche
     assert not has_schema(broken)
     assert not datasets.holds(broken)
     with pytest.raises(OutputGone, match="no schema that can be read"):
-        schema_of(broken)
+        read_schema(broken)

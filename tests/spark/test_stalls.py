@@ -14,8 +14,8 @@ from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.protocol.events import Event, Stalled
 from airflow_dagsched.spark.session import actions
-from airflow_dagsched.spark.session.current import at_work, working_for
-from airflow_dagsched.spark.session.sessions import enter
+from airflow_dagsched.spark.session.current import list_threads_at_work, work_for
+from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
 
 LONG_S = 1000.0
@@ -37,8 +37,8 @@ def held(block: Block, work: Callable[[], object], spark: SparkSession) -> Itera
     """A step of the name "clean" at work in a thread, as a turn is."""
 
     def turn() -> None:
-        with working_for("clean"):
-            enter(spark, "clean", "clean")
+        with work_for("clean"):
+            enter_session(spark, "clean", "clean")
             work()
 
     thread = threading.Thread(target=turn)
@@ -81,7 +81,7 @@ def until_seen(watch: ProgressWatch, words: str) -> Stalled:
     """Look until a step is seen to wait for that: Spark tells of its tasks a little later."""
     while True:
         watch.look(0.0)
-        for stall in watch.stalled(LONG_S):
+        for stall in watch.list_stalled(LONG_S):
             assert isinstance(stall, Stalled)
             if words in stall.waits_for:
                 return stall
@@ -91,7 +91,7 @@ def test_a_function_that_blocks(
     spark: SparkSession, tmp_path: Path, watch: ProgressWatch, said: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two tasks of one stage wait; then it goes on. The author's line is named, though actions are listened to."""
-    actions.listen()
+    actions.listen_to_actions()
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     block = Block(tmp_path)
     rows = waiting_rows(spark, block)
@@ -108,8 +108,8 @@ def test_a_function_that_blocks(
         assert "runs 2 tasks on " in event.line
         assert "none of 2 ended, called at test_stalls.py:" in event.line
         assert event.line.startswith("no progress for 16 min: stage ")
-    assert at_work() == {}
-    assert watch.stalled(LONG_S) == ()
+    assert list_threads_at_work() == {}
+    assert watch.list_stalled(LONG_S) == ()
 
 
 def test_python_that_blocks(spark: SparkSession, tmp_path: Path, watch: ProgressWatch, said: list[Event]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.files.hadoop_store import HadoopStore
-from airflow_dagsched.spark.files.store import LocalStore, Store, join, local_path, walk
+from airflow_dagsched.spark.files.store import LocalStore, Store, join_path, make_local_path, walk_files
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.locks import hold_lock
 
@@ -75,7 +75,7 @@ class TestBothStores:
         """Hidden files and folders are left out, partition columns that begin with ``_`` are not."""
         for path in ("one", "_temporary/x", ".hidden/x", "_SUCCESS", "day=1/two", "_id=2/day=3/three"):
             store.write_text(f"{root}/{path}", "")
-        assert [(folder, entry.name) for folder, entry in walk(store, root)] == [
+        assert [(folder, entry.name) for folder, entry in walk_files(store, root)] == [
             ("", "one"),
             ("day=1", "two"),
             ("_id=2/day=3", "three"),
@@ -134,12 +134,12 @@ def test_exchange_swaps_folders(tmp_path: Path):
 )
 def test_local_path_takes_the_scheme_off(url: str, path: str):
     """Nothing is decoded: Hadoop does not either."""
-    assert str(local_path(url)) == path
+    assert str(make_local_path(url)) == path
 
 
 def test_join_leaves_empty_names_out():
     """So "" is a folder itself."""
-    assert join("/a/", "", "b") == "/a/b"
+    assert join_path("/a/", "", "b") == "/a/b"
 
 
 def test_local_paths_need_no_spark():

@@ -19,13 +19,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.keys import short
-from airflow_dagsched.spark.files.store import LocalStore, join, walk
+from airflow_dagsched.launch.protocol.keys import digest_parts
+from airflow_dagsched.spark.files.store import LocalStore, join_path, walk_files
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
-from airflow_dagsched.spark.outputs.homes import beside
+from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 from airflow_dagsched.spark.outputs.leases import Keeper, LeaseLost
-from airflow_dagsched.spark.outputs.swap import COORDINATION, EMPTY, Swap, draft_files, torn
-from airflow_dagsched.spark.outputs.table_commit import TableCommits, draft_path
+from airflow_dagsched.spark.outputs.swap import COORDINATION, EMPTY, Swap, list_draft_files, list_torn
+from airflow_dagsched.spark.outputs.table_commit import TableCommits, make_draft_path
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 Content = Mapping[str, frozenset[str]]
@@ -86,12 +86,12 @@ class Writer:
         """Write a draft as Spark would, and return what its commit takes."""
         lease = self.keeper.acquire("table", interval)
         generation = lease.generation
-        draft, tag = draft_path(self.table, interval, lease), f"{interval}-{generation}"
-        key = f"d{short(interval, self.writer)}" if mode == "append" else ""
+        draft, tag = make_draft_path(self.table, interval, lease), f"{interval}-{generation}"
+        key = f"d{digest_parts(interval, self.writer)}" if mode == "append" else ""
         for folder in folders:
-            LocalStore().write_text(join(draft, "new", folder, f"part-{tag}.{key}.csv"), tag)
-        LocalStore().write_text(join(draft, EMPTY), "")
-        files = draft_files(LocalStore(), draft)
+            LocalStore().write_text(join_path(draft, "new", folder, f"part-{tag}.{key}.csv"), tag)
+        LocalStore().write_text(join_path(draft, EMPTY), "")
+        files = list_draft_files(LocalStore(), draft)
         empty = "" if folders else EMPTY
         swap = Swap("", tag, self.table, draft, mode, folders, empty=empty, key=key)
         committed = Committed(
@@ -130,7 +130,7 @@ def _log(store: LocalStore, folder: str, work_dir: str) -> CommitLog:
 def content(table: str) -> Content:
     """What a reader of the table sees."""
     found: dict[str, frozenset[str]] = {}
-    for folder, entry in walk(LocalStore(), table):
+    for folder, entry in walk_files(LocalStore(), table):
         if not entry.name.startswith(EMPTY):
             tag = entry.name.removeprefix("part-").partition(".")[0]
             found[folder] = found.get(folder, frozenset()) | {tag}
@@ -151,7 +151,7 @@ def expected(before: Content, swap: Swap, earlier: Committed | None) -> Content:
 
 def left(table: str) -> list[str]:
     """Drafts beside the table."""
-    return [entry.name for entry in LocalStore().list(beside(table)) if entry.name not in COORDINATION]
+    return [entry.name for entry in LocalStore().list(name_hidden_folder(table)) if entry.name not in COORDINATION]
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def test_old_content_or_new_wherever_the_writer_dies(mode, earlier, last, left, 
         assert made or crashed
         Writer(path, LocalStore()).commits.finish_torn(LocalStore(), writer.table)
         assert content(writer.table) == (expected(before, swap, replaced) if made else before)
-        assert not torn(LocalStore(), writer.table)
+        assert not list_torn(LocalStore(), writer.table)
         for one in (writer, dying):
             one.keeper.close()
 
@@ -287,8 +287,8 @@ def test_a_reader_never_sees_a_mix(tmp_path: Path):
     def write() -> None:
         committed, swap, lease = writer.prepare("mon", ("",))
         for number in (1, 2):
-            LocalStore().write_text(join(swap.draft, "new", f"{number}-part-{swap.tag}..csv"), "")
-        committed = replace(committed, files=draft_files(LocalStore(), swap.draft))
+            LocalStore().write_text(join_path(swap.draft, "new", f"{number}-part-{swap.tag}..csv"), "")
+        committed = replace(committed, files=list_draft_files(LocalStore(), swap.draft))
         writer.commits.commit(writer.store, committed, swap, lease)
         writer.keeper.release(lease)
 
@@ -326,7 +326,7 @@ def test_a_driver_killed_between_commit_and_swap(tmp_path: Path):
     command = [sys.executable, "-c", KILLED, str(tmp_path), os.pathsep.join(sys.path)]
     assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
     assert content(writer.table) == {"a=1": {"mon-1"}}
-    assert writer.log.last_generation("table", "mon") == 2
+    assert writer.log.get_last_generation("table", "mon") == 2
     third = Writer(str(tmp_path), LocalStore(), try_number=3)
     third.write("tue", ("a=2",))
     assert content(writer.table) == {"a=1": {"mon-2"}, "a=2": {"tue-1"}}

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.spark.files.store import LocalStore, join
-from airflow_dagsched.spark.outputs.homes import beside
+from airflow_dagsched.spark.files.store import LocalStore, join_path
+from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 from airflow_dagsched.spark.outputs.leases import LeaseLost
 from airflow_dagsched.spark.outputs.table_checks import DraftChanged, NoWayIn
 from tests.spark.test_table_commit import Crashed, Writer, content, left
@@ -75,7 +75,7 @@ def test_each_work_dir_knows_where_its_tables_are(tmp_path: Path):
     """So that they are found by who cleans up."""
     writer = Writer(str(tmp_path), LocalStore())
     (pointer,) = (tmp_path / "work" / "tables").iterdir()
-    assert str(beside(writer.table)) in pointer.read_text()
+    assert str(name_hidden_folder(writer.table)) in pointer.read_text()
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
@@ -170,7 +170,7 @@ def test_without_records_nothing_is_appended_twice(tmp_path: Path, folder: str):
     a, b = Writer(str(tmp_path), LocalStore(), work_dir="a"), Writer(str(tmp_path), LocalStore(), work_dir="b")
     a.write("mon", ("p=1",), "append")
     b.write("mon", ("p=1",), "append")
-    shutil.rmtree(join(beside(a.table), folder))
+    shutil.rmtree(join_path(name_hidden_folder(a.table), folder))
     a = Writer(str(tmp_path), LocalStore(), work_dir="a", try_number=2)
     committed, swap, lease = a.prepare("mon", ("p=3",), "append")
     a.commits.commit(a.store, replace(committed, tag="again"), replace(swap, tag="again"), lease)

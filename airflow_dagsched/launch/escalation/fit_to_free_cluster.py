@@ -20,9 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.escalation.group_fit import Fit, as_one, only, unpinned
-from airflow_dagsched.launch.escalation.reservations import Reservation, without_reserved
-from airflow_dagsched.model.cluster import Cluster, idle
+from airflow_dagsched.launch.escalation.group_fit import Fit, keep_together, remove_pins, select_steps
+from airflow_dagsched.launch.escalation.reservations import Reservation, subtract_reservations
+from airflow_dagsched.model.cluster import Cluster, make_idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.settings import Settings
@@ -46,27 +46,27 @@ class Chosen(Struct, frozen=True):
         return self.plan.groups[0]
 
 
-def choose(known: Fit, steps: Iterable[str], reservations: Sequence[Reservation] = ()) -> Chosen | None:
+def plan_on_free_cluster(known: Fit, steps: Iterable[str], reservations: Sequence[Reservation] = ()) -> Chosen | None:
     """Where ``steps`` go as one application; None: nowhere yet, ask again.
 
     Raises ``DoesNotFit`` where it is larger than the whole cluster.
     """
-    alive, gone = with_live_pins(only(known.dataflow, steps), known.cluster)
-    room, wanted = without_reserved(known.cluster, reservations), as_one(alive, known.settings)
-    for candidate, note in _candidates(alive, gone):
+    alive, gone = drop_dead_pins(select_steps(known.dataflow, steps), known.cluster)
+    room, wanted = subtract_reservations(known.cluster, reservations), keep_together(alive, known.settings)
+    for candidate, note in _list_candidates(alive, gone):
         try:
-            return Chosen(known.planned(candidate, room, wanted), candidate, room, wanted, exact=True, note=note)
+            return Chosen(known.make_plan(candidate, room, wanted), candidate, room, wanted, exact=True, note=note)
         except DoesNotFit:
             continue
-    anywhere, whole = unpinned(alive), idle(known.cluster)
-    made = known.planned(anywhere, whole, wanted)
+    anywhere, whole = remove_pins(alive), make_idle(known.cluster)
+    made = known.make_plan(anywhere, whole, wanted)
     if reservations or known.cluster.manager == "standalone":
         return None
     note = "too little is free now: it waits at the cluster manager"
     return Chosen(made, anywhere, whole, wanted, exact=False, note=note)
 
 
-def with_live_pins(dataflow: Dataflow, cluster: Cluster) -> tuple[Dataflow, tuple[str, ...]]:
+def drop_dead_pins(dataflow: Dataflow, cluster: Cluster) -> tuple[Dataflow, tuple[str, ...]]:
     """The dataflow without pins to workers that are not there, and the steps that lost all of theirs."""
     there = {worker.id for worker in cluster.workers}
     steps = tuple(replace(step, pinned=tuple(w for w in step.pinned if w in there)) for step in dataflow.steps)
@@ -74,7 +74,7 @@ def with_live_pins(dataflow: Dataflow, cluster: Cluster) -> tuple[Dataflow, tupl
     return replace(dataflow, steps=steps), tuple(sorted(gone))
 
 
-def _candidates(dataflow: Dataflow, gone: Sequence[str]) -> Iterator[tuple[Dataflow, str]]:
+def _list_candidates(dataflow: Dataflow, gone: Sequence[str]) -> Iterator[tuple[Dataflow, str]]:
     yield dataflow, f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
     if any(step.pinned for step in dataflow.steps):
-        yield unpinned(dataflow), "the workers that its steps are pinned to are full: any will do"
+        yield remove_pins(dataflow), "the workers that its steps are pinned to are full: any will do"

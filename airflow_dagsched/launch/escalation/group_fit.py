@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.cluster import Cluster, idle
+from airflow_dagsched.model.cluster import Cluster, make_idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
@@ -29,7 +29,7 @@ class Fit(Struct, frozen=True):
     asked: PruningInput = NO_PRUNING_INPUT
     selections: Selections | None = None
 
-    def planned(self, part: Dataflow, cluster: Cluster, settings: Settings) -> Plan:
+    def make_plan(self, part: Dataflow, cluster: Cluster, settings: Settings) -> Plan:
         """The plan of ``part``, pruned by what is known, and placed; raises ``DoesNotFit``.
 
         A local application has one worker to be on.
@@ -40,15 +40,15 @@ class Fit(Struct, frozen=True):
 
     def refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
         """Why ``steps`` cannot be one application on the idle cluster, on whichever workers; None: they can."""
-        part = unpinned(only(self.dataflow, steps))
+        part = remove_pins(select_steps(self.dataflow, steps))
         try:
-            self.planned(part, idle(self.cluster), as_one(part, self.settings))
+            self.make_plan(part, make_idle(self.cluster), keep_together(part, self.settings))
         except DoesNotFit as refused:
             return refused
         return None
 
 
-def only(dataflow: Dataflow, steps: Iterable[str]) -> Dataflow:
+def select_steps(dataflow: Dataflow, steps: Iterable[str]) -> Dataflow:
     """The part of ``dataflow`` that is these steps: what others need is no concern of their application."""
     inside = set(steps)
     return replace(
@@ -60,12 +60,12 @@ def only(dataflow: Dataflow, steps: Iterable[str]) -> Dataflow:
     )
 
 
-def unpinned(dataflow: Dataflow) -> Dataflow:
+def remove_pins(dataflow: Dataflow) -> Dataflow:
     """The dataflow without a word on where its steps must be."""
     return replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))
 
 
-def as_one(part: Dataflow, settings: Settings) -> Settings:
+def keep_together(part: Dataflow, settings: Settings) -> Settings:
     """The settings with all steps of ``part`` kept together: whose launch task a step is in was decided before."""
     ids = tuple(step.id for step in part.steps)
     together = (ids,) if len(ids) > 1 else ()

@@ -35,6 +35,6 @@ class Level(Struct, frozen=True):
 LEVELS = (Level(), Level(2, True), Level(4, True, halved=True), Level(8, True, per_step=True))
 
 
-def next_level(level: int, failure: FailureKind | None) -> int:
+def choose_next_level(level: int, failure: FailureKind | None) -> int:
     """Index into ``LEVELS`` for what follows one at ``level`` that ended with ``failure``."""
     return min(level + 1, len(LEVELS) - 1) if failure == "out_of_memory" else level

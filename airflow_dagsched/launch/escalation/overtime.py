@@ -6,26 +6,26 @@ from collections.abc import Iterable, Mapping
 
 from airflow_dagsched.launch.protocol.events import Failure, Stalled, StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
-from airflow_dagsched.launch.protocol.printable import duration
+from airflow_dagsched.launch.protocol.printable import format_duration
 
 
-def reason_of(limit_s: float, stalls: Mapping[str, Stalled]) -> str:
+def explain_timeout(limit_s: float, stalls: Mapping[str, Stalled]) -> str:
     """One line about all of them."""
     waited = "; ".join(f"{step}: {stall.line}" for step, stall in sorted(stalls.items()))
-    return f"execution_timeout of {duration(limit_s)}" + (f": {waited}" if waited else "")
+    return f"execution_timeout of {format_duration(limit_s)}" + (f": {waited}" if waited else "")
 
 
-def ends_of_overtime(
+def end_overtime_steps(
     steps: Iterable[str], feed: Feed, limit_s: float, stalls: Mapping[str, Stalled]
 ) -> tuple[StepDone, ...]:
     """Ends of those of ``steps`` that have none: what ran fails, with what it waited for; the rest was not run."""
-    return tuple(_end(step, step in feed.running, limit_s, stalls) for step in steps if step not in feed.steps)
+    return tuple(_end_step(step, step in feed.running, limit_s, stalls) for step in steps if step not in feed.steps)
 
 
-def _end(step: str, ran: bool, limit_s: float, stalls: Mapping[str, Stalled]) -> StepDone:
+def _end_step(step: str, ran: bool, limit_s: float, stalls: Mapping[str, Stalled]) -> StepDone:
     if not ran:
-        return StepDone(step, "upstream_failed", reason=f"not run: {reason_of(limit_s, stalls)}")
+        return StepDone(step, "upstream_failed", reason=f"not run: {explain_timeout(limit_s, stalls)}")
     if step not in stalls:
-        return StepDone(step, "failed", failure=Failure("timeout", reason_of(limit_s, stalls)))
-    why = f"execution_timeout of {duration(limit_s)}: {stalls[step].line}"
+        return StepDone(step, "failed", failure=Failure("timeout", explain_timeout(limit_s, stalls)))
+    why = f"execution_timeout of {format_duration(limit_s)}: {stalls[step].line}"
     return StepDone(step, "failed", failure=Failure("timeout", why))

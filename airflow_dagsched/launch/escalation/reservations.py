@@ -35,7 +35,7 @@ class Reservation(Declared, frozen=True, kw_only=True):
     memory_mb: dict[str, MiB]
 
 
-def reservation(name: str, asked: Executors, expires: float) -> Reservation:
+def reserve_executors(name: str, asked: Executors, expires: float) -> Reservation:
     """For the executors of one application."""
     return Reservation(
         id=name,
@@ -45,13 +45,13 @@ def reservation(name: str, asked: Executors, expires: float) -> Reservation:
     )
 
 
-def without_reserved(cluster: Cluster, reservations: Iterable[Reservation]) -> Cluster:
+def subtract_reservations(cluster: Cluster, reservations: Iterable[Reservation]) -> Cluster:
     """The cluster, less free on its workers by what is reserved."""
     held = tuple(reservations)
-    return replace(cluster, workers=tuple(_left(worker, held) for worker in cluster.workers))
+    return replace(cluster, workers=tuple(_reduce_free(worker, held) for worker in cluster.workers))
 
 
-def _left(worker: Worker, held: Iterable[Reservation]) -> Worker:
+def _reduce_free(worker: Worker, held: Iterable[Reservation]) -> Worker:
     cores = sum(one.cores.get(worker.id, 0) for one in held)
     memory = sum(one.memory_mb.get(worker.id, 0) for one in held)
     free = {"cores": max(0, worker.free_cores - cores), "memory_mb": max(0, worker.free_memory_mb - memory)}

@@ -21,51 +21,51 @@ Unit = tuple[str, ...]
 
 def cut_to_fit(units: Sequence[Unit], fit: Fit) -> tuple[Unit, ...]:
     """The steps of each part, for ``units`` in topological order; raises ``DoesNotFit`` for a unit too large alone."""
-    return tuple(_parts(units, fit))
+    return tuple(_cut_parts(units, fit))
 
 
-def halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
+def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
     """Two consecutive parts of about as many steps; one, where there is but one unit."""
     sizes = [len(unit) for unit in units]
     cuts = range(1, len(units))
     at = min(cuts, key=lambda cut: (abs(2 * sum(sizes[:cut]) - sum(sizes)), cut), default=len(units))
-    return tuple(_joined(part) for part in (units[:at], units[at:]) if part)
+    return tuple(_join_units(part) for part in (units[:at], units[at:]) if part)
 
 
-def _parts(units: Sequence[Unit], fit: Fit) -> Iterator[Unit]:
+def _cut_parts(units: Sequence[Unit], fit: Fit) -> Iterator[Unit]:
     left = units
     while left:
-        count = _longest(left, fit)
-        yield _joined(left[:count])
+        count = _count_fitting(left, fit)
+        yield _join_units(left[:count])
         left = left[count:]
 
 
-def _longest(units: Sequence[Unit], fit: Fit) -> int:
+def _count_fitting(units: Sequence[Unit], fit: Fit) -> int:
     """How many of the first units fit together: all, else by bisection, else (many instances may spread over
     more workers than one's) whatever does.
     """
-    if fit.refusal(_joined(units)) is None:
+    if fit.refusal(_join_units(units)) is None:
         return len(units)
     refused = fit.refusal(units[0])
     if refused is not None:
-        return _any(units, fit, refused)
+        return _count_any_fitting(units, fit, refused)
     fits, too_many = 1, len(units)
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if fit.refusal(_joined(units[:middle])) is None:
+        if fit.refusal(_join_units(units[:middle])) is None:
             fits = middle
         else:
             too_many = middle
     return fits
 
 
-def _any(units: Sequence[Unit], fit: Fit, refused: DoesNotFit) -> int:
+def _count_any_fitting(units: Sequence[Unit], fit: Fit, refused: DoesNotFit) -> int:
     """The most that fit where the first alone does not."""
     for count in range(len(units) - 1, 1, -1):
-        if fit.refusal(_joined(units[:count])) is None:
+        if fit.refusal(_join_units(units[:count])) is None:
             return count
     raise refused
 
 
-def _joined(units: Sequence[Unit]) -> Unit:
+def _join_units(units: Sequence[Unit]) -> Unit:
     return tuple(chain.from_iterable(units))

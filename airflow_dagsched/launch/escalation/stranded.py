@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
 from airflow_dagsched.launch.managers.executors import Executors
-from airflow_dagsched.launch.managers.standalone.submit import offering
+from airflow_dagsched.launch.managers.standalone.submit import list_offering
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 
 
 @dataclass
@@ -46,29 +46,29 @@ class Without:
             return Without()
         return self if self.since_s is not None else Without(now_s)
 
-    def lasts(self, seconds: float, now_s: float) -> bool:
+    def has_lasted(self, seconds: float, now_s: float) -> bool:
         """Whether there has been none for so long."""
         return self.since_s is not None and now_s - self.since_s >= seconds
 
 
-def stranded(chosen: Chosen, asked: Executors, conf: Mapping[str, str], cluster: Cluster) -> str:
+def explain_stranded(chosen: Chosen, asked: Executors, conf: Mapping[str, str], cluster: Cluster) -> str:
     """Why no worker of ``cluster``, as it is now, can ever hold an executor of the application; empty: one can.
 
     :param asked: the executors as they were planned. What an author asks for beyond that is no reason to plan anew:
         the next plan would not have it either.
     :param conf: what spark-submit was told.
     """
-    if any(_can_hold(worker, asked) for worker in _eligible(chosen, asked, conf, cluster)):
+    if any(_can_hold(worker, asked) for worker in _list_eligible(chosen, asked, conf, cluster)):
         return ""
-    gone = natural_sort(asked.on.keys() - {worker.id for worker in cluster.workers})
-    why = f"{', '.join(gone)} is gone" if gone else f"{', '.join(natural_sort(asked.on))} offers less than it did"
+    gone = sort_naturally(asked.on.keys() - {worker.id for worker in cluster.workers})
+    why = f"{', '.join(gone)} is gone" if gone else f"{', '.join(sort_naturally(asked.on))} offers less than it did"
     return f"it has no executor, and can't get one: {why} since it was planned"
 
 
-def _eligible(chosen: Chosen, asked: Executors, conf: Mapping[str, str], cluster: Cluster) -> Iterable[Worker]:
+def _list_eligible(chosen: Chosen, asked: Executors, conf: Mapping[str, str], cluster: Cluster) -> Iterable[Worker]:
     """Where the manager may start one."""
     if cluster.manager == "standalone":
-        return offering(conf, cluster.workers)
+        return list_offering(conf, cluster.workers)
     return (worker for worker in cluster.workers if worker.id in asked.on or not chosen.exact)
 
 

@@ -26,7 +26,7 @@ class Turn(Struct, frozen=True):
     cores: int
 
 
-def turns(ends: Sequence[StepDone], begun: Mapping[str, float], cores: Mapping[str, int]) -> tuple[Turn, ...]:
+def list_turns(ends: Sequence[StepDone], begun: Mapping[str, float], cores: Mapping[str, int]) -> tuple[Turn, ...]:
     """The turns in which something was executed. ``ends`` are in topological order.
 
     A step whose rows were made by the job of a reader had no time of its own: the turn that ran the job is
@@ -36,17 +36,17 @@ def turns(ends: Sequence[StepDone], begun: Mapping[str, float], cores: Mapping[s
     return tuple(
         Turn(done.step, begun[done.step], begun[done.step] + done.seconds, cores.get(done.step, 1))
         for done in ends
-        if done.seconds is not None and done.step in begun and _ran_the_job(done, place)
+        if done.seconds is not None and done.step in begun and _has_run_job(done, place)
     )
 
 
-def _ran_the_job(done: StepDone, place: Mapping[str, int]) -> bool:
+def _has_run_job(done: StepDone, place: Mapping[str, int]) -> bool:
     return all(place.get(other, -1) < place[done.step] for other in done.fused)
 
 
-def alone_s(found: Sequence[Turn], cores: int) -> dict[str, float]:
+def compute_alone_s(found: Sequence[Turn], cores: int) -> dict[str, float]:
     """Seconds each turn would have taken if nobody else had wanted the ``cores`` of the application."""
-    change = _changes(found)
+    change = _sum_changes(found)
     done, wanted, before = 0.0, 0, 0.0
     reached: dict[float, float] = {}
     for now in sorted(change):
@@ -56,7 +56,7 @@ def alone_s(found: Sequence[Turn], cores: int) -> dict[str, float]:
     return {turn.step: reached[turn.end_s] - reached[turn.begin_s] for turn in found}
 
 
-def _changes(found: Iterable[Turn]) -> dict[float, int]:
+def _sum_changes(found: Iterable[Turn]) -> dict[float, int]:
     """By how much the wanted cores change at each moment."""
     change: dict[float, int] = {}
     for turn in found:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.protocol.feed import GREEN, Feed
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.codec import digest_dataflow
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.ranges import Quantity, Value
 from airflow_dagsched.model.state import Measured, State
@@ -77,7 +77,7 @@ class Run(Struct, frozen=True):
     """Seconds since 1970."""
 
 
-def ahead(run: Run, state: State, before: Outlook | None) -> Ahead:
+def forecast_run(run: Run, state: State, before: Outlook | None) -> Ahead:
     """What is left of ``run`` in ``state``. ``before``: what its last launch foresaw; None: this is the first.
 
     Raises as ``replan_run``.
@@ -86,7 +86,7 @@ def ahead(run: Run, state: State, before: Outlook | None) -> Ahead:
     history = State(measured=state.measured, connections=state.connections)
     planned = before.plan if before is not None and _is_of(before, run) else None
     if planned is None:
-        planned = replan_run(_bare(run), run.dataflow, run.cluster, history, settings).plan
+        planned = replan_run(_make_bare_plan(run), run.dataflow, run.cluster, history, settings).plan
     found = replan_run(planned, run.dataflow, run.cluster, state, settings)
     ends = run.now + found.left_s
     first = before.ends if before is not None and before.round == run.round else ends
@@ -99,16 +99,16 @@ def _is_of(before: Outlook, run: Run) -> bool:
     """Whether it has the launch tasks that there are: a group that did not fit was foreseen cut."""
     there, foreseen = ({one.id: frozenset(one.steps) for one in groups} for groups in (run.groups, before.plan.groups))
     same = there == foreseen
-    return same and before.round == run.round and before.plan.digest == digest(run.dataflow)
+    return same and before.round == run.round and before.plan.digest == digest_dataflow(run.dataflow)
 
 
-def _bare(run: Run) -> Plan:
+def _make_bare_plan(run: Run) -> Plan:
     """The groups alone: how large, where and when is to be planned."""
     groups = (Group(id=one.id, steps=tuple(one.steps), after=tuple(one.after), reason=one.reason) for one in run.groups)
-    return Plan(dataflow=run.dataflow.name, digest=digest(run.dataflow), groups=tuple(groups))
+    return Plan(dataflow=run.dataflow.name, digest=digest_dataflow(run.dataflow), groups=tuple(groups))
 
 
-def state_of(
+def derive_state(
     mine: str, groups: Sequence[Grouped], feeds: Mapping[str, Feed], known: State, *, this_round: str, now: float
 ) -> State:
     """How far the run is as the launch task of group ``mine`` begins.
@@ -121,7 +121,7 @@ def state_of(
     Whatever ``mine`` waits for is over, in whatever way.
     """
     current = {name: feed for name, feed in feeds.items() if feed.try_id.round == this_round}
-    over = _above(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
+    over = _find_upstream_groups(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
     running = {name: feed for name, feed in current.items() if not feed.final and name not in over}
     ends = [done for feed in current.values() for done in feed.steps.values()]
     sizes = {done.step: done.bytes for done in ends if done.bytes is not None and done.state in GREEN}
@@ -140,7 +140,7 @@ def _is_over(feed: Feed) -> bool:
     return feed.final and all(done.state in GREEN or done.state == "skipped" for done in feed.steps.values())
 
 
-def _above(mine: str, groups: Iterable[Grouped]) -> set[str]:
+def _find_upstream_groups(mine: str, groups: Iterable[Grouped]) -> set[str]:
     """Groups that ``mine`` waits for."""
     after = {group.id: group.after for group in groups}
     found: set[str] = set()

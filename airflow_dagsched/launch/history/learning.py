@@ -11,7 +11,7 @@ from statistics import median
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.history.attribute_durations import Turn, alone_s, turns
+from airflow_dagsched.launch.history.attribute_durations import Turn, compute_alone_s, list_turns
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.state import Connection, Measured, State
 from airflow_dagsched.model.units import MIB
@@ -40,44 +40,44 @@ class Ran(Struct, frozen=True):
     """What an instance of a step had, where it had run out with less."""
 
 
-def learned(known: State, connection: str, applications: Iterable[Ran]) -> State:
+def update_history(known: State, connection: str, applications: Iterable[Ran]) -> State:
     """``known`` after these applications, all submitted over ``connection``."""
     state = known
     for ran in applications:
-        state = _after(state, connection, ran)
+        state = _learn_application(state, connection, ran)
     return state
 
 
-def _after(known: State, connection: str, ran: Ran) -> State:
+def _learn_application(known: State, connection: str, ran: Ran) -> State:
     """Steps that were skipped, reused or failed teach nothing."""
-    found = turns(ran.ends, ran.begun, ran.wanted)
-    alone = alone_s(found, max(1, ran.cores))
+    found = list_turns(ran.ends, ran.begun, ran.wanted)
+    alone = compute_alone_s(found, max(1, ran.cores))
     before = known.connections.get(connection, Connection())
-    seen = _connection(before, ran, found) if found else before
+    seen = _measure_connection(before, ran, found) if found else before
     fresh = {
-        done.step: _measured(known.measured.get(done.step, Measured()), done, alone, ran)
+        done.step: _update_measured(known.measured.get(done.step, Measured()), done, alone, ran)
         for done in ran.ends
         if done.state == "success" and done.seconds is not None
     }
     return replace(known, measured={**known.measured, **fresh}, connections={**known.connections, connection: seen})
 
 
-def _connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
+def _measure_connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
     work = max(turn.end_s for turn in found) - min(turn.begin_s for turn in found)
     starts = (*before.recent_start_s, round(max(0.0, ran.seconds - work), 3))[-RECENT:]
-    rates = [rate for done in ran.ends if (rate := _rate(done)) is not None]
+    rates = [rate for done in ran.ends if (rate := _compute_rate(done)) is not None]
     fastest = max([*rates, before.spill_mb_s or 0.0])
     return Connection(application_start_s=round(median(starts), 3), spill_mb_s=fastest or None, recent_start_s=starts)
 
 
-def _rate(done: StepDone) -> float | None:
+def _compute_rate(done: StepDone) -> float | None:
     """MiB a second at which the step's dataset was made and written; None where there is little to tell by."""
     if not done.datasets or done.bytes is None or done.bytes < LARGE or not done.seconds or done.state != "success":
         return None
     return round(done.bytes / MIB / done.seconds, 3)
 
 
-def _measured(before: Measured, done: StepDone, alone: Mapping[str, float], ran: Ran) -> Measured:
+def _update_measured(before: Measured, done: StepDone, alone: Mapping[str, float], ran: Ran) -> Measured:
     runtimes = (*before.recent_s, round(max(NOTHING_S, alone.get(done.step, 0.0)), 3))[-RECENT:]
     sizes = (*before.recent_bytes, *([] if done.bytes is None else [done.bytes]))[-RECENT:]
     memory = max(before.memory_mb or 0, ran.memory_mb.get(done.step, 0))

@@ -25,7 +25,7 @@ _REFUSED = {
 }
 
 
-def mistake_in_settings(settings: Any, *, rendered: bool = False) -> str:
+def find_settings_mistake(settings: Any, *, rendered: bool = False) -> str:
     """What is wrong with the first of ``settings`` that is wrong; empty if none is.
 
     :param rendered: whether templates in values have been rendered: until then their ends are not known.
@@ -33,13 +33,13 @@ def mistake_in_settings(settings: Any, *, rendered: bool = False) -> str:
     if not isinstance(settings, Mapping):
         return f"must be a dict of Spark settings, not {type(settings).__name__}"
     for name, value in settings.items():
-        mistake = _mistake_in_name(name) or _mistake_in_value(value, rendered)
+        mistake = _find_name_mistake(name) or _find_value_mistake(value, rendered)
         if mistake:
             return f"{name!r} {mistake}"
     return ""
 
 
-def _mistake_in_name(name: Any) -> str:
+def _find_name_mistake(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return "is no Spark setting: its name must begin with 'spark.' (Hadoop's: 'spark.hadoop.') and have no blank"
     if name in _REFUSED:
@@ -49,7 +49,7 @@ def _mistake_in_name(name: Any) -> str:
     return ""
 
 
-def _mistake_in_value(value: Any, rendered: bool) -> str:
+def _find_value_mistake(value: Any, rendered: bool) -> str:
     if not isinstance(value, str | int | float):
         return f"must be a text or a number, not {type(value).__name__}"
     if isinstance(value, float) and not math.isfinite(value):

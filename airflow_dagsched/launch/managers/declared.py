@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from airflow_dagsched.model.cluster import Cluster, Worker
 
 
-def live_of_declared(live: Cluster, declared: Cluster) -> Cluster:
+def merge_live_and_declared(live: Cluster, declared: Cluster) -> Cluster:
     """The declared workers that are alive, by id or by host, with what the manager says is there and free.
 
     Live ones that are not declared have nothing to offer. A declared cluster of another manager says nothing
@@ -29,24 +29,24 @@ def live_of_declared(live: Cluster, declared: Cluster) -> Cluster:
         return declared
     left, joined = list(live.workers), []
     for worker in declared.workers:
-        found = _find(worker, left)
+        found = _find_live(worker, left)
         if found is not None:
             left.remove(found)
-            joined.append(_joined(worker, found))
-    return replace(declared, workers=(*joined, *(_not_ours(worker) for worker in left)))
+            joined.append(_join_worker(worker, found))
+    return replace(declared, workers=(*joined, *(_offer_nothing(worker) for worker in left)))
 
 
-def _find(declared: Worker, live: Sequence[Worker]) -> Worker | None:
+def _find_live(declared: Worker, live: Sequence[Worker]) -> Worker | None:
     same_id = (worker for worker in live if worker.id == declared.id)
     same_host = (worker for worker in live if worker.host in (declared.host, declared.id))
     return next(same_id, None) or next(same_host, None)
 
 
-def _not_ours(live: Worker) -> Worker:
+def _offer_nothing(live: Worker) -> Worker:
     return replace(live, cores=0, memory_mb=0)
 
 
-def _joined(declared: Worker, live: Worker) -> Worker:
+def _join_worker(declared: Worker, live: Worker) -> Worker:
     """Neither more than the manager has, nor more than its people allow."""
     return replace(
         declared,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.plan.passes.pin_hosts import containers_on
+from airflow_dagsched.plan.passes.pin_hosts import count_containers
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
@@ -41,20 +41,20 @@ class Submission(Struct, frozen=True):
     """Spark setting -> text of the file that it is to name."""
 
 
-def executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Executors:
+def size_executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Executors:
     """One executor for each container of the plan, with ``memory_factor`` times its memory: more after a failure.
 
     Never more than the smallest of the chosen workers can ever hold: an executor that fits nowhere is waited
     for without end.
     """
-    first, on = group.containers[0], containers_on(group)
+    first, on = group.containers[0], count_containers(group)
     there = {worker.id: worker.memory_mb for worker in cluster.workers}
     most = min(there[worker] // count for worker, count in on.items())
     wanted = max(first.memory_mb * memory_factor, SMALLEST_HEAP_MB)
     return Executors(on, first.cores, max(first.memory_mb, min(wanted, most)))
 
 
-def heap_and_overhead(memory_mb: int, settings: Settings = DEFAULTS) -> tuple[int, int]:
+def split_memory(memory_mb: int, settings: Settings = DEFAULTS) -> tuple[int, int]:
     """MiB of an executor's heap, and beside it, where the manager counts both: the planner's padding undone."""
     share = math.floor(memory_mb / (1 + settings.padding_fraction) + ROUNDING)
     heap = max(SMALLEST_HEAP_MB, min(share, memory_mb - settings.padding_min_mb))

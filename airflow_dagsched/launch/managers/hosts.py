@@ -17,66 +17,66 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source, Step
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.plan.pruning.conditions.condition import ALWAYS
 from airflow_dagsched.plan.pruning.layout import parse_partition_name
 from airflow_dagsched.plan.pruning.sources import Selection
-from airflow_dagsched.plan.pruning.steps import Selections, dataset_name
+from airflow_dagsched.plan.pruning.steps import Selections, name_dataset
 
 
-def with_stored(dataflow: Dataflow, stored: Mapping[str, Source]) -> tuple[Dataflow, Selections]:
+def add_stored_sources(dataflow: Dataflow, stored: Mapping[str, Source]) -> tuple[Dataflow, Selections]:
     """The dataflow whose steps read the datasets in ``stored`` as sources, and what they read of them: everything."""
     read: dict[str, set[str]] = {}
     for channel in dataflow.channels:
-        name = dataset_name(channel.src, channel.output)
+        name = name_dataset(channel.src, channel.output)
         if name in stored:
             read.setdefault(channel.dst, set()).add(name)
     selections = {
         (step, name): Selection(name, ALWAYS, stored[name].partitions)
         for step in read
-        for name in natural_sort(read[step])
+        for name in sort_naturally(read[step])
     }
 
     def reading(step: Step) -> Step:
-        more = tuple(Source(path=name) for name in natural_sort(read.get(step.id, ())))
+        more = tuple(Source(path=name) for name in sort_naturally(read.get(step.id, ())))
         return replace(step, sources=(*step.sources, *more))
 
     return replace(dataflow, steps=tuple(map(reading, dataflow.steps))), selections
 
 
-def as_called(selections: Selections, cluster: Cluster) -> Selections:
+def rename_hosts(selections: Selections, cluster: Cluster) -> Selections:
     """What is read of each source, each host of its blocks by the name of the worker there, if one is meant."""
-    called = cache(naming(worker.host for worker in cluster.workers))
+    called = cache(match_hosts(worker.host for worker in cluster.workers))
     return {
-        key: replace(found, needed=tuple(_renamed(one, called) for one in found.needed))
+        key: replace(found, needed=tuple(_rename_partition(one, called) for one in found.needed))
         for key, found in selections.items()
     }
 
 
-def holding(dataflow: Dataflow, selections: Selections) -> Dataflow:
+def locate_sources(dataflow: Dataflow, selections: Selections) -> Dataflow:
     """The dataflow with what there is of its sources, where it is known who holds it: what placement goes by."""
     if not selections:
         return dataflow
 
     def step(one: Step) -> Step:
-        return replace(one, sources=tuple(_held(one, source, selections) for source in one.sources))
+        return replace(one, sources=tuple(_locate_source(one, source, selections) for source in one.sources))
 
     return replace(dataflow, steps=tuple(map(step, dataflow.steps)))
 
 
-def _held(step: Step, source: Source, selections: Selections) -> Source:
+def _locate_source(step: Step, source: Source, selections: Selections) -> Source:
     found = selections.get((step.id, source.path))
     if found is None or not any(block.hosts for one in found.needed for block in one.blocks):
         return source
     return replace(source, partitions=(*found.needed, *map(parse_partition_name, found.left_out)))
 
 
-def _renamed(partition: Partition, called: Callable[[str], str]) -> Partition:
+def _rename_partition(partition: Partition, called: Callable[[str], str]) -> Partition:
     blocks = (replace(block, hosts=tuple(map(called, block.hosts))) for block in partition.blocks)
     return replace(partition, blocks=tuple(blocks))
 
 
-def naming(hosts: Iterable[str]) -> Callable[[str], str]:
+def match_hosts(hosts: Iterable[str]) -> Callable[[str], str]:
     """How a name is said with the names in ``hosts``: the host it means, or itself.
 
     >>> naming(["w1.a.com", "w2.a.com"])("W2")
@@ -85,13 +85,13 @@ def naming(hosts: Iterable[str]) -> Callable[[str], str]:
     exact = {host.lower(): host for host in hosts}
     by_short: dict[str, list[str]] = {}
     for name in exact:
-        by_short.setdefault(_short(name), []).append(name)
+        by_short.setdefault(_shorten_host(name), []).append(name)
 
     def called(name: str) -> str:
         asked = name.lower()
         if asked in exact:
             return exact[asked]
-        alike = [other for other in by_short.get(_short(asked), ()) if _is_longer(asked, other)]
+        alike = [other for other in by_short.get(_shorten_host(asked), ()) if _is_longer(asked, other)]
         return exact[alike[0]] if len(alike) == 1 else name
 
     return called
@@ -102,7 +102,7 @@ def _is_longer(one: str, other: str) -> bool:
     return one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-def _short(name: str) -> str:
+def _shorten_host(name: str) -> str:
     """An address has no short form."""
     try:
         return str(ip_address(name))

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.managers.executors import Executors, Submission, executors
-from airflow_dagsched.launch.managers.kubernetes.submit import POD, kubernetes
-from airflow_dagsched.launch.managers.local.submit import local
-from airflow_dagsched.launch.managers.standalone.submit import standalone
-from airflow_dagsched.launch.managers.yarn.submit import yarn
+from airflow_dagsched.launch.managers.executors import Executors, Submission, size_executors
+from airflow_dagsched.launch.managers.kubernetes.submit import POD, make_kubernetes_submission
+from airflow_dagsched.launch.managers.local.submit import make_local_submission
+from airflow_dagsched.launch.managers.standalone.submit import make_standalone_submission
+from airflow_dagsched.launch.managers.yarn.submit import make_yarn_submission
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.plan_types import Group
 
@@ -27,7 +27,7 @@ COMMON = {
 }
 
 
-def submission(
+def make_submission(
     group: Group, cluster: Cluster, memory_factor: int = 1, *, exact: bool = True, pod: Mapping[str, Any] = POD
 ) -> Submission:
     """What spark-submit is told of ``group``.
@@ -38,18 +38,22 @@ def submission(
     :param pod: template of executor pods, where the manager is Kubernetes.
     """
     if cluster.manager == "local":
-        found = local(group, memory_factor)
+        found = make_local_submission(group, memory_factor)
     else:
-        found = _remote(group, cluster, executors(group, cluster, memory_factor), exact=exact, pod=pod)
+        found = _make_remote_submission(
+            group, cluster, size_executors(group, cluster, memory_factor), exact=exact, pod=pod
+        )
     return replace(found, conf={**COMMON, **found.conf})
 
 
-def _remote(group: Group, cluster: Cluster, asked: Executors, *, exact: bool, pod: Mapping[str, Any]) -> Submission:
+def _make_remote_submission(
+    group: Group, cluster: Cluster, asked: Executors, *, exact: bool, pod: Mapping[str, Any]
+) -> Submission:
     if cluster.manager == "standalone":
-        found = standalone(asked, cluster, exact=exact)
+        found = make_standalone_submission(asked, cluster, exact=exact)
     elif cluster.manager == "yarn":
-        found = yarn(asked, cluster, exact=exact)
+        found = make_yarn_submission(asked, cluster, exact=exact)
     else:
-        found = kubernetes(asked, cluster, pod, exact=exact)
+        found = make_kubernetes_submission(asked, cluster, pod, exact=exact)
     driver = {"spark.driver.memory": f"{group.driver.memory_mb}m", "spark.dynamicAllocation.enabled": "false"}
     return replace(found, conf={**driver, **found.conf})

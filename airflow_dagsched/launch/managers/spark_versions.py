@@ -49,7 +49,7 @@ def judge_version(version: str) -> Unfit | None:
     return None if seen is None else Unfit(version, f"Spark {version} is refused: {seen}")
 
 
-def version_of_jars(names: Iterable[str]) -> str | None:
+def find_jar_version(names: Iterable[str]) -> str | None:
     """The version of a Spark, from the file names in its folder ``jars``; None where they don't tell."""
     versions = {match["version"] for name in names if (match := _CORE.fullmatch(name))}
     return versions.pop() if len(versions) == 1 else None

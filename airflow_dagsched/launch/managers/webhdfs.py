@@ -159,7 +159,7 @@ class Page(NamedTuple):
     more: bool
 
 
-def address_of(location: str) -> tuple[tuple[str, ...], str]:
+def parse_location(location: str) -> tuple[tuple[str, ...], str]:
     """Where the NameNode of ``hdfs://host[:port]/path`` answers by HTTP, if by a default port, and the path.
 
     >>> address_of("hdfs://n:8020/data/clean")
@@ -170,13 +170,13 @@ def address_of(location: str) -> tuple[tuple[str, ...], str]:
     return tuple(f"http://{host}:{port}" for port in PORTS) if host else (), f"/{path}"
 
 
-def request(operation: str, path: str, user: str, after: str | None = None) -> str:
+def build_request(operation: str, path: str, user: str, after: str | None = None) -> str:
     """What is asked of a NameNode as ``user``; a page starts with the name that comes ``after``."""
     page = "" if after is None else f"&startAfter={quote(after, safe='')}"
     return f"/webhdfs/v1{quote(path)}?op={operation}&user.name={quote(user, safe='')}{page}"
 
 
-def page_in(content: bytes, asked: str) -> Page:
+def read_page(content: bytes, asked: str) -> Page:
     """The names in an answer of either listing. Raises ``ClusterUnknown``."""
     found = read_answer(ListAnswer, content, asked)
     if found.directory_listing is not None:
@@ -187,7 +187,7 @@ def page_in(content: bytes, asked: str) -> Page:
     return Page(found.file_statuses.file_status, more=False)
 
 
-def blocks_in(content: bytes, asked: str, live: Collection[str] | None = None) -> tuple[Block, ...]:
+def read_blocks(content: bytes, asked: str, live: Collection[str] | None = None) -> tuple[Block, ...]:
     """The blocks in an answer of either kind, each with the hosts of its copies.
 
     :param live: hosts whose data nodes are alive; None: not known, then all that have a copy count.
@@ -196,22 +196,24 @@ def blocks_in(content: bytes, asked: str, live: Collection[str] | None = None) -
     found = read_answer(LocateAnswer, content, asked)
     if found.block_locations is not None:
         newer = found.block_locations.block_location
-        return tuple(_block(one.length, () if one.corrupt else one.hosts, live) for one in newer)
+        return tuple(_make_block(one.length, () if one.corrupt else one.hosts, live) for one in newer)
     if found.located_blocks is None:
         raise ClusterUnknown(asked, "it locates no blocks")
     older = found.located_blocks.located_blocks
-    return tuple(_block(one.block.num_bytes, () if one.is_corrupt else _serving(one), live) for one in older)
+    return tuple(
+        _make_block(one.block.num_bytes, () if one.is_corrupt else _list_serving_hosts(one), live) for one in older
+    )
 
 
-def _serving(block: LocatedBlock) -> tuple[str, ...]:
+def _list_serving_hosts(block: LocatedBlock) -> tuple[str, ...]:
     return tuple(replica.host_name for replica in block.locations if replica.admin_state in IN_SERVICE)
 
 
-def _block(length: int, hosts: Collection[str], live: Collection[str] | None) -> Block:
+def _make_block(length: int, hosts: Collection[str], live: Collection[str] | None) -> Block:
     return Block(bytes=length, hosts=tuple(dict.fromkeys(host for host in hosts if live is None or host in live)))
 
 
-def live_hosts(content: bytes, asked: str) -> frozenset[str]:
+def read_live_hosts(content: bytes, asked: str) -> frozenset[str]:
     """Hosts with a data node that is heard of and in service. Raises ``ClusterUnknown``."""
     beans = read_answer(Beans, content, asked).beans
     if not beans:
@@ -227,6 +229,6 @@ def _is_alive(node: DataNode) -> bool:
     return node.last_contact < SILENT_S and node.admin_state in IN_SERVICE
 
 
-def refusal_in(content: bytes, asked: str) -> RemoteException:
+def read_refusal(content: bytes, asked: str) -> RemoteException:
     """Why a request was refused. Raises ``ClusterUnknown``."""
     return read_answer(Refusal, content, asked).remote_exception

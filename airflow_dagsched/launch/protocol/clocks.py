@@ -15,7 +15,7 @@ APART_S = 3.0
 """How far two clocks that agree may seem apart: the server says whole seconds, and its answer takes time."""
 
 
-def began_at(made: float, run_started: float | None, server: float | None) -> float:
+def compute_begin(made: float, run_started: float | None, server: float | None) -> float:
     """The latest moment that the try surely did not begin before, in seconds since 1970; all by the server's clock.
 
     :param made: when its task instance was made. A clear makes some mirrors later than their launch task, though never
@@ -26,7 +26,7 @@ def began_at(made: float, run_started: float | None, server: float | None) -> fl
     return max(made, run_started or 0.0, server or 0.0)
 
 
-def disagreement(server: float, worker: float) -> str:
+def compare_clocks(server: float, worker: float) -> str:
     """What is wrong with the clocks of the server and this worker at one moment; empty if nothing is."""
     ahead = worker - server
     if abs(ahead) <= APART_S:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from airflow_dagsched.launch.protocol.printable import duration
-from airflow_dagsched.launch.protocol.wire import Unreadable, encode, fitting, load
+from airflow_dagsched.launch.protocol.printable import format_duration
+from airflow_dagsched.launch.protocol.wire import Unreadable, encode_plain, fit_dataclass, load_json
 
 MARKER = "::dagsched"
 
@@ -103,7 +103,7 @@ class Stalled:
     @property
     def line(self) -> str:
         """For the step's log."""
-        return f"no progress for {duration(self.seconds)}: {self.waits_for}" if self.seconds else self.waits_for
+        return f"no progress for {format_duration(self.seconds)}: {self.waits_for}" if self.seconds else self.waits_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +128,25 @@ KINDS: dict[str, type[Event]] = {
 }
 
 
-def to_line(events: Iterable[Event]) -> str:
+def encode_batch(events: Iterable[Event]) -> str:
     """One batch as one line of JSON, without a newline."""
-    return json.dumps([encode(event) for event in events], separators=(",", ":"))
+    return json.dumps([encode_plain(event) for event in events], separators=(",", ":"))
 
 
-def from_line(line: str) -> tuple[Event, ...]:
+def decode_batch(line: str) -> tuple[Event, ...]:
     """The batch in ``line``; kinds this version does not know are left out. Raises ``Unreadable``: a batch is whole."""
-    batch = load(line)
+    batch = load_json(line)
     if not isinstance(batch, list):
         raise Unreadable("a batch of events is a list")
-    return tuple(event for raw in batch if (event := _event_in(raw)) is not None)
+    return tuple(event for raw in batch if (event := _read_event(raw)) is not None)
 
 
-def _event_in(raw: Any) -> Event | None:
+def _read_event(raw: Any) -> Event | None:
     """None for one of a kind that this version does not know. Raises ``Unreadable``."""
     kind = raw.get("kind") if isinstance(raw, Mapping) else None
     if not isinstance(kind, str):
         raise Unreadable("something among the events is none")
-    event = fitting(KINDS[kind], raw) if kind in KINDS else None
+    event = fit_dataclass(KINDS[kind], raw) if kind in KINDS else None
     if event is None and kind in KINDS:
         raise Unreadable(f"an event of kind {kind!r} is not as it should be")
     return event
@@ -161,12 +161,12 @@ class Marked:
     events: tuple[Event, ...]
 
 
-def marker_line(nonce: str, number: int, events: Iterable[Event]) -> str:
+def encode_marker(nonce: str, number: int, events: Iterable[Event]) -> str:
     """The batch as a line for stdout. The nonce keeps what a step prints from passing as an event."""
-    return f"{MARKER} {nonce} {number} {to_line(events)}"
+    return f"{MARKER} {nonce} {number} {encode_batch(events)}"
 
 
-def from_marker(line: str, nonce: str) -> Marked | None:
+def decode_marker(line: str, nonce: str) -> Marked | None:
     """What a line of the driver's output marks; None if it is no marker of this try.
 
     Raises ``ValueError`` for a torn one: spark-submit passes lines on in pieces, and Java's own output may come
@@ -177,4 +177,4 @@ def from_marker(line: str, nonce: str) -> Marked | None:
     if at < 0:
         return None
     number, _, batch = line[at + len(prefix) :].partition(" ")
-    return Marked(int(number), from_line(batch))
+    return Marked(int(number), decode_batch(batch))

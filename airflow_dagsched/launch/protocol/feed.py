@@ -21,12 +21,12 @@ LOG_LINES = 100
 LINE_CHARS = 500
 
 
-def returned_key(step: str) -> str:
+def name_returned_key(step: str) -> str:
     """XCom key of what a step returned, on the launch task: in ``dag.test()`` a mirror's start wipes its own."""
     return f"{FEED_KEY}.{step}"
 
 
-def shorten(text: str, chars: int) -> str:
+def shorten_text(text: str, chars: int) -> str:
     """At most so many characters of ``text``, and how many are missing."""
     return text if len(text) <= chars else f"{text[:chars]}... ({len(text) - chars} more characters)"
 
@@ -41,7 +41,7 @@ class StepLines:
     """When the last one came, or its step ended; of some clock, and not pushed."""
 
     def add(self, lines: Iterable[str], now_s: float = 0.0) -> StepLines:
-        merged = (*self.lines, *(shorten(line, LINE_CHARS) for line in lines))
+        merged = (*self.lines, *(shorten_text(line, LINE_CHARS) for line in lines))
         dropped = max(0, len(merged) - LOG_LINES)
         return StepLines(self.first + dropped, merged[dropped:], now_s)
 
@@ -72,25 +72,25 @@ class Feed:
         """This feed after ``events``; the same object where they change nothing a mirror shows."""
         feed = self
         for event in events:
-            feed = feed._with(event, now_s)
+            feed = feed._apply_event(event, now_s)
         return feed
 
-    def _with(self, event: Event, now_s: float) -> Feed:
+    def _apply_event(self, event: Event, now_s: float) -> Feed:
         match event:
             case StepRunning(step):
                 return replace(self, running=(*self.running, step))
             case StepLog(step, lines):
-                return self._saying(step, lines, now_s)
+                return self._add_lines(step, lines, now_s)
             case Stalled(step):
-                return self._saying(step, (event.line,), now_s)
+                return self._add_lines(step, (event.line,), now_s)
             case StepDone(step):
                 left = tuple(name for name in self.running if name != step)
                 ended = replace(self, running=left, steps={**self.steps, step: event})
-                return ended._saying(step, (), now_s) if step in self.logs else ended
+                return ended._add_lines(step, (), now_s) if step in self.logs else ended
             case _:
                 return self
 
-    def _saying(self, step: str, lines: Iterable[str], now_s: float) -> Feed:
+    def _add_lines(self, step: str, lines: Iterable[str], now_s: float) -> Feed:
         return replace(self, logs={**self.logs, step: self.logs.get(step, StepLines()).add(lines, now_s)})
 
 
@@ -136,7 +136,7 @@ def is_of_its_round(feed: Feed, made: float) -> bool:
     return feed.began + TOLERANCE_S >= made
 
 
-def verdict(launch_state: str | None, feed: Feed | None, step: str, made: float, launch_id: str) -> Verdict:
+def decide_verdict(launch_state: str | None, feed: Feed | None, step: str, made: float, launch_id: str) -> Verdict:
     """What the mirror of ``step`` does, by the state of its launch task and the feed of the latest try.
 
     =========================== ===================== ==========================================
@@ -158,10 +158,10 @@ def verdict(launch_state: str | None, feed: Feed | None, step: str, made: float,
     """
     done = feed.steps.get(step) if feed else None
     if launch_state in FINISHED:
-        return _after(str(launch_state), feed, done, made, launch_id)
+        return _conclude_finished(str(launch_state), feed, done, made, launch_id)
     if feed is None or done is None or not _is_current(str(launch_state), feed, made):
         return Wait()
-    return _conclude(done, feed) if done.state in GREEN or done.state == "skipped" else Wait()
+    return _conclude_done(done, feed) if done.state in GREEN or done.state == "skipped" else Wait()
 
 
 def _is_current(launch_state: str, feed: Feed, made: float) -> bool:
@@ -171,19 +171,19 @@ def _is_current(launch_state: str, feed: Feed, made: float) -> bool:
     return not feed.final or launch_state == "up_for_retry"
 
 
-def _after(state: str, feed: Feed | None, done: StepDone | None, made: float, launch_id: str) -> Verdict:
+def _conclude_finished(state: str, feed: Feed | None, done: StepDone | None, made: float, launch_id: str) -> Verdict:
     if feed is not None and not is_of_its_round(feed, made):
         return End(
             "failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)"
         )
     if feed is not None and done is not None:
-        return _conclude(done, feed)
+        return _conclude_done(done, feed)
     if state == "skipped":
         return End("skipped", f"{launch_id!r} was skipped")
     return End("failed", f"{launch_id!r} ended as {state} before this step was done: see its log")
 
 
-def _conclude(done: StepDone, feed: Feed) -> End:
+def _conclude_done(done: StepDone, feed: Feed) -> End:
     if done.state == "pruned":
         return End(feed.pruned, f"pruned: {done.reason}", done)
     if done.state in GREEN:
@@ -194,7 +194,7 @@ def _conclude(done: StepDone, feed: Feed) -> End:
     return End("failed", message or done.state, done)
 
 
-def xcoms(done: StepDone) -> dict[str, Any]:
+def list_xcoms(done: StepDone) -> dict[str, Any]:
     """What ordinary tasks downstream of the step read: its plain value, else where its rows are."""
     facts = {"path": done.path, "rows": done.rows, "seconds": done.seconds, "metrics": dict(done.metrics)}
     facts |= {"pruned": done.reason} if done.state == "pruned" else {}

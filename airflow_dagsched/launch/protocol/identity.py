@@ -36,7 +36,7 @@ NO_TRY = TryId()
 """Less than any."""
 
 
-def made_at(instance: UUID) -> float:
+def read_creation_time(instance: UUID) -> float:
     """When Airflow made a task instance, in seconds since 1970 by the clock of the server that made it.
 
     Each clear and each retry makes it anew, with a new id, and the id (version 7) begins with the moment.

@@ -11,7 +11,7 @@ LONGEST = 180
 """Characters of a folder name; most file systems stop at 255 bytes."""
 
 
-def safe(key: str) -> str:
+def escape_key(key: str) -> str:
     """A folder name for ``key``: different keys have different names, and none is hidden from Spark.
 
     >>> safe("sales/clean:2013-01-01")
@@ -20,15 +20,15 @@ def safe(key: str) -> str:
     name = quote(key, safe="") or "%"
     if name[0] in "._":
         name = f"%{ord(name[0]):02X}{name[1:]}"
-    return name if len(name) <= LONGEST else f"{name[:100]}%%{short(key)}"
+    return name if len(name) <= LONGEST else f"{name[:100]}%%{digest_parts(key)}"
 
 
-def short(*parts: str) -> str:
+def digest_parts(*parts: str) -> str:
     """Sixteen hexadecimal digits that stand for ``parts``."""
     return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def beside(table: str) -> str:
+def name_hidden_folder(table: str) -> str:
     """The hidden folder beside the folder ``table``. Raises ``InvalidInput`` if there is nothing beside it."""
     parent, _, name = table.rpartition("/")
     if not name or parent.endswith(":/"):

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.launch.protocol.wire import decode, encode, load
+from airflow_dagsched.launch.protocol.wire import decode_dataclass, encode_plain, load_json
 
 MANIFEST_VERSION = 1
 PAYLOAD_KEY = ":manifest"
@@ -144,10 +144,10 @@ class Manifest:
         return TryId(self.incarnation, self.clear_number, self.try_number)
 
     def to_json(self) -> str:
-        return json.dumps(encode(self), sort_keys=True, indent=1)
+        return json.dumps(encode_plain(self), sort_keys=True, indent=1)
 
 
-def digest(content: bytes) -> str:
+def hash_content(content: bytes) -> str:
     """The sha256 of a file's content, as the environment variables have it."""
     return hashlib.sha256(content).hexdigest()
 
@@ -156,7 +156,7 @@ def read_manifest(text: str, package_version: str) -> Manifest:
     """Parse ``text``, which is known by its digest; raises ``ValueError`` that says which side is older when versions
     differ.
     """
-    raw = load(text)
+    raw = load_json(text)
     if not isinstance(raw, Mapping):
         raise ValueError("this is no manifest")
     found = (raw.get("version"), raw.get("package_version"))
@@ -166,6 +166,6 @@ def read_manifest(text: str, package_version: str) -> Manifest:
             f"{package_version} (format {MANIFEST_VERSION}): install the same version on both sides"
         )
     try:
-        return decode(Manifest, raw)
+        return decode_dataclass(Manifest, raw)
     except (TypeError, AttributeError, LookupError) as error:
         raise ValueError(f"this is no manifest: {error}") from None

@@ -22,33 +22,33 @@ def is_clean(text: Any) -> bool:
 
 def clean_text(text: str) -> str:
     """``text`` to be read by people: ``\\x1b`` where there was an ESC."""
-    return _ACTING.sub(_escape, text)
+    return _ACTING.sub(_escape_char, text)
 
 
 def clean_texts(value: Any) -> Any:
     """``value`` (JSON) with every string and every key in it as :func:`clean_text` has it."""
-    return _each(value, _ACTING)
+    return _escape_each(value, _ACTING)
 
 
 def clean_value(value: Any) -> Any:
     """``value`` (JSON) to be read by programs: the same, but for what no database takes."""
-    return _each(value, _REFUSED)
+    return _escape_each(value, _REFUSED)
 
 
-def _each(value: Any, unsafe: re.Pattern[str]) -> Any:
+def _escape_each(value: Any, unsafe: re.Pattern[str]) -> Any:
     if isinstance(value, str):
-        return unsafe.sub(_escape, value)
+        return unsafe.sub(_escape_char, value)
     if isinstance(value, Mapping):
-        return {unsafe.sub(_escape, str(key)): _each(item, unsafe) for key, item in value.items()}
-    return [_each(item, unsafe) for item in value] if isinstance(value, list) else value
+        return {unsafe.sub(_escape_char, str(key)): _escape_each(item, unsafe) for key, item in value.items()}
+    return [_escape_each(item, unsafe) for item in value] if isinstance(value, list) else value
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_char(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """For people: ``40 s``, ``5 min``, ``2 h 10 min``."""
     if seconds < 120:
         return f"{seconds:.0f} s"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
-from airflow_dagsched.launch.protocol.feed import Feed, StepLines, shorten
-from airflow_dagsched.launch.protocol.wire import encode, fitting
+from airflow_dagsched.launch.protocol.feed import Feed, StepLines, shorten_text
+from airflow_dagsched.launch.protocol.wire import encode_plain, fit_dataclass
 
 PUSH_BYTES = 64 * 1024
 WORDY_BYTES = 32 * 1024
@@ -51,12 +51,12 @@ WORDS = (
 """From many to few: the first are used that keep all ends within ``WORDY_BYTES``, else the last."""
 
 
-def pushed(feed: Feed, now_s: float) -> dict[str, Any]:
+def encode_feed(feed: Feed, now_s: float) -> dict[str, Any]:
     """``feed`` as JSON, at ``now_s`` of the clock by which its lines were added."""
-    whole: dict[str, Any] = encode(replace(feed, steps={}, logs={}))
-    whole["steps"] = _said(list(feed.steps.values()))
-    room = PUSH_BYTES - size_of(whole)
-    whole["logs"] = {step: _listed(lines) for step, lines in _fitting(feed, now_s, room).items()}
+    whole: dict[str, Any] = encode_plain(replace(feed, steps={}, logs={}))
+    whole["steps"] = _encode_ends(list(feed.steps.values()))
+    room = PUSH_BYTES - measure_json(whole)
+    whole["logs"] = {step: _encode_lines(lines) for step, lines in _fit_lines(feed, now_s, room).items()}
     return whole
 
 
@@ -65,67 +65,69 @@ def read_feed(raw: Any) -> Feed | None:
     steps = raw.get("steps", {}) if isinstance(raw, Mapping) else None
     if not isinstance(steps, Mapping) or not all(isinstance(done, Mapping) for done in steps.values()):
         return None
-    return fitting(Feed, {**raw, "steps": {step: {**done, "step": step} for step, done in steps.items()}})
+    return fit_dataclass(Feed, {**raw, "steps": {step: {**done, "step": step} for step, done in steps.items()}})
 
 
-def size_of(value: Any) -> int:
+def measure_json(value: Any) -> int:
     """Bytes of ``value`` as JSON where every character beyond ASCII is escaped, its separator included."""
     return len(json.dumps(value)) + 2
 
 
-def _said(ends: list[StepDone]) -> dict[str, Any]:
+def _encode_ends(ends: list[StepDone]) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for words in WORDS:
-        said = {done.step: _compact(_in(words, done)) for done in ends}
-        if size_of(said) <= WORDY_BYTES:
+        said = {done.step: _drop_defaults(_shorten_end(words, done)) for done in ends}
+        if measure_json(said) <= WORDY_BYTES:
             break
     return said
 
 
-def _in(words: Words, done: StepDone) -> StepDone:
+def _shorten_end(words: Words, done: StepDone) -> StepDone:
     """What a mirror, or a later group's launch, needs of ``done``. The value is in the mirror's own XCom."""
     failure = done.failure and Failure(
         done.failure.kind,
-        shorten(done.failure.message, words.text),
-        shorten(done.failure.traceback, words.traceback),
+        shorten_text(done.failure.message, words.text),
+        shorten_text(done.failure.traceback, words.traceback),
     )
-    said = StepDone(done.step, done.state, failure=failure, reason=shorten(done.reason, words.text))
+    said = StepDone(done.step, done.state, failure=failure, reason=shorten_text(done.reason, words.text))
     if words.numbers:
         said = replace(said, rows=done.rows, bytes=done.bytes, seconds=done.seconds)
     return replace(said, datasets=done.datasets) if words.datasets else said
 
 
-def _compact(done: StepDone) -> dict[str, Any]:
+def _drop_defaults(done: StepDone) -> dict[str, Any]:
     """As JSON, without its name and what has its default."""
     usual = {each.name: each.default for each in fields(done)}
-    raw = encode(replace(done, step=""))
+    raw = encode_plain(replace(done, step=""))
     return {name: value for name, value in raw.items() if value == 0 or (value and value != usual.get(name))}
 
 
-def _listed(lines: StepLines) -> dict[str, Any]:
+def _encode_lines(lines: StepLines) -> dict[str, Any]:
     return {"first": lines.first, "lines": list(lines.lines)}
 
 
-def _fitting(feed: Feed, now_s: float, room: int) -> dict[str, StepLines]:
+def _fit_lines(feed: Feed, now_s: float, room: int) -> dict[str, StepLines]:
     """Last lines of steps: equal room for all that said something just now, then for others, the latest first."""
     latest = sorted(feed.logs, key=lambda step: -feed.logs[step].added_s)
     fresh = [step for step in latest if now_s - feed.logs[step].added_s <= FRESH_S]
     fitting: dict[str, StepLines] = {}
-    for step, share in fair({step: min(STEP_BYTES, _wanted(step, feed.logs[step])) for step in fresh}, room).items():
-        if share < _overhead(step):
+    for step, share in divide_fairly(
+        {step: min(STEP_BYTES, _measure_lines(step, feed.logs[step])) for step in fresh}, room
+    ).items():
+        if share < _measure_overhead(step):
             continue
-        fitting[step] = _last(feed.logs[step], share - _overhead(step))
-        room -= _wanted(step, fitting[step])
+        fitting[step] = _keep_last(feed.logs[step], share - _measure_overhead(step))
+        room -= _measure_lines(step, fitting[step])
     for step in latest[len(fresh) :]:
-        share = min(STEP_BYTES, room) - _overhead(step)
+        share = min(STEP_BYTES, room) - _measure_overhead(step)
         if share <= SHORTEST_LINE:
             break
-        fitting[step] = _last(feed.logs[step], share)
-        room -= _wanted(step, fitting[step])
+        fitting[step] = _keep_last(feed.logs[step], share)
+        room -= _measure_lines(step, fitting[step])
     return fitting
 
 
-def fair(wanted: Mapping[str, int], room: int) -> dict[str, int]:
+def divide_fairly(wanted: Mapping[str, int], room: int) -> dict[str, int]:
     """Shares of ``room``: what each wants, but none more than an equal share of what the modest leave over."""
     shares: dict[str, int] = {}
     for at, step in enumerate(sorted(wanted, key=lambda step: wanted[step])):
@@ -134,29 +136,29 @@ def fair(wanted: Mapping[str, int], room: int) -> dict[str, int]:
     return shares
 
 
-def _wanted(step: str, lines: StepLines) -> int:
-    return _overhead(step) + sum(map(size_of, lines.lines))
+def _measure_lines(step: str, lines: StepLines) -> int:
+    return _measure_overhead(step) + sum(map(measure_json, lines.lines))
 
 
-def _overhead(step: str) -> int:
-    return size_of(step) + size_of({"first": 10**9, "lines": []})
+def _measure_overhead(step: str) -> int:
+    return measure_json(step) + measure_json({"first": 10**9, "lines": []})
 
 
-def _last(lines: StepLines, room: int) -> StepLines:
+def _keep_last(lines: StepLines, room: int) -> StepLines:
     """The last lines that fit; of the very last as much as does."""
     kept: list[str] = []
     for line in reversed(lines.lines):
-        if size_of(line) > room:
+        if measure_json(line) > room:
             break
-        room -= size_of(line)
+        room -= measure_json(line)
         kept.append(line)
     if not kept and lines.lines and room >= SHORTEST_LINE:
-        kept = [_cut(lines.lines[-1], room)]
+        kept = [_cut_line(lines.lines[-1], room)]
     return StepLines(lines.first + len(lines.lines) - len(kept), tuple(reversed(kept)))
 
 
-def _cut(line: str, room: int) -> str:
+def _cut_line(line: str, room: int) -> str:
     chars = len(line)
-    while chars and size_of(shorten(line, chars)) > room:
+    while chars and measure_json(shorten_text(line, chars)) > room:
         chars = chars * 3 // 4
-    return shorten(line, chars)
+    return shorten_text(line, chars)

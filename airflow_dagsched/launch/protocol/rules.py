@@ -16,7 +16,7 @@ UPSTREAM_STATE = {"reused": "success", "pruned": "success"}
 """Step states that Airflow does not have, as a trigger rule sees them."""
 
 
-def decide(rule: str, states: Collection[str]) -> Outcome:
+def decide_outcome(rule: str, states: Collection[str]) -> Outcome:
     """What becomes of a step with ``rule`` once its upstreams ended in ``states``.
 
     Raises ``KeyError`` for a rule that is not in ``RULES``.
@@ -25,21 +25,21 @@ def decide(rule: str, states: Collection[str]) -> Outcome:
     return RULES[rule](seen, sum(seen.values()))
 
 
-def _all_success(seen: Counter[str], total: int) -> Outcome:
+def _judge_all_success(seen: Counter[str], total: int) -> Outcome:
     if seen["failed"] or seen["upstream_failed"]:
         return "upstream_failed"
     return "skipped" if seen["skipped"] else "run"
 
 
-def _all_failed(seen: Counter[str], total: int) -> Outcome:
+def _judge_all_failed(seen: Counter[str], total: int) -> Outcome:
     return "skipped" if seen["success"] or seen["skipped"] else "run"
 
 
-def _all_done(seen: Counter[str], total: int) -> Outcome:
+def _judge_all_done(seen: Counter[str], total: int) -> Outcome:
     return "run"
 
 
-def _one_success(seen: Counter[str], total: int) -> Outcome:
+def _judge_one_success(seen: Counter[str], total: int) -> Outcome:
     if seen["success"] or not total:
         return "run"
     if seen["skipped"] == total:
@@ -47,49 +47,49 @@ def _one_success(seen: Counter[str], total: int) -> Outcome:
     return "upstream_failed"
 
 
-def _one_failed(seen: Counter[str], total: int) -> Outcome:
+def _judge_one_failed(seen: Counter[str], total: int) -> Outcome:
     return "run" if seen["failed"] or seen["upstream_failed"] or not total else "skipped"
 
 
-def _one_done(seen: Counter[str], total: int) -> Outcome:
+def _judge_one_done(seen: Counter[str], total: int) -> Outcome:
     return "run" if seen["success"] or seen["failed"] or not total else "skipped"
 
 
-def _none_failed(seen: Counter[str], total: int) -> Outcome:
+def _judge_none_failed(seen: Counter[str], total: int) -> Outcome:
     return "upstream_failed" if seen["failed"] or seen["upstream_failed"] else "run"
 
 
-def _none_failed_min_one_success(seen: Counter[str], total: int) -> Outcome:
+def _judge_none_failed_min_one_success(seen: Counter[str], total: int) -> Outcome:
     if seen["failed"] or seen["upstream_failed"]:
         return "upstream_failed"
     return "skipped" if total and seen["skipped"] == total else "run"
 
 
-def _none_skipped(seen: Counter[str], total: int) -> Outcome:
+def _judge_none_skipped(seen: Counter[str], total: int) -> Outcome:
     return "skipped" if seen["skipped"] else "run"
 
 
-def _all_skipped(seen: Counter[str], total: int) -> Outcome:
+def _judge_all_skipped(seen: Counter[str], total: int) -> Outcome:
     return "run" if seen["skipped"] == total else "skipped"
 
 
-def _all_done_min_one_success(seen: Counter[str], total: int) -> Outcome:
+def _judge_all_done_min_one_success(seen: Counter[str], total: int) -> Outcome:
     if seen["skipped"]:
         return "skipped"
     return "run" if seen["success"] or not total else "upstream_failed"
 
 
 RULES: dict[str, Callable[[Counter[str], int], Outcome]] = {
-    "all_success": _all_success,
-    "all_failed": _all_failed,
-    "all_done": _all_done,
-    "one_success": _one_success,
-    "one_failed": _one_failed,
-    "one_done": _one_done,
-    "none_failed": _none_failed,
-    "none_failed_min_one_success": _none_failed_min_one_success,
-    "none_skipped": _none_skipped,
-    "all_skipped": _all_skipped,
-    "all_done_min_one_success": _all_done_min_one_success,
-    "always": _all_done,
+    "all_success": _judge_all_success,
+    "all_failed": _judge_all_failed,
+    "all_done": _judge_all_done,
+    "one_success": _judge_one_success,
+    "one_failed": _judge_one_failed,
+    "one_done": _judge_one_done,
+    "none_failed": _judge_none_failed,
+    "none_failed_min_one_success": _judge_none_failed_min_one_success,
+    "none_skipped": _judge_none_skipped,
+    "all_skipped": _judge_all_skipped,
+    "all_done_min_one_success": _judge_all_done_min_one_success,
+    "always": _judge_all_done,
 }

@@ -17,7 +17,7 @@ _QUOTED = re.compile(r""""[^"]*"|'[^']*'|`[^`]*`""")
 _COMPARED = re.compile(r"[=<>]\s*([A-Za-z_]\w*\.\w+)")
 
 
-def place(location: str) -> str:
+def normalise_location(location: str) -> str:
     """``location``, with and without ``file://`` or a last slash the same.
 
     >>> place("file:///data/clean/")
@@ -50,7 +50,7 @@ class Table:
         if self.mode not in ("overwrite", "append"):
             raise ValueError(f"Table({self.location!r}): mode must be 'overwrite' or 'append', not {self.mode!r}")
 
-    def mistake(self) -> str:
+    def find_mistake(self) -> str:
         """What is wrong with the table, whatever step it belongs to; empty if nothing is."""
         if not isinstance(self.location, str) or not self.location:
             return f"Table({self.location!r}): the location must be a path or a catalog name"
@@ -82,7 +82,7 @@ class Table:
     @property
     def key(self) -> str:
         """The location, the same however it is written: what leases and commits of the table are filed under."""
-        return place(self.location)
+        return normalise_location(self.location)
 
     @property
     def uri(self) -> str:

@@ -39,31 +39,35 @@ class Unreadable(ValueError):
     """A text that is torn, nested too deep, or something else than it should be."""
 
 
-def encode(value: Any) -> Any:
+def encode_plain(value: Any) -> Any:
     """Return ``value`` (dataclasses, tuples, mappings, JSON scalars) as plain JSON values."""
     if value is None or isinstance(value, _SCALARS):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: encode(getattr(value, name)) for name in _names(type(value))}
+        return {name: encode_plain(getattr(value, name)) for name in _list_names(type(value))}
     if isinstance(value, Mapping):
-        return {str(key): encode(item) for key, item in value.items()}
+        return {str(key): encode_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [encode(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+        return [encode_plain(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     return value
 
 
-def decode(cls: type[T], raw: Any) -> T:
+def decode_dataclass(cls: type[T], raw: Any) -> T:
     """Return ``raw`` (parsed JSON) as an instance of the dataclass ``cls``.
 
     Raises ``TypeError`` where a field without a default is missing, or something is no object or list that should be.
     """
     if not isinstance(raw, Mapping):
         raise TypeError(f"an object is expected, not {type(raw).__name__}")
-    known = {name: _decode(hint, raw[name]) for name, hint in _hints(typing.cast(Hashable, cls)).items() if name in raw}
+    known = {
+        name: _decode_hint(hint, raw[name])
+        for name, hint in _read_hints(typing.cast(Hashable, cls)).items()
+        if name in raw
+    }
     return cls(**known)
 
 
-def load(text: str) -> Any:
+def load_json(text: str) -> Any:
     """The JSON value in ``text``. Raises ``Unreadable``."""
     try:
         return json.loads(text)
@@ -71,21 +75,21 @@ def load(text: str) -> Any:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
 
 
-def parse(cls: type[T], text: str) -> T | None:
+def parse_dataclass(cls: type[T], text: str) -> T | None:
     """The dataclass ``cls`` from JSON; None where the text is torn, empty, or something else than it should be."""
     try:
-        return fitting(cls, load(text))
+        return fit_dataclass(cls, load_json(text))
     except Unreadable:
         return None
 
 
-def fitting(cls: type[T], raw: Any) -> T | None:
+def fit_dataclass(cls: type[T], raw: Any) -> T | None:
     """The dataclass ``cls`` from parsed JSON; None where that is something else than it should be."""
     try:
-        value = decode(cls, raw)
+        value = decode_dataclass(cls, raw)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
-    return value if _fits(cls, value) else None
+    return value if _is_of_type(cls, value) else None
 
 
 def is_plain(value: Any, levels: int = DEEPEST) -> bool:
@@ -101,27 +105,27 @@ def is_plain(value: Any, levels: int = DEEPEST) -> bool:
     return value is None or (isinstance(value, int) and -LONGEST <= value < 2 * LONGEST)
 
 
-def _fits(hint: Any, value: Any) -> bool:
+def _is_of_type(hint: Any, value: Any) -> bool:
     """Whether ``value`` is of the type that ``hint`` says, as deep as JSON goes."""
-    origin, args, is_dataclass = _shape(hint)
+    origin, args, is_dataclass = _inspect_hint(hint)
     if hint is Any:
         return is_plain(value)
     if origin is typing.Literal:
         return value in args
     if origin in (Union, types.UnionType):
-        return any(_fits(each, value) for each in args)
+        return any(_is_of_type(each, value) for each in args)
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
-            return isinstance(value, tuple) and all(_fits(args[0], each) for each in value)
-        return isinstance(value, tuple) and len(value) == len(args) and all(map(_fits, args, value))
+            return isinstance(value, tuple) and all(_is_of_type(args[0], each) for each in value)
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(_is_of_type, args, value))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
-            _fits(args[0], key) and _fits(args[1], item) for key, item in value.items()
+            _is_of_type(args[0], key) and _is_of_type(args[1], item) for key, item in value.items()
         )
     if is_dataclass:
-        fields = _hints(typing.cast(Hashable, hint)).items()
+        fields = _read_hints(typing.cast(Hashable, hint)).items()
         return isinstance(value, typing.cast(type, hint)) and all(
-            _fits(of, getattr(value, name)) for name, of in fields
+            _is_of_type(of, getattr(value, name)) for name, of in fields
         )
     return _is_scalar(hint, value)
 
@@ -137,39 +141,39 @@ def _is_scalar(hint: Any, value: Any) -> bool:
 
 
 @cache
-def _hints(cls: Hashable) -> dict[str, Any]:
+def _read_hints(cls: Hashable) -> dict[str, Any]:
     kind = typing.cast(type, cls)
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
 
 
 @cache
-def _names(kind: Hashable) -> tuple[str, ...]:
+def _list_names(kind: Hashable) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(typing.cast(Any, kind)))
 
 
 @cache
-def _shape(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
+def _inspect_hint(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
     """Origin and arguments of a type, and whether it is a dataclass: half of the time of a read, if asked each time."""
     return get_origin(hint), get_args(hint), dataclasses.is_dataclass(hint)
 
 
-def _decode(hint: Any, raw: Any) -> Any:
+def _decode_hint(hint: Any, raw: Any) -> Any:
     if raw is None:
         return None
-    origin, args, is_dataclass = _shape(hint)
+    origin, args, is_dataclass = _inspect_hint(hint)
     if origin in (Union, types.UnionType):
         present = [arg for arg in args if arg is not type(None)]
-        return _decode(present[0], raw) if len(present) == 1 else raw
+        return _decode_hint(present[0], raw) if len(present) == 1 else raw
     if origin is tuple:
         if not isinstance(raw, (list, tuple)):
             raise TypeError(f"a list is expected, not {type(raw).__name__}")
         inner = [args[0]] * len(raw) if len(args) == 2 and args[1] is Ellipsis else args
-        return tuple(_decode(hint_, item) for hint_, item in zip(inner, raw, strict=True))
+        return tuple(_decode_hint(hint_, item) for hint_, item in zip(inner, raw, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {_decode_key(args[0], key): _decode(args[1], item) for key, item in raw.items()}
+        return {_decode_key(args[0], key): _decode_hint(args[1], item) for key, item in raw.items()}
     if is_dataclass:
-        return decode(typing.cast(type, hint), raw)
+        return decode_dataclass(typing.cast(type, hint), raw)
     return raw
 
 

@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from airflow_dagsched.launch.protocol.keys import short
-from airflow_dagsched.launch.protocol.wire import fitting
-from airflow_dagsched.launch.retention.inventory import Files, Inventory, Listed, Trouble, below, parent
-from airflow_dagsched.launch.retention.records import Record, Term, local_path, read_record, superseded
+from airflow_dagsched.launch.protocol.keys import digest_parts
+from airflow_dagsched.launch.protocol.wire import fit_dataclass
+from airflow_dagsched.launch.retention.inventory import Files, Inventory, Listed, Trouble, get_parent, join_path
+from airflow_dagsched.launch.retention.records import Record, Term, find_superseded, read_record, strip_scheme
 
 PROBE = ".dagsched-probe-"
 APART = frozenset({"commits", "leases", "lock"})
@@ -57,34 +57,34 @@ class _Interval:
     """``<output>/<interval>``, or ``<interval>`` beside a table."""
 
     def folder(self, kind: str) -> str:
-        return below(self.home, kind, self.name)
+        return join_path(self.home, kind, self.name)
 
 
-def expired(work_dir: str, now: float, keep_s: float, files: Files, temporary: str = "") -> Expired:
+def find_expired(work_dir: str, now: float, keep_s: float, files: Files, temporary: str = "") -> Expired:
     """Files and folders to remove. ``now`` is in seconds since 1970; reads names, dates and records.
 
     :param temporary: folder of the system's temporary files; empty: they are not looked at.
     """
     inventory = Inventory(files)
     survey = _Survey(inventory, now, now - keep_s)
-    root = local_path(work_dir)
+    root = strip_scheme(work_dir)
     paths = [*survey.work_dir(root)]
     for table in survey.tables(root):
-        paths += survey.beside_table(below(parent(table), f".dagsched-{table.rpartition('/')[2]}"))
+        paths += survey.beside_table(join_path(get_parent(table), f".dagsched-{table.rpartition('/')[2]}"))
         paths += survey.probes(table)
     if temporary:
         paths += survey.private(temporary)
     return Expired(tuple(dict.fromkeys(paths)), inventory.troubles)
 
 
-def remove(paths: Iterable[str], files: Files) -> tuple[Trouble, ...]:
-    """Remove what ``expired`` found, and folders that are empty then. What is gone already is fine, what cannot be
+def remove_expired(paths: Iterable[str], files: Files) -> tuple[Trouble, ...]:
+    """Remove what ``find_expired`` found, and folders that are empty then. What is gone already is fine, what cannot be
     removed is said.
     """
     inventory = Inventory(files)
     for path in paths:
         if inventory.remove(path):
-            for folder in (parent(path), parent(parent(path))):
+            for folder in (get_parent(path), get_parent(get_parent(path))):
                 inventory.remove_empty(folder)
     return inventory.troubles
 
@@ -108,9 +108,9 @@ class _Survey:
         yield from sorted(going)
         yield from (lease for each in intervals for lease in self._leases(each))
         for kind in ("runs", "ends"):
-            yield from self._runs(below(root, kind))
+            yield from self._runs(join_path(root, kind))
         for kind in ("commits", "leases", "tables"):
-            yield from self._drafts_of_files(below(root, kind), depth=3)
+            yield from self._drafts_of_files(join_path(root, kind), depth=3)
 
     def beside_table(self, home: str) -> Iterator[str]:
         """What goes from the hidden folder beside a table."""
@@ -120,16 +120,16 @@ class _Survey:
                 yield from self._records(each, set(), of_table=True)
             yield from self._leases(each)
         for kind in ("commits", "leases"):
-            yield from self._drafts_of_files(below(home, kind), depth=2)
+            yield from self._drafts_of_files(join_path(home, kind), depth=2)
         yield from self._drafts(home)
 
     def tables(self, root: str) -> tuple[str, ...]:
         """Folders of the tables that are written from this work dir."""
         found = set()
-        for entry in self._inventory.list(below(root, "tables")):
-            table = self._inventory.read(below(root, "tables", entry.name)).get("table")
+        for entry in self._inventory.list(join_path(root, "tables")):
+            table = self._inventory.read(join_path(root, "tables", entry.name)).get("table")
             if isinstance(table, str):
-                found.add(local_path(table))
+                found.add(strip_scheme(table))
         for each in self._intervals(root, depth=2):
             found.update(record.path for record in self._read_records(each) if record.of_table)
         return tuple(sorted(table for table in found if table.startswith("/")))
@@ -137,7 +137,7 @@ class _Survey:
     def probes(self, table: str) -> Iterator[str]:
         """Hidden files with which writers that died tried the way into the table."""
         for entry in self._inventory.list(table):
-            path = below(table, entry.name)
+            path = join_path(table, entry.name)
             if entry.name.startswith(PROBE):
                 yield from [path] if entry.modified < self._before else []
             elif entry.is_folder and entry.name[0] not in "._":
@@ -146,7 +146,7 @@ class _Survey:
     def private(self, temporary: str) -> Iterator[str]:
         """Private files of launches that died: they hold arguments, and with them passwords."""
         for entry in self._inventory.list(temporary):
-            path = below(temporary, entry.name)
+            path = join_path(temporary, entry.name)
             if entry.name.startswith(PRIVATE) and entry.is_mine and self._inventory.newest(path, entry) < self._before:
                 yield path
 
@@ -156,13 +156,13 @@ class _Survey:
 
     def _intervals(self, home: str, depth: int) -> tuple[_Interval, ...]:
         kinds = ("commits", "leases", "datasets")
-        names = {name for kind in kinds for name, _ in self._inventory.folders(below(home, kind), depth)}
+        names = {name for kind in kinds for name, _ in self._inventory.folders(join_path(home, kind), depth)}
         return tuple(_Interval(home, name) for name in sorted(names))
 
     def _held(self, interval: _Interval) -> bool:
         """Whether someone may be at work on it: a lease that cannot be read lasts as long as what is read."""
         for path, modified in self._inventory.files(interval.folder("leases"), ".json"):
-            term = fitting(Term, self._inventory.read(path))
+            term = fit_dataclass(Term, self._inventory.read(path))
             if modified >= self._before if term is None else term.expires > self._now:
                 return True
         return not self._inventory.is_known(interval.folder("leases"))
@@ -170,7 +170,7 @@ class _Survey:
     def _datasets(self, interval: _Interval) -> Iterator[str]:
         folder = interval.folder("datasets")
         for entry in self._inventory.list(folder):
-            path = below(folder, entry.name)
+            path = join_path(folder, entry.name)
             if self._is_old(path, entry):
                 yield path
 
@@ -180,11 +180,11 @@ class _Survey:
 
     def _records(self, interval: _Interval, going: set[str], of_table: bool = False) -> Iterator[str]:
         records = [record for record in self._read_records(interval) if self._inventory.is_known(record.file)]
-        gone = superseded(records)
+        gone = find_superseded(records)
         for record in records:
             if record.modified < self._before and (record in gone or self._points_nowhere(record, going, of_table)):
                 yield record.file
-        writers = {short(record.writer) for record in records if record.is_whole}
+        writers = {digest_parts(record.writer) for record in records if record.is_whole}
         for path, modified in self._inventory.files(interval.folder("commits"), ".intent"):
             if path.rpartition("/")[2].removesuffix(".intent") in writers and modified < self._before:
                 yield path
@@ -202,7 +202,7 @@ class _Survey:
 
     def _leases(self, interval: _Interval) -> Iterator[str]:
         for path, modified in self._inventory.files(interval.folder("leases"), ".json"):
-            term = fitting(Term, self._inventory.read(path))
+            term = fit_dataclass(Term, self._inventory.read(path))
             last = modified if term is None else max(modified, term.expires)
             if last < self._before and self._inventory.is_known(path):
                 yield path
@@ -210,14 +210,14 @@ class _Survey:
     def _runs(self, kind: str) -> Iterator[str]:
         """What single runs left."""
         for name, entry in self._inventory.folders(kind, depth=2):
-            path = below(kind, name)
+            path = join_path(kind, name)
             if self._is_old(path, entry):
                 yield path
 
     def _drafts_of_files(self, folder: str, depth: int) -> Iterator[str]:
         """Half-written files; what else is there is looked at elsewhere."""
         for entry in self._inventory.list(folder):
-            path = below(folder, entry.name)
+            path = join_path(folder, entry.name)
             if entry.is_folder and depth > 1:
                 yield from self._drafts_of_files(path, depth - 1)
             elif entry.name.startswith(".draft-") and entry.modified < self._before:
@@ -226,7 +226,7 @@ class _Survey:
     def _drafts(self, home: str) -> Iterator[str]:
         """Not those with a journal whose record is there: the next reader or writer of the table finishes them."""
         for entry in self._inventory.list(home):
-            path = below(home, entry.name)
+            path = join_path(home, entry.name)
             if entry.name in APART or not (entry.is_folder or entry.name.startswith(".draft-")):
                 continue
             if self._is_old(path, entry) and not self._is_committed(path):
@@ -234,7 +234,7 @@ class _Survey:
 
     def _is_committed(self, draft: str) -> bool:
         """Whether what the draft holds was committed, or nobody can tell."""
-        journal = below(draft, "swap.json")
+        journal = join_path(draft, "swap.json")
         if not self._inventory.exists(journal):
             return False
         record = self._inventory.read(journal).get("record")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from airflow_dagsched.launch.protocol.wire import load
+from airflow_dagsched.launch.protocol.wire import load_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Inventory:
     """One look at ``files``; remembers what troubled it."""
 
     def __init__(self, files: Files) -> None:
-        self._files = files
+        self._list_files = files
         self._troubles: dict[str, Trouble] = {}
 
     @property
@@ -69,18 +69,18 @@ class Inventory:
         """Whether nothing troubled a look at it."""
         return path not in self._troubles
 
-    def _note(self, path: str, error: Exception) -> None:
+    def _note_trouble(self, path: str, error: Exception) -> None:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._troubles[path] = Trouble(path, reason)
 
     def list(self, path: str) -> tuple[Listed, ...]:
         """What is in the folder; nothing if it is gone, or no folder, or cannot be read."""
         try:
-            return self._files.list(path)
+            return self._list_files.list(path)
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except (OSError, ValueError) as error:
-            self._note(path, error)
+            self._note_trouble(path, error)
             return ()
 
     def folders(self, path: str, depth: int) -> Iterator[tuple[str, Listed]]:
@@ -89,22 +89,22 @@ class Inventory:
             if entry.is_folder and depth == 1:
                 yield entry.name, entry
             elif entry.is_folder:
-                for name, lower in self.folders(below(path, entry.name), depth - 1):
+                for name, lower in self.folders(join_path(path, entry.name), depth - 1):
                     yield f"{entry.name}/{name}", lower
 
     def files(self, folder: str, ending: str) -> tuple[tuple[str, float], ...]:
         """Path and date of each file whose name ends so, by name."""
         found = (entry for entry in self.list(folder) if not entry.is_folder and entry.name.endswith(ending))
-        return tuple((below(folder, entry.name), entry.modified) for entry in found if entry.name[0] != ".")
+        return tuple((join_path(folder, entry.name), entry.modified) for entry in found if entry.name[0] != ".")
 
     def read(self, path: str) -> dict[str, Any]:
         """The JSON object in the file; empty if it is torn, gone, or something else."""
         try:
-            raw = load(self._files.read_text(path))
+            raw = load_json(self._list_files.read_text(path))
         except FileNotFoundError:
             return {}
         except OSError as error:
-            self._note(path, error)
+            self._note_trouble(path, error)
             return {}
         except ValueError:
             return {}
@@ -113,7 +113,7 @@ class Inventory:
     def exists(self, path: str) -> bool:
         """Whether it is there, or nobody can tell."""
         try:
-            return self._files.exists(path)
+            return self._list_files.exists(path)
         except (OSError, ValueError):
             return True
 
@@ -121,24 +121,24 @@ class Inventory:
         """Date of the last change of the file, or of anything in the folder; never, if that cannot be told."""
         if not entry.is_folder:
             return entry.modified
-        inside = [self.newest(below(path, each.name), each) for each in self.list(path)]
+        inside = [self.newest(join_path(path, each.name), each) for each in self.list(path)]
         return max([entry.modified, *inside]) if self.is_known(path) else float("inf")
 
     def remove(self, path: str) -> bool:
         """Whether it is gone now."""
         try:
-            self._files.delete(path)
+            self._list_files.delete(path)
         except FileNotFoundError:
             return True
         except OSError as error:
-            self._note(path, error)
+            self._note_trouble(path, error)
             return False
         return True
 
     def remove_empty(self, path: str) -> None:
         """Remove the folder if nothing is in it."""
         try:
-            self._files.delete_empty(path)
+            self._list_files.delete_empty(path)
         except OSError:
             return
 
@@ -148,7 +148,7 @@ class LocalFiles:
 
     def list(self, path: str) -> tuple[Listed, ...]:
         with os.scandir(path) as entries:
-            listed = [each for entry in entries if (each := _listed(entry)) is not None]
+            listed = [each for entry in entries if (each := _read_entry(entry)) is not None]
         return tuple(sorted(listed, key=lambda each: each.name))
 
     def read_text(self, path: str) -> str:
@@ -171,7 +171,7 @@ class LocalFiles:
 LOCAL = LocalFiles()
 
 
-def _listed(entry: os.DirEntry[str]) -> Listed | None:
+def _read_entry(entry: os.DirEntry[str]) -> Listed | None:
     """None if it went while the folder was listed."""
     try:
         status = entry.stat(follow_symlinks=False)
@@ -180,11 +180,11 @@ def _listed(entry: os.DirEntry[str]) -> Listed | None:
     return Listed(entry.name, stat.S_ISDIR(status.st_mode), status.st_mtime, status.st_uid == os.getuid())
 
 
-def below(folder: str, *names: str) -> str:
+def join_path(folder: str, *names: str) -> str:
     """Path of ``names`` in ``folder``."""
     return "/".join((folder.rstrip("/"), *names))
 
 
-def parent(path: str) -> str:
+def get_parent(path: str) -> str:
     """The folder that it is in."""
     return path.rpartition("/")[0]

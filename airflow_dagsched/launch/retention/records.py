@@ -55,18 +55,18 @@ def read_record(file: str, modified: float, raw: Mapping[str, Any]) -> Record:
         modified,
         is_whole=True,
         of_table=raw.get("table") is not None,
-        path=local_path(path),
+        path=strip_scheme(path),
         writer=writer,
-        overwrites=_overwrites(raw),
+        overwrites=_find_overwritten(raw),
     )
 
 
-def local_path(url: str) -> str:
+def strip_scheme(url: str) -> str:
     """``url`` as the operating system names it; of another file system, as it is."""
     return url.removeprefix("file:").removeprefix("//") if url.startswith("file:") else url
 
 
-def _overwrites(raw: Mapping[str, Any]) -> frozenset[str] | None:
+def _find_overwritten(raw: Mapping[str, Any]) -> frozenset[str] | None:
     if raw.get("table") is None or str(raw.get("format")) in FILE_FORMATS or raw.get("mode") == "append":
         return None
     partitions = raw.get("partitions")
@@ -74,7 +74,7 @@ def _overwrites(raw: Mapping[str, Any]) -> frozenset[str] | None:
     return frozenset(named or [""])
 
 
-def superseded(records: Sequence[Record]) -> frozenset[Record]:
+def find_superseded(records: Sequence[Record]) -> frozenset[Record]:
     """Of the records of one interval, in their order, those that no writer will ask for.
 
     Of each writer the newest is asked for. So is one that wrote over partitions of another writer's newest.
@@ -83,12 +83,12 @@ def superseded(records: Sequence[Record]) -> frozenset[Record]:
     newest = {record.writer: record for record in whole}
     kept: list[Record] = []
     for record in reversed(whole):
-        if record is newest[record.writer] or _says_more(record, kept, newest.values(), whole):
+        if record is newest[record.writer] or _is_still_needed(record, kept, newest.values(), whole):
             kept.append(record)
     return frozenset(whole) - frozenset(kept)
 
 
-def _says_more(record: Record, kept: Iterable[Record], newest: Iterable[Record], order: Sequence[Record]) -> bool:
+def _is_still_needed(record: Record, kept: Iterable[Record], newest: Iterable[Record], order: Sequence[Record]) -> bool:
     """Whether it wrote over what an older writer's newest record wrote, and no later record of its own says so."""
     if record.overwrites is None:
         return False

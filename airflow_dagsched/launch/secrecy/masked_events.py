@@ -26,7 +26,7 @@ TRACEBACK_CHARS = 12_000
 """A text is cut once it is masked: half a secret looks like none."""
 
 
-def masked(event: Event, masking: Masking) -> Event:
+def mask_event(event: Event, masking: Masking) -> Event:
     """``event`` without the secrets that ``masking`` knows, and with failures of a length that people read."""
     match event:
         case StepLog():
@@ -36,10 +36,10 @@ def masked(event: Event, masking: Masking) -> Event:
                 event,
                 value=masking.value(event.value, keys=True),
                 reason=masking.text(event.reason),
-                failure=_failure(event.failure, masking),
+                failure=_mask_failure(event.failure, masking),
             )
         case Finished():
-            return replace(event, failure=_failure(event.failure, masking))
+            return replace(event, failure=_mask_failure(event.failure, masking))
         case Stalled():
             return replace(event, waits_for=masking.text(event.waits_for))
         case Started() | StepRunning() | Heartbeat():
@@ -48,7 +48,7 @@ def masked(event: Event, masking: Masking) -> Event:
             assert_never(event)
 
 
-def _failure(failure: Failure | None, masking: Masking) -> Failure | None:
+def _mask_failure(failure: Failure | None, masking: Masking) -> Failure | None:
     if failure is None:
         return None
     message, traceback = masking.text(failure.message), masking.text(failure.traceback)

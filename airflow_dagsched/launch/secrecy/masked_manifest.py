@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from airflow_dagsched.launch.protocol.manifest import Manifest
-from airflow_dagsched.launch.protocol.wire import encode
+from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.launch.secrecy.masking import Masking
 
 
 def mask_manifest(manifest: Manifest, masking: Masking) -> str:
     """``manifest`` as JSON without the secrets in it: those that ``masking`` knows, and those that it learns here."""
-    raw = encode(manifest)
+    raw = encode_plain(manifest)
     # Nothing else: a secret may also be a step's id or a folder, and those must arrive as they are.
     shown = {name: raw[name] for name in ("context", "steps")}
     masking.learn(shown)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-from airflow_dagsched.launch.protocol.wire import Unreadable, load
+from airflow_dagsched.launch.protocol.wire import Unreadable, load_json
 
 MASK = "***"
 SHORTEST = 3
@@ -37,32 +37,32 @@ _ORACLE = re.compile(r"(jdbc:oracle:\w+:[^\s/@]+/)([^\s@]+)(@)", re.IGNORECASE)
 _NOTHING = re.compile(r"(?!)")
 
 
-def secrets_in(value: Any) -> frozenset[str]:
+def find_secrets(value: Any) -> frozenset[str]:
     """Passwords in ``value``: in URLs, ``password=`` parameters, and under dict keys named so."""
-    return frozenset(found for found in _walk(value) if len(found) >= SHORTEST and found.lower() not in PLAIN)
+    return frozenset(found for found in _walk_value(value) if len(found) >= SHORTEST and found.lower() not in PLAIN)
 
 
-def _walk(value: Any, named: bool = False) -> Iterator[str]:
+def _walk_value(value: Any, named: bool = False) -> Iterator[str]:
     if isinstance(value, bytes):
-        yield from _in_text(value.decode(errors="replace"), named)
+        yield from _find_in_text(value.decode(errors="replace"), named)
     elif isinstance(value, str):
-        yield from _in_text(value, named)
+        yield from _find_in_text(value, named)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _walk(item, named or _IS_NAME.fullmatch(str(key)) is not None)
+            yield from _walk_value(item, named or _IS_NAME.fullmatch(str(key)) is not None)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in value:
-            yield from _walk(item, named)
+            yield from _walk_value(item, named)
 
 
-def _in_text(text: str, named: bool) -> Iterator[str]:
+def _find_in_text(text: str, named: bool) -> Iterator[str]:
     found = [match[2] for pattern in (_PARAMETER, _USERINFO, _ORACLE) for match in pattern.finditer(text)]
     for secret in [text] if named else found:
         yield secret
         yield unquote(secret)
 
 
-def forms_of(secret: str) -> frozenset[str]:
+def list_forms(secret: str) -> frozenset[str]:
     """How ``secret`` may be written: as it is, in a literal, in JSON, in a URL, by base64, line by line, or cut."""
     written = {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     in_url = {quote(secret), quote(secret, safe=""), quote_plus(secret)}
@@ -81,17 +81,17 @@ class Masking:
 
     def learn(self, value: Any) -> None:
         """Mask the secrets in ``value`` from now on."""
-        self.add(secrets_in(value))
+        self.add(find_secrets(value))
 
     def add(self, secrets: Iterable[str]) -> None:
         """Mask ``secrets`` from now on; of one that is a JSON object, such as a connection's extra, those in it too."""
         found = frozenset(secret for secret in secrets if secret and secret.lower() not in PLAIN)
-        inside = frozenset().union(*(secrets_in(_object(secret)) for secret in found))
+        inside = frozenset().union(*(find_secrets(_parse_object(secret)) for secret in found))
         if found | inside <= self.known:
             return
         self.known |= found | inside
         forms = sorted(
-            {form for secret in self.known for form in forms_of(secret)}, key=lambda form: (-len(form), form)
+            {form for secret in self.known for form in list_forms(secret)}, key=lambda form: (-len(form), form)
         )
         self._pattern = re.compile("|".join(map(re.escape, forms)))
 
@@ -109,9 +109,9 @@ class Masking:
         return [self.value(item, keys=keys) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _object(text: str) -> Any:
+def _parse_object(text: str) -> Any:
     """The JSON object that ``text`` is; None for anything else."""
     if text.lstrip().startswith("{"):
         with suppress(Unreadable):
-            return load(text)
+            return load_json(text)
     return None

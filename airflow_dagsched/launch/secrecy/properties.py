@@ -24,34 +24,34 @@ def write_properties(settings: Mapping[str, str]) -> str:
         if not is_kept(value):
             rule = "begins or ends with a blank, which Spark would take away: take it out"
             raise InvalidInput("spark-submit", name, rule)
-    return "".join(f"{_escaped(name, _IN_NAMES)}={_value(value)}\n" for name, value in settings.items())
+    return "".join(f"{_escape_text(name, _IN_NAMES)}={_escape_value(value)}\n" for name, value in settings.items())
 
 
 def is_kept(value: str) -> bool:
     """Whether Spark takes ``value`` from a file as it is: it strips blanks, but not ends of lines."""
-    return value == _stripped(value)
+    return value == _strip_blanks(value)
 
 
 def read_properties(text: str) -> dict[str, str]:
     """The settings of a file, values as Spark takes them."""
     found = {}
-    for line in _logical_lines(text):
+    for line in _join_lines(text):
         match = _LINE.fullmatch(line)
         assert match is not None  # the pattern takes any text
-        found[_plain(match["name"])] = _stripped(_plain(match["value"]))
+        found[_remove_escapes(match["name"])] = _strip_blanks(_remove_escapes(match["value"]))
     return found
 
 
-def _value(value: str) -> str:
-    escaped = _escaped(value, frozenset("\\"))
+def _escape_value(value: str) -> str:
+    escaped = _escape_text(value, frozenset("\\"))
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
 
-def _escaped(text: str, special: frozenset[str]) -> str:
-    return "".join(_char(char, special) for char in text)
+def _escape_text(text: str, special: frozenset[str]) -> str:
+    return "".join(_escape_char(char, special) for char in text)
 
 
-def _char(char: str, special: frozenset[str]) -> str:
+def _escape_char(char: str, special: frozenset[str]) -> str:
     if char in special:
         return f"\\{char}"
     if char in _NAMES:
@@ -62,7 +62,7 @@ def _char(char: str, special: frozenset[str]) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _logical_lines(text: str) -> Iterator[str]:
+def _join_lines(text: str) -> Iterator[str]:
     """Lines with what they are continued by; neither blank ones nor comments."""
     begun = ""
     for natural in _END.split(text):
@@ -80,7 +80,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield begun
 
 
-def _plain(text: str) -> str:
+def _remove_escapes(text: str) -> str:
     """``text`` without its escapes; two of them may be the halves of one character."""
     units = _ESCAPED.sub(
         lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2] or ""), text
@@ -88,6 +88,6 @@ def _plain(text: str) -> str:
     return units.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
-def _stripped(value: str) -> str:
+def _strip_blanks(value: str) -> str:
     blanks = "".join(chr(code) for code in range(33) if chr(code) not in "\r\n")
     return value.strip(blanks)

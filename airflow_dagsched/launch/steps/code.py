@@ -23,12 +23,12 @@ from typing import Any
 
 from airflow_dagsched.launch.steps.imports import (
     Import,
-    absolute,
-    candidates,
     find_file,
-    imports_of_code,
-    imports_of_file,
-    parsed,
+    list_candidates,
+    list_code_imports,
+    list_file_imports,
+    parse_source,
+    resolve_name,
 )
 
 
@@ -92,7 +92,7 @@ class _Walk:
     def value(self, value: Any) -> Iterator[str]:
         value = getattr(value, "function", value) if hasattr(value, "_airflow_is_task_decorator") else value
         if type(value) in _SCALARS:
-            self.uses.texts.update(_texts(value))
+            self.uses.texts.update(_list_texts(value))
             yield f"{type(value).__name__}:{value!r}"
         elif type(value) in (dict, list, tuple, set, frozenset):
             yield from self.container(value)
@@ -123,9 +123,9 @@ class _Walk:
             return
         yield "object"
         yield from self.value(type(value))
-        if isinstance(wrapped := _wrapped(value), FunctionType):
+        if isinstance(wrapped := _get_wrapped(value), FunctionType):
             yield from self.value(wrapped)
-        reduced = _reduced(value)
+        reduced = _reduce_value(value)
         if isinstance(reduced, str):
             yield self.named(getattr(value, "__module__", None) or "", reduced)
         else:
@@ -141,7 +141,7 @@ class _Walk:
         if (again := self.again(function)) is not None:
             yield again
             return
-        if isinstance(wrapped := _wrapped(function), FunctionType):
+        if isinstance(wrapped := _get_wrapped(function), FunctionType):
             yield from self.function(wrapped)
         if not self._is_ours(function):
             yield self.named(function.__module__, function.__qualname__)
@@ -150,11 +150,13 @@ class _Walk:
         yield from self.value([function.__defaults__, function.__kwdefaults__])
         for cell in function.__closure__ or ():
             yield from self.cell(cell)
-        for name in sorted(_names(function.__code__)):
+        for name in sorted(_collect_names(function.__code__)):
             if name in function.__globals__:
                 yield name
                 yield from self.value(function.__globals__[name])
-        for name in self.modules_of(imports_of_code(function.__code__), function.__globals__.get("__package__") or ""):
+        for name in self.modules_of(
+            list_code_imports(function.__code__), function.__globals__.get("__package__") or ""
+        ):
             yield from self.imported(name)
 
     def cell(self, cell: Any) -> Iterator[str]:
@@ -169,7 +171,7 @@ class _Walk:
             if step.opname in _LOOKUPS:
                 self.uses.bare.add(step.argval)
             elif step.opcode in dis.hasconst:  # a docstring is a constant that nothing loads
-                self.uses.texts.update(_texts(step.argval))
+                self.uses.texts.update(_list_texts(step.argval))
         yield code.co_code.hex()
         yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount))
         for const in code.co_consts:
@@ -209,10 +211,10 @@ class _Walk:
         found: set[str] = set()
         for each in imports:
             self.uses.names.update(each.names)
-            module = absolute(package, each)
+            module = resolve_name(package, each)
             if find_file(module, self.roots) is None:
                 self.uses.modules.add(module)
-            found |= candidates(package, each)
+            found |= list_candidates(package, each)
         return sorted(found)
 
     def imported(self, name: str) -> Iterator[str]:
@@ -230,9 +232,9 @@ class _Walk:
         self.seen.add(str(file))
         content = file.read_bytes()
         yield hashlib.sha256(content).hexdigest()
-        tree = parsed(content)
+        tree = parse_source(content)
         self.uses_of(tree)
-        for name in self.modules_of(imports_of_file(tree), self.package(file)):
+        for name in self.modules_of(list_file_imports(tree), self.package(file)):
             if (found := find_file(name, self.roots)) is not None:
                 yield from self.file(found)
 
@@ -248,7 +250,7 @@ class _Walk:
             elif isinstance(node, ast.Attribute):
                 self.uses.names.add(node.attr)
             elif isinstance(node, ast.Constant):
-                self.uses.texts.update(_texts(node.value))
+                self.uses.texts.update(_list_texts(node.value))
 
     def package(self, file: Path) -> str:
         """Dotted name of the package ``file`` lies in, for its relative imports."""
@@ -287,13 +289,13 @@ class _Walk:
         return any(path.is_relative_to(root) for root in self.roots)
 
 
-def _wrapped(value: Any) -> Any:
+def _get_wrapped(value: Any) -> Any:
     """What ``functools.wraps`` or ``lru_cache`` wrapped."""
     own = getattr(value, "__dict__", None)
     return own.get("__wrapped__") if type(own) is dict else None
 
 
-def _reduced(value: Any) -> Any:
+def _reduce_value(value: Any) -> Any:
     """What pickle stores of ``value``: a global name or parts; a new id where that fails."""
     from cloudpickle import Pickler
 
@@ -310,12 +312,12 @@ def _reduced(value: Any) -> Any:
         return [uuid.uuid4().hex]
 
 
-def _names(code: CodeType) -> set[str]:
+def _collect_names(code: CodeType) -> set[str]:
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return set(code.co_names).union(*(_names(const) for const in inner))
+    return set(code.co_names).union(*(_collect_names(const) for const in inner))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _list_texts(value: Any) -> Iterator[str]:
     """Texts in a constant."""
     if isinstance(value, str):
         yield value
@@ -323,10 +325,10 @@ def _texts(value: Any) -> Iterator[str]:
         yield value.decode(errors="replace")
     elif isinstance(value, (tuple, frozenset)):
         for item in value:
-            yield from _texts(item)
+            yield from _list_texts(item)
 
 
-def location(function: Any) -> tuple[str, int, int] | None:
+def locate_function(function: Any) -> tuple[str, int, int] | None:
     """Source file, first and last line of ``function``; None where Python does not know."""
     try:
         lines, first = inspect.getsourcelines(function)

@@ -18,13 +18,13 @@ def find_dated(specs: Collection[StepSpec], also: Collection[str] = ()) -> froze
 
     :param also: further steps that are known to.
     """
-    found = {spec.id for spec in specs if spec.id in also or _sees_run(spec)}
+    found = {spec.id for spec in specs if spec.id in also or _may_see_run(spec)}
     while more := {spec.id for spec in specs if spec.id not in found and _is_below(spec, specs, found)}:
         found |= more
     return frozenset(found)
 
 
-def _sees_run(spec: StepSpec) -> bool:
+def _may_see_run(spec: StepSpec) -> bool:
     return spec.dated or spec.within_run
 
 

@@ -19,7 +19,7 @@ class Import(NamedTuple):
     """What is taken from it."""
 
 
-def imports_of_code(code: CodeType) -> set[Import]:
+def list_code_imports(code: CodeType) -> set[Import]:
     """Imports of ``code``, by its byte code: level and names are loaded just before."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
     found = {
@@ -28,10 +28,10 @@ def imports_of_code(code: CodeType) -> set[Import]:
         if step.opname == "IMPORT_NAME"
     }
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return found.union(*(imports_of_code(const) for const in inner))
+    return found.union(*(list_code_imports(const) for const in inner))
 
 
-def parsed(content: bytes) -> ast.Module | None:
+def parse_source(content: bytes) -> ast.Module | None:
     """The syntax tree of a file; None where it is no Python."""
     try:
         return ast.parse(content)
@@ -39,7 +39,7 @@ def parsed(content: bytes) -> ast.Module | None:
         return None
 
 
-def imports_of_file(tree: ast.Module | None) -> set[Import]:
+def list_file_imports(tree: ast.Module | None) -> set[Import]:
     """Imports anywhere in a file."""
     found: set[Import] = set()
     for node in ast.walk(tree) if tree is not None else ():
@@ -50,19 +50,19 @@ def imports_of_file(tree: ast.Module | None) -> set[Import]:
     return found
 
 
-def _parts(package: str, each: Import) -> list[str]:
+def _resolve_parts(package: str, each: Import) -> list[str]:
     parents = package.split(".") if each.level and package else []
     return [*parents[: len(parents) - each.level + 1], *filter(None, each.module.split("."))]
 
 
-def absolute(package: str, each: Import) -> str:
+def resolve_name(package: str, each: Import) -> str:
     """Full name of the module that is named."""
-    return ".".join(_parts(package, each))
+    return ".".join(_resolve_parts(package, each))
 
 
-def candidates(package: str, each: Import) -> set[str]:
+def list_candidates(package: str, each: Import) -> set[str]:
     """Modules that one import runs, or may: the packages around it, and each imported name that may be a module."""
-    parts = _parts(package, each)
+    parts = _resolve_parts(package, each)
     around = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
     return around | {".".join([*parts, item]) for item in each.names if item != "*"}
 

@@ -80,39 +80,39 @@ class Progress:
         return stall_s > 0 and now_s - self.moved_s >= stall_s * 2**self.said
 
 
-def waiting_for(seen: Seen) -> str:
+def explain_wait(seen: Seen) -> str:
     """What a step waits for."""
-    at_work = [_at_work(stage) for stage in seen.stages if stage.running]
+    at_work = [_describe_tasks(stage) for stage in seen.stages if stage.running]
     called = f", called at {seen.place}" if seen.place else ""
     if at_work:
         return "; ".join(at_work) + called
     if seen.stages:
-        return f"{_waiting(seen)}{called}"
+        return f"{_describe_wait(seen)}{called}"
     if seen.in_spark:
         return f"runs no Spark stage: Spark plans, lists files or commits{called}"
     return f"runs no Spark job: in Python at {seen.place or 'an unknown place'}"
 
 
-def _at_work(stage: Stage) -> str:
+def _describe_tasks(stage: Stage) -> str:
     tasks = "1 task" if stage.running == 1 else f"{stage.running} tasks"
     hosts = f" on {', '.join(stage.hosts)}" if stage.hosts else ""
     ended = f"{stage.ended} of {stage.tasks} ended" if stage.ended else f"none of {stage.tasks} ended"
-    return f"{_named(stage)} runs {tasks}{hosts}, {ended}"
+    return f"{_name_stage(stage)} runs {tasks}{hosts}, {ended}"
 
 
-def _waiting(seen: Seen) -> str:
-    stages = ", ".join(map(_named, seen.stages))
+def _describe_wait(seen: Seen) -> str:
+    stages = ", ".join(map(_name_stage, seen.stages))
     if seen.executors == 0:
         return f"{stages} waits for executors: none is there"
     busy = f", which tasks of {', '.join(map(repr, seen.others))} have" if seen.others else ""
     return f"{stages} waits for free cores{busy}"
 
 
-def _named(stage: Stage) -> str:
+def _name_stage(stage: Stage) -> str:
     name = _CALLED_AT.sub(lambda match: " at " if match[0].endswith("/") else "", stage.name)
     return f"stage {stage.number} ({name})"
 
 
-def others_at_work(stages: Sequence[Stage], step: str) -> tuple[str, ...]:
+def list_others_at_work(stages: Sequence[Stage], step: str) -> tuple[str, ...]:
     """Steps other than ``step`` whose tasks run."""
     return tuple(sorted({stage.step for stage in stages if stage.running and stage.step != step}))

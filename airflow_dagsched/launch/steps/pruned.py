@@ -12,7 +12,7 @@ from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 
 
-def uncalled(steps: Iterable[StepSpec]) -> frozenset[str]:
+def find_uncalled(steps: Iterable[StepSpec]) -> frozenset[str]:
     """Pruned steps that nobody needs, not even for an empty input; ``steps`` in topological order."""
     found: set[str] = set()
     wanted: set[str] = set()
@@ -24,14 +24,14 @@ def uncalled(steps: Iterable[StepSpec]) -> frozenset[str]:
     return frozenset(found)
 
 
-def ends_of(steps: Iterable[StepSpec]) -> dict[str, StepDone]:
+def end_uncalled(steps: Iterable[StepSpec]) -> dict[str, StepDone]:
     """How the uncalled ones end."""
     known = tuple(steps)
-    gone = uncalled(known)
+    gone = find_uncalled(known)
     return {spec.id: StepDone(spec.id, "pruned", reason=spec.pruned) for spec in known if spec.id in gone}
 
 
-def left_nothing(done: StepDone) -> bool:
+def has_no_rows(done: StepDone) -> bool:
     """Whether the datasets of a step that has ended are known to hold no row.
 
     A pruned step with rows is one that nobody reads.

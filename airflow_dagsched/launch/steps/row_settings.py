@@ -13,7 +13,7 @@ _NOT_IN_ROWS = re.compile(
 )
 
 
-def row_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def select_row_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of ``settings`` that may be in rows: a person who gives a run more memory repairs it, and repeats nothing.
 
     >>> row_settings({"spark.executor.memory": "8g", "spark.sql.ansi.enabled": "false"})

@@ -18,7 +18,7 @@ from airflow_dagsched.plan.pruning.conditions.condition import Condition
 from airflow_dagsched.plan.pruning.conditions.query import read_query
 from airflow_dagsched.plan.pruning.conditions.relations import read_relations
 from airflow_dagsched.plan.pruning.emptiness import Causes
-from airflow_dagsched.plan.pruning.steps import dataset_name
+from airflow_dagsched.plan.pruning.steps import name_dataset
 
 
 class SqlFacts(Struct, frozen=True):
@@ -30,32 +30,32 @@ class SqlFacts(Struct, frozen=True):
     """Over datasets and places; never, of a text that has a row even of nothing, or is not understood."""
 
 
-def sql_facts(call: Call, reads: Iterable[Table]) -> SqlFacts:
+def read_sql_facts(call: Call, reads: Iterable[Table]) -> SqlFacts:
     """The facts of a SQL step's rendered call."""
     query = read_query(call.sql or "")
-    tables, views = _tables(reads), _views(call)
+    tables, views = _name_tables(reads), _name_views(call)
     conditions = {tables[name]: found for name, found in query.conditions.items() if name in tables}
     known = {**tables, **views}
     causes = (frozenset(known.get(name, name) for name in cause) for cause in query.empty_if)
     return SqlFacts(conditions, tuple(causes))
 
 
-def reads_declared_alone(call: Call, reads: Iterable[Table]) -> bool:
+def has_declared_reads_only(call: Call, reads: Iterable[Table]) -> bool:
     """Whether a SQL step's rendered call is one query over inputs and declared tables, and no others."""
     found = read_relations(call.sql or "")
-    return found is not None and found <= {*_tables(reads), *_views(call)}
+    return found is not None and found <= {*_name_tables(reads), *_name_views(call)}
 
 
-def _tables(reads: Iterable[Table]) -> dict[str, str]:
-    return {name: table.key for table in reads for name in _names(table)}
+def _name_tables(reads: Iterable[Table]) -> dict[str, str]:
+    return {name: table.key for table in reads for name in _list_names(table)}
 
 
-def _views(call: Call) -> dict[str, str]:
+def _name_views(call: Call) -> dict[str, str]:
     inputs = {name: value for name, value in call.kwargs.items() if isinstance(value, Output)}
-    return {name.lower(): dataset_name(value.step, value.name) for name, value in inputs.items()}
+    return {name.lower(): name_dataset(value.step, value.name) for name, value in inputs.items()}
 
 
-def _names(table: Table) -> tuple[str, ...]:
+def _list_names(table: Table) -> tuple[str, ...]:
     """How a query may name the table, in lower case."""
     if not table.is_path:
         return (table.location.lower(),)

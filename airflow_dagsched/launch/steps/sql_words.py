@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 
-def words(*texts: str) -> frozenset[str]:
+def split_words(*texts: str) -> frozenset[str]:
     """All the words of ``texts``."""
     return frozenset(" ".join(texts).split())
 
@@ -22,7 +22,7 @@ _BEFORE_PAREN = re.compile(r"([\w.`]+|[(,=<>+\-*%|&!~\[]|\S|^)\s*\(")
 _OPERATORS = frozenset("(,=<>+-*%|&!~[")
 _WORD = re.compile(r"\w+")
 _SUBSTITUTED = "${"
-_NOT_A_VALUE = words(
+_NOT_A_VALUE = split_words(
     """
     current_catalog current_date current_database current_path current_schema current_time current_timestamp
     current_timezone current_user localtimestamp now session_user tablesample today tomorrow yesterday _metadata
@@ -30,7 +30,7 @@ _NOT_A_VALUE = words(
     """
 )
 """Without parentheses, too, or in a literal, as ``date'today'``."""
-_KEYWORDS = words(
+_KEYWORDS = split_words(
     """
     all and any array as between by case cross cube decimal distinct else except exists filter from group
     grouping having if in inner intersect interval is join lateral left like limit map minus not on or order
@@ -38,7 +38,7 @@ _KEYWORDS = words(
     where with within window
     """
 )
-_FUNCTIONS = words(
+_FUNCTIONS = split_words(
     # numbers
     """
     abs acos acosh asin asinh atan atan2 atanh bin bround cbrt ceil ceiling conv cos cosh cot csc degrees div e
@@ -98,7 +98,7 @@ _FUNCTIONS = words(
 KNOWN = _KEYWORDS | _FUNCTIONS
 
 
-def says_all(text: str) -> bool:
+def is_self_contained(text: str) -> bool:
     """Whether nothing in ``text`` could be of another value in another run."""
     lower = text.lower()
     if _SUBSTITUTED in lower or _NOT_A_VALUE & {*_WORD.findall(lower)}:

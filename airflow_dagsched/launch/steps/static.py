@@ -9,9 +9,9 @@ too: one doubt too many costs a repeat, one too few a table with another day's r
 from __future__ import annotations
 
 from airflow_dagsched.launch.steps.code import Uses
-from airflow_dagsched.launch.steps.sql_words import says_all, words
+from airflow_dagsched.launch.steps.sql_words import is_self_contained, split_words
 
-_MODULES = words(
+_MODULES = split_words(
     """
     __future__ abc base64 bisect builtins calendar collections collections.abc copy copyreg dataclasses datetime
     decimal enum fractions functools hashlib heapq itertools json math numbers operator pathlib pathlib._local
@@ -22,13 +22,13 @@ _MODULES = words(
     airflow_dagsched.launch.protocol.tables
     """
 )
-_SESSION = words(
+_SESSION = split_words(
     """
     SparkContext SparkSession active context ctx getActiveSession getOrCreate newSession sparkContext
     sparkSession sql_ctx _active_session _jdf _jrdd _jsparkSession _jvm _sc _session
     """
 )
-_VARYING = words(
+_VARYING = split_words(
     # clocks
     """
     curdate current_date current_time current_timestamp current_timezone localtimestamp monotonic now
@@ -57,7 +57,7 @@ _VARYING = words(
     __dict__ __getattribute__ __globals__ __import__ __loader__ __spec__ __subclasses__
     """,
 )
-_BUILTINS = words(
+_BUILTINS = split_words(
     """
     __import__ breakpoint compile delattr dir eval exec getattr globals hash id input locals open setattr vars
     """
@@ -72,4 +72,4 @@ def may_hold_session(uses: Uses) -> bool:
 def may_vary(uses: Uses) -> bool:
     """Whether rows may depend on more than inputs, arguments and what a session reads."""
     unknown = uses.modules - _MODULES or uses.names & _VARYING or uses.bare & _BUILTINS
-    return bool(unknown) or not all(says_all(text) for text in uses.texts)
+    return bool(unknown) or not all(is_self_contained(text) for text in uses.texts)

@@ -50,10 +50,10 @@ def compute_held_at_once(
     by_level: dict[int, list[tuple[StepRequest, int]]] = {}
     for step, count in counts:
         by_level.setdefault(step.level, []).append((step, count))
-    return _max_amounts(_compute_peak(request.settings, level_counts, cores) for level_counts in by_level.values())
+    return _find_maxima(_compute_peak(request.settings, level_counts, cores) for level_counts in by_level.values())
 
 
-def _max_amounts(peaks: Iterable[Amounts]) -> Amounts:
+def _find_maxima(peaks: Iterable[Amounts]) -> Amounts:
     return Amounts(*(max(values) for values in zip(*(peak.list_values() for peak in peaks), strict=True)))
 
 

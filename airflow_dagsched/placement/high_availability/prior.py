@@ -52,7 +52,7 @@ def is_candidate(facts: Facts) -> bool:
         return False
     if not facts.position.keys() >= before.standby.keys() | before.warmup.keys():
         return False
-    named = [*before.active.values(), *_flatten(before.standby), *_flatten(before.warmup)]
+    named = [*before.active.values(), *_list_workers(before.standby), *_list_workers(before.warmup)]
     if not all(worker in facts.worker_at for worker in named):
         return False
     return all(_has_standbys(facts, before, instance) for instance in facts.instances)
@@ -77,7 +77,7 @@ def compute_skew(facts: Facts, assignment: Assignment) -> tuple[int, int]:
     for worker in assignment.active.values():
         active[worker] += 1
     copies = dict(active)
-    for worker in (*_flatten(assignment.standby), *_flatten(assignment.warmup)):
+    for worker in (*_list_workers(assignment.standby), *_list_workers(assignment.warmup)):
         copies[worker] += 1
     return _compute_spread(active), _compute_spread(copies)
 
@@ -86,5 +86,5 @@ def _compute_spread(counts: Mapping[str, int]) -> int:
     return max(counts.values(), default=0) - min(counts.values(), default=0)
 
 
-def _flatten(held: Mapping[str, Iterable[str]]) -> list[str]:
+def _list_workers(held: Mapping[str, Iterable[str]]) -> list[str]:
     return [worker for workers in held.values() for worker in workers]

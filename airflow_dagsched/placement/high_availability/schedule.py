@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.model.order import natural_key, sort_naturally
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.high_availability.assign import assign_instances, convert_outcome
@@ -84,7 +84,7 @@ def _group_offers(request: Request, limits: Sequence[Limit]) -> dict[str, list[i
     for at, limit in enumerate(limits):
         if any(all(need <= has + TOLERANCE for need, has in zip(each, limit, strict=True)) for each in needs):
             offers.setdefault(request.offers[at].worker, []).append(at)
-    return {worker: offers[worker] for worker in natural_sort(offers)}
+    return {worker: offers[worker] for worker in sort_naturally(offers)}
 
 
 def _make_worker(request: Request, worker: str, offers: Sequence[int]) -> Worker:

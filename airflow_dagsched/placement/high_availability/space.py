@@ -45,28 +45,28 @@ class Seats:
         """The same active instances in the same offers; no copies."""
         seats = Seats(self.space)
         for (instance, worker), at in self.active.items():
-            seats.activate_in(instance, worker, at)
+            seats.activate_in_offer(instance, worker, at)
         return seats
 
     def may_activate(self, instance: int, worker: int) -> bool:
         """Whether it can be active there."""
         return self._capacity is None or self._find_offer(instance, worker) is not None
 
-    def activate(self, instance: int, worker: int) -> bool:
+    def activate_instance(self, instance: int, worker: int) -> bool:
         """Make it active there; False: there is no room."""
         at = 0 if self._capacity is None else self._find_offer(instance, worker)
         if at is None:
             return False
-        self.activate_in(instance, worker, at)
+        self.activate_in_offer(instance, worker, at)
         return True
 
-    def activate_in(self, instance: int, worker: int, at: int) -> None:
+    def activate_in_offer(self, instance: int, worker: int, at: int) -> None:
         """Make it active in offer ``at`` of the worker, which has room."""
         self.active[instance, worker] = at
         if self.space is not None and self._capacity is not None:
             self._capacity.take_instance(self.space.instances[instance][0], at)
 
-    def deactivate(self, instance: int, worker: int) -> None:
+    def deactivate_instance(self, instance: int, worker: int) -> None:
         """It is active there no more."""
         at = self.active.pop((instance, worker))
         if self.space is not None and self._capacity is not None:
@@ -74,8 +74,8 @@ class Seats:
 
     def move_active(self, instance: int, source: int, target: int) -> None:
         """Where it may run."""
-        self.deactivate(instance, source)
-        self.activate(instance, target)
+        self.deactivate_instance(instance, source)
+        self.activate_instance(instance, target)
 
     def may_add_copy(self, instance: int, worker: int) -> bool:
         """Whether there is room for a copy that is not active."""

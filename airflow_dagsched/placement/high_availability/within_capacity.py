@@ -28,7 +28,7 @@ def fit_outcome(facts: Facts, outcome: Outcome) -> Outcome:
     active = {
         facts.position[instance]: facts.worker_at[worker] for instance, worker in outcome.assignment.active.items()
     }
-    seats = _seat_all(facts, facts.space, active)
+    seats = _take_seats(facts, facts.space, active)
     if seats is None:
         return refit_assignment(facts)
     copies = _make_copies(facts, active)
@@ -46,7 +46,7 @@ def refit_assignment(facts: Facts) -> Outcome:
     """
     assert facts.space is not None
     prior = read_prior(facts)
-    kept = _seat_all(facts, facts.space, prior.active) if len(prior.active) == len(facts.instances) else None
+    kept = _take_seats(facts, facts.space, prior.active) if len(prior.active) == len(facts.instances) else None
     seats = kept or _deal_seats(facts, facts.space)
     copies = _make_copies(facts, dict(seats.active.keys()))
     _add_copies(
@@ -59,13 +59,13 @@ def refit_assignment(facts: Facts) -> Outcome:
     return _make_outcome(copies, seats, follow_up=kept is None)
 
 
-def _seat_all(facts: Facts, space: Space, active: Mapping[int, int]) -> Seats | None:
+def _take_seats(facts: Facts, space: Space, active: Mapping[int, int]) -> Seats | None:
     """All of them, the largest first; None: one has no room."""
     seats = facts.make_seats()
     whole = [sum(limit[at] for limit in space.limits) for at in range(3)]
     share = {step.number: compute_dominant_share(step, whole) for step, _ in space.instances}
     order = sorted(active, key=lambda at: (-share[space.instances[at][0].number], at))
-    return seats if all(seats.activate(instance, active[instance]) for instance in order) else None
+    return seats if all(seats.activate_instance(instance, active[instance]) for instance in order) else None
 
 
 def _deal_seats(facts: Facts, space: Space) -> Seats:
@@ -74,7 +74,7 @@ def _deal_seats(facts: Facts, space: Space) -> Seats:
     seats = facts.make_seats()
     for instance, (step, index) in enumerate(space.instances):
         at = placement[step.number][index]
-        seats.activate_in(instance, worker[at], at)
+        seats.activate_in_offer(instance, worker[at], at)
     return seats
 
 

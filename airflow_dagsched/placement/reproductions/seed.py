@@ -69,16 +69,16 @@ def assign_constrained(facts: Facts, candidates: Candidates) -> Placed:
     for instance, workers in least.items():
         placed[instance] = min(workers, key=counts.__getitem__)
         counts[placed[instance]] += 1
-    return _balance(facts, placed, least.__getitem__)
+    return _balance_counts(facts, placed, least.__getitem__)
 
 
 def assign_proposed(facts: Facts, active: Placed) -> Placed:
     """The same, level whatever the ranks; no better than ``balance_factor`` asks for."""
     workers = range(len(facts.workers))
-    return _balance(facts, active, lambda _: workers)
+    return _balance_counts(facts, active, lambda _: workers)
 
 
-def _balance(facts: Facts, active: Placed, allowed: Callable[[int], Iterable[int]]) -> Placed:
+def _balance_counts(facts: Facts, active: Placed, allowed: Callable[[int], Iterable[int]]) -> Placed:
     """Single instances go from the fullest worker that can give to the emptiest that may take, the first ones first."""
     placed = dict(active)
     counts = [0] * len(facts.workers)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.collector import uncollected
+from airflow_dagsched.model.collector import pause_collector
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.checking.facts.plan_facts import NOTHING_BEGUN, Facts, Violation
@@ -66,7 +66,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-@uncollected
+@pause_collector
 def check(
     plan: Plan,
     dataflow: Dataflow,

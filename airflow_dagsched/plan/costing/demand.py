@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.placement.containers.sizing import count_at_once, sum_largest
-from airflow_dagsched.plan.needs import Need, padding
+from airflow_dagsched.plan.needs import Need, measure_padding
 from airflow_dagsched.plan.plan_types import Instance, Resources
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings import Settings
@@ -30,20 +30,20 @@ class Demand(Struct, frozen=True):
     """Steps side by side, at most."""
     settings: Settings
 
-    def most_cores(self) -> int:
+    def find_widest_cores(self) -> int:
         """Of one instance."""
         return max([need.cores for need in self.needs])
 
-    def wanted_cores(self) -> int:
+    def count_wanted_cores(self) -> int:
         """Cores that the widest steps can keep busy side by side; of all steps, if all are resident."""
         widths = [step.cores * step.parallelism for step in self.steps]
         return sum(widths if self.residency == "all" else heapq.nlargest(self.slots, widths))
 
-    def unpinned(self) -> Demand:
+    def drop_pins(self) -> Demand:
         """The same, wherever."""
         return replace(self, steps=[structs.replace(step, pinned=()) for step in self.steps])
 
-    def memory_at_once(self, cores: int) -> int:
+    def sum_memory_at_once(self, cores: int) -> int:
         """MiB, without padding, that any container of ``cores`` may need: whichever instances it holds."""
         pairs = zip([need.memory_mb for need in self.needs], [step.parallelism for step in self.steps], strict=True)
         return sum_largest(pairs, count_at_once(cores, min([need.cores for need in self.needs])))
@@ -78,7 +78,7 @@ class Share(Struct, frozen=True):
             held = min(cores, held)
             count = count_at_once(cores, min([need.cores for need in self.needs]))
             memory = sum(heapq.nlargest(count, [need.memory_mb for need in self.needs]))
-        return Resources(cores=held, memory_mb=memory + padding(memory, demand.settings), disk_mb=self.disk_mb)
+        return Resources(cores=held, memory_mb=memory + measure_padding(memory, demand.settings), disk_mb=self.disk_mb)
 
     @property
     def disk_mb(self) -> int:

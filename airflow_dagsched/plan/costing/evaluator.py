@@ -40,14 +40,14 @@ class Evaluator:
         self.start_order = problem.arrays.longest_first if start_order is None else start_order
         self._sizes = GroupSizes(problem)
 
-    def reorder(self, start_order: Sequence[int]) -> Evaluator:
+    def reorder_starts(self, start_order: Sequence[int]) -> Evaluator:
         """An evaluator of the same problem with another order; they share what is known of groups."""
         other = Evaluator(self.problem, start_order)
         # A shape depends on the list of its steps alone: lists are the keys, so any order may share them.
         other._sizes = self._sizes
         return other
 
-    def evaluate(
+    def evaluate_grouping(
         self, group_of: GroupOf, *, failures: bool = True, turns: Mapping[int, int] | None = None
     ) -> EvaluatedGrouping:
         """What ``group_of``, which obeys the rules, would take.
@@ -65,7 +65,7 @@ class Evaluator:
         jobs = self._time_jobs(members, shapes, traffic, failures=failures)
         between = find_edges_between(problem.graph, group_of)
         edges = {node: between[node] for node in jobs}
-        spans = self._simulate(members, jobs, edges, self._limit_spills(group_of, traffic), turns)
+        spans = self._simulate_launches(members, jobs, edges, self._limit_spills(group_of, traffic), turns)
         cost = Cost(
             round(max([span.end_s for span in spans.values()], default=0.0), DIGITS),
             round(sum([shape.held_cores * jobs[first].seconds for first, shape in shapes.items()]), DIGITS),
@@ -145,7 +145,7 @@ class Evaluator:
             return None
         return SpillCapacity((*traffic.in_flight, *list_stored_spills(group_of, self.problem)), limit * MIB)
 
-    def _simulate(
+    def _simulate_launches(
         self,
         members: Members,
         jobs: Mapping[int, Job],

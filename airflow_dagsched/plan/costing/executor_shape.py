@@ -27,9 +27,9 @@ from airflow_dagsched.placement.values import make_offer
 from airflow_dagsched.plan.costing.demand import Demand, Residency, Share, deal_instances, make_demand
 from airflow_dagsched.plan.costing.first_fit import choose_workers, explain_refusal, select_roomy, sum_resident_memory
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
-from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.problem.problem import Problem
-from airflow_dagsched.plan.settings_file import placement_settings
+from airflow_dagsched.plan.settings_file import parse_placement_settings
 
 UNLIKE_BUDGET = 30_000
 """Places looked at, at most, for several equal containers a worker: some hundredths of a second."""
@@ -69,8 +69,8 @@ def size_group(name: str, members: Sequence[int], problem: Problem) -> ExecutorS
         if demand.residency == "all"
         else _size_in_slots(demand, members, problem)
     )
-    if _limits_disk(problem.arrays.workers):
-        return _with_disk(shape, demand, problem.arrays.workers)
+    if _has_disk_limits(problem.arrays.workers):
+        return _deal_disk(shape, demand, problem.arrays.workers)
     return shape
 
 
@@ -78,8 +78,8 @@ def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> 
     """First as if cores were a pool with room for all; then what that used, in containers."""
     workers = problem.arrays.workers
     free = sum(worker.free_cores for worker in workers)
-    least = demand.most_cores()
-    widest = max(least, min(free, demand.wanted_cores()))
+    least = demand.find_widest_cores()
+    widest = max(least, min(free, demand.count_wanted_cores()))
     schedule = schedule_in_slots(
         members, problem, demand.slots, CorePool(widest, [step.parallelism for step in demand.steps])
     )
@@ -87,13 +87,13 @@ def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> 
     cores, chosen = _choose_containers(demand, members, peak, problem)
     if not _holds_unsplit(demand, cores, len(chosen), schedule):
         schedule = schedule_in_slots(members, problem, demand.slots, pool_containers(demand, cores, chosen))
-    memory = demand.memory_at_once(cores)
-    short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.wanted_cores() else ""
+    memory = demand.sum_memory_at_once(cores)
+    short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.count_wanted_cores() else ""
     return ExecutorShape(
         demand.residency,
         max(1, schedule.steps),
         cores,
-        memory + padding(memory, demand.settings),
+        memory + measure_padding(memory, demand.settings),
         (),
         tuple(worker.id for worker in chosen),
         schedule,
@@ -129,7 +129,7 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
     most, without_disk = 0, None
     for cores in _list_core_counts(demand, wanted, problem):
         chosen = _place_containers(demand, cores, wanted, problem)
-        if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if _limits_disk(chosen) else ()):
+        if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if _has_disk_limits(chosen) else ()):
             without_disk = cores, chosen
         elif cores * len(chosen) > most:
             most = cores * len(chosen)
@@ -142,17 +142,19 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
 
 def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem) -> tuple[Worker, ...]:
     """A worker for each container with so many cores, together the ``wanted`` ones; for more, if disk is short."""
-    memory = demand.memory_at_once(cores)
-    shape = cores, memory + padding(memory, demand.settings), 0
+    memory = demand.sum_memory_at_once(cores)
+    shape = cores, memory + measure_padding(memory, demand.settings), 0
     if problem.cluster.manager == "local":
         return choose_workers(demand, problem.arrays.workers, shape, 1)
     count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
     chosen = choose_workers(demand, problem.arrays.workers, shape, count)
     while (
-        count < most and _limits_disk(chosen) and _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)))
+        count < most
+        and _has_disk_limits(chosen)
+        and _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)))
     ):
         count = min(most, 2 * count)
-        largest = max(share.disk_mb for share in deal_instances(demand.unpinned(), [""] * count))
+        largest = max(share.disk_mb for share in deal_instances(demand.drop_pins(), [""] * count))
         chosen = choose_workers(demand, problem.arrays.workers, (*shape[:2], largest), count) or chosen
     return _drop_empty(demand, chosen)
 
@@ -167,7 +169,7 @@ def _drop_empty(demand: Demand, chosen: tuple[Worker, ...]) -> tuple[Worker, ...
 
 def _list_core_counts(demand: Demand, wanted: int, problem: Problem) -> Iterator[int]:
     """Cores of a container, most first. A local application has all the cores there are."""
-    least = demand.most_cores()
+    least = demand.find_widest_cores()
     most = max((worker.free_cores for worker in problem.arrays.workers), default=0)
     if problem.cluster.manager != "local":
         most = min(most, max(least, min(demand.settings.container_cores, wanted)))
@@ -198,7 +200,7 @@ def _size_resident(demand: Demand, members: Sequence[int], problem: Problem) -> 
     short = None
     for count in range(_count_fewest_workers(schedule.cores, workers), len(workers) + 1):
         shape = _try_one_each(demand, schedule, workers, count)
-        if shape is not None and not (_limits_disk(workers) and _find_short_disk(shape, demand, workers)):
+        if shape is not None and not (_has_disk_limits(workers) and _find_short_disk(shape, demand, workers)):
             return shape
         short = short or shape
     unlike = _try_several_a_worker(demand, schedule, workers)
@@ -257,7 +259,7 @@ def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequ
         for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
     )
     part = Dataflow(name=demand.group, steps=tuple(steps))
-    request = make_request(part, [make_offer(worker) for worker in workers], placement_settings(demand.settings))
+    request = make_request(part, [make_offer(worker) for worker in workers], parse_placement_settings(demand.settings))
     found = find_equal_containers(request, UNLIKE_BUDGET)
     if found is None:
         return None
@@ -277,7 +279,7 @@ def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequ
         tuple(worker for worker, _ in used),
         schedule,
         "",
-        pinned=_is_pinned(demand) or _scarce_disk(shares, workers),
+        pinned=_is_pinned(demand) or _is_disk_scarce(shares, workers),
         dealt=tuple(share for _, share in used),
     )
 
@@ -288,7 +290,7 @@ def _count_fewest_workers(cores: int, workers: Sequence[Worker]) -> int:
     return max(1, -(-cores // most)) if most else len(workers) + 1
 
 
-def _with_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> ExecutorShape:
+def _deal_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> ExecutorShape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
     short = _find_short_disk(shape, demand, workers)
     if short:
@@ -298,11 +300,11 @@ def _with_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) 
     return shape._replace(disk_mb=tuple(share.disk_mb for share in _list_shares(shape, demand)))
 
 
-def _limits_disk(workers: Sequence[Worker]) -> bool:
+def _has_disk_limits(workers: Sequence[Worker]) -> bool:
     return any(worker.free_disk_mb is not None for worker in workers)
 
 
-def _scarce_disk(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
+def _is_disk_scarce(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
     """Whether some worker has less than all containers together need."""
     needed = sum(share.disk_mb for share in shares)
     return any(worker.free_disk_mb is not None and worker.free_disk_mb < needed for worker in workers)

@@ -42,7 +42,7 @@ class GroupSizes:
         kind, seconds = arrays.kind[node], arrays.runtime_s[node]
         if kind in self._by_kind and seconds:
             shape, waves = self._by_kind[kind]
-            return _lasting(shape, waves * seconds)
+            return _set_duration(shape, waves * seconds)
         shape = size_group(name, (node,), self._problem)
         # Dealt shares name the instances of this very step.
         if seconds and not shape.dealt:
@@ -50,7 +50,7 @@ class GroupSizes:
         return shape
 
 
-def _lasting(shape: ExecutorShape, seconds: float) -> ExecutorShape:
+def _set_duration(shape: ExecutorShape, seconds: float) -> ExecutorShape:
     """The shape for a step that takes so many seconds: the same one, where it does."""
     if seconds == shape.schedule.compute_s:
         return shape

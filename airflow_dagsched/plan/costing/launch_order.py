@@ -54,7 +54,7 @@ def search_launch_order(
         if best.cost.makespan_s <= soonest:
             break
         try:
-            other = evaluator.evaluate(evaluated.group_of, failures=failures, turns=turns)
+            other = evaluator.evaluate_grouping(evaluated.group_of, failures=failures, turns=turns)
         except DoesNotFit:
             continue
         best = min(best, other, key=lambda one: one.cost)

@@ -54,7 +54,7 @@ class _Walk(Struct):
     """Running steps with instances left, in order."""
     events: list[tuple[float, int, int]] = field(default_factory=list)
 
-    def fits(self, at: int) -> int:
+    def count_fitting(self, at: int) -> int:
         """Instances of step ``at`` that can start now."""
         return min(
             self.waiting_instances[at], self.pool.lanes[at] - self.running_instances[at], self.free // self.cores[at]
@@ -66,10 +66,10 @@ class _Walk(Struct):
         self.free -= count * self.cores[at]
         heapq.heappush(self.events, (now + self.seconds[at], at, count))
 
-    def serve(self, now: float) -> None:
+    def serve_waiting(self, now: float) -> None:
         """Cores for the running steps."""
         for at in list(self.waiting):
-            count = self.fits(at)
+            count = self.count_fitting(at)
             if count:
                 self.start(at, count, now)
                 if not self.waiting_instances[at]:
@@ -77,7 +77,7 @@ class _Walk(Struct):
 
     def begin(self, ready: list[int], slots: int, now: float) -> None:
         """New steps while there is a slot, and cores for one instance."""
-        while ready and self.running < slots and (count := self.fits(ready[0])):
+        while ready and self.running < slots and (count := self.count_fitting(ready[0])):
             at = heapq.heappop(ready)
             self.running += 1
             self.start(at, count, now)
@@ -100,7 +100,7 @@ class _Walk(Struct):
 def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool: CorePool) -> GroupSchedule:
     """The list schedule of ``members``, in this order, in ``slots`` slots of ``pool``."""
     arrays, steps = problem.arrays, problem.graph.steps
-    nexts, above = _edges(members, problem)
+    nexts, above = _list_edges(members, problem)
     walk = _Walk(
         pool,
         [arrays.needs[node].cores for node in members],
@@ -121,7 +121,7 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
                 above[after] -= 1
                 if not above[after]:
                     heapq.heappush(ready, after)
-        walk.serve(now)
+        walk.serve_waiting(now)
         walk.begin(ready, slots, now)
         most_steps, least_free = max(most_steps, walk.running), min(least_free, walk.free)
     return GroupSchedule(now, now - first, most_steps, pool.cores - least_free)
@@ -129,7 +129,7 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
 
 def schedule_residents(members: Sequence[int], problem: Problem) -> GroupSchedule:
     """All from start to end; a step ends no earlier than those it reads from."""
-    nexts, _ = _edges(members, problem)
+    nexts, _ = _list_edges(members, problem)
     ends = [problem.arrays.runtime_s[node] for node in members]
     for at, afters in enumerate(nexts):
         for after in afters:
@@ -142,14 +142,14 @@ def measure_longest_path(members: Sequence[int], problem: Problem) -> float:
     """Seconds of the longest chain of ``members``, one wave each: none can do with less."""
     if len(members) == 1:
         return problem.arrays.runtime_s[members[0]]
-    nexts, _ = _edges(members, problem)
+    nexts, _ = _list_edges(members, problem)
     ends = [problem.arrays.runtime_s[node] for node in members]
     for at in range(len(members) - 1, -1, -1):
         ends[at] += max([ends[after] for after in nexts[at]], default=0.0)
     return max(ends)
 
 
-def _edges(members: Sequence[int], problem: Problem) -> tuple[list[list[int]], list[int]]:
+def _list_edges(members: Sequence[int], problem: Problem) -> tuple[list[list[int]], list[int]]:
     """Edges within the group, by place, and how many lead to each; those that lead back in a loop do not count."""
     if len(members) == 1:
         return [[]], [0]

@@ -106,7 +106,7 @@ def find_moments(problem: Problem, kept_apart: KeptApart, *, streams: bool) -> M
         own[first] = max(own[first], arrays.runtime_s[node] if streams else arrays.least_s[node])
     head = [start if graph.is_step(node) else 0.0 for node in range(len(own))]
     tail = [0.0] * len(own)
-    gaps, apart = Gaps(problem).behind(), kept_apart or [[] for _ in graph.ids]
+    gaps, apart = Gaps(problem).list_gaps(), kept_apart or [[] for _ in graph.ids]
     order = [node for node in graph.order if graph.loop[node] == node]
     for node in order:
         if apart[node]:
@@ -145,18 +145,18 @@ class Gaps:
                 for reader in {loop[reader] for reader in dataset.readers} if size else ():
                     read[reader] = read.get(reader, 0) + size
 
-    def behind(self) -> Sequence[Iterable[float | None]]:
+    def list_gaps(self) -> Sequence[Iterable[float | None]]:
         """For each node what must lie between it and each that is directly behind it."""
         condensed = self._declared.condensed
         if self.none:
             return [repeat(None)] * len(condensed)
-        return [self._behind(node, nexts) for node, nexts in enumerate(condensed)]
+        return [self._list_gaps_of(node, nexts) for node, nexts in enumerate(condensed)]
 
     def between(self, node: int, after: int) -> float | None:
         """None where the two may share a group."""
-        return self._behind(node, (after,))[0]
+        return self._list_gaps_of(node, (after,))[0]
 
-    def _behind(self, node: int, nexts: Sequence[int]) -> list[float | None]:
+    def _list_gaps_of(self, node: int, nexts: Sequence[int]) -> list[float | None]:
         color, loop, start, rate = self._rules.color, self._loop, self._start, self._rate
         here, apart = color[node], self._rules.apart.get(loop[node], ())
         read = self._bytes[node] if self._bytes else {}

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit
-from airflow_dagsched.model.order import find_cycle, strong_components
+from airflow_dagsched.model.order import find_cycle, find_strong_components
 from airflow_dagsched.model.units import MIB
 from airflow_dagsched.plan.costing.capacity import FreeCapacity, SpillCapacity
 from airflow_dagsched.plan.costing.executor_shape import ExecutorShape
@@ -72,10 +72,10 @@ class _Line(Struct):
     ending: list[tuple[float, int]] = field(default_factory=list)
     spans: dict[int, Span] = field(default_factory=dict)
 
-    def arrive(self, node: int, now: float) -> None:
+    def admit_node(self, node: int, now: float) -> None:
         """``node`` waits for nothing but room. A task needs none: it overtakes groups that wait."""
         if self.jobs[node].shape is None:
-            self._start(node, now, ())
+            self._start_node(node, now, ())
             return
         turn = self.turns[node]
         if self.front and turn < self.front[-1]:
@@ -116,10 +116,10 @@ class _Line(Struct):
             return False
         if self.spills:
             self.spills.take(node)
-        self._start(node, now, at_workers)
+        self._start_node(node, now, at_workers)
         return True
 
-    def _start(self, node: int, now: float, at_workers: tuple[int, ...]) -> None:
+    def _start_node(self, node: int, now: float, at_workers: tuple[int, ...]) -> None:
         end = now + self.jobs[node].seconds
         self.spans[node] = Span(now, end, at_workers)
         heapq.heappush(self.ending, (end, node))
@@ -145,14 +145,14 @@ def simulate_timeline(
     line = _Line(jobs, order, {node: turn for turn, node in enumerate(order)}, room, spills)
     for node in jobs:
         if not above[node]:
-            line.arrive(node, 0.0)
+            line.admit_node(node, 0.0)
     line.start_groups(0.0)
     while line.ending:
         now, node = line.end()
         for after in edges[node]:
             above[after] -= 1
             if not above[after]:
-                line.arrive(after, now)
+                line.admit_node(after, now)
         if not line.ending or line.ending[0][0] > now:
             line.start_groups(now)
     if spills and (line.front or line.ready):
@@ -199,7 +199,7 @@ def _measure_tails(
 def _find_cycle(edges: Mapping[int, Sequence[int]]) -> list[int]:
     """Through the least job that is on any."""
     successors = [edges.get(node, ()) for node in range(max(edges) + 1)]
-    owner = strong_components(successors)
+    owner = find_strong_components(successors)
     return find_cycle(successors, next(of for node, of in enumerate(owner) if of != node), owner)
 
 

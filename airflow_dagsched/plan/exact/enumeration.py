@@ -51,7 +51,7 @@ class Solved(Struct, frozen=True):
     """Whether no budget cut the search short, so that there is no better one."""
 
 
-def solve(evaluator: Evaluator, best: EvaluatedGrouping) -> Solved | None:
+def solve_tiny_dataflow(evaluator: Evaluator, best: EvaluatedGrouping) -> Solved | None:
     """The best plan of a tiny dataflow, ``best`` if no other is better; None for a larger dataflow."""
     few = 0 < len(list_units(evaluator.problem)) <= UNITS
     return _Search(evaluator, best, evaluator).run() if few else None
@@ -62,7 +62,7 @@ class _Search(Struct):
     best: EvaluatedGrouping
     best_evaluator: Evaluator
     lists: dict[List, list[List]] = field(default_factory=dict)
-    """By the steps of a group: see ``_unbeaten``."""
+    """By the steps of a group: see ``_list_unbeaten``."""
     lists_left: int = LISTS
     prices_left: int = PRICED
     moments_left: int = MOMENTS
@@ -72,12 +72,12 @@ class _Search(Struct):
     def run(self) -> Solved:
         """Price first, search launches from the most promising on."""
         promising = []
-        for evaluated, evaluator in self.candidates():
+        for evaluated, evaluator in self.list_candidates():
             self.keep(evaluated, evaluator)
-            if self.promises(evaluated):
+            if self.may_improve(evaluated):
                 promising.append((evaluated, evaluator))
         for evaluated, evaluator in sorted(promising, key=lambda one: one[0].cost):
-            if self.promises(evaluated):
+            if self.may_improve(evaluated):
                 self.launch(evaluated, evaluator)
         return Solved(self.best, self.best_evaluator, self.tried, self.complete)
 
@@ -85,23 +85,23 @@ class _Search(Struct):
         if evaluated.cost < self.best.cost:
             self.best, self.best_evaluator = evaluated, evaluator
 
-    def promises(self, evaluated: EvaluatedGrouping) -> bool:
+    def may_improve(self, evaluated: EvaluatedGrouping) -> bool:
         """Whether some order of launches might end sooner than the best."""
         return bound_launches(evaluated, self.evaluator.problem) < self.best.cost.makespan_s
 
-    def candidates(self) -> Iterator[tuple[EvaluatedGrouping, Evaluator]]:
+    def list_candidates(self) -> Iterator[tuple[EvaluatedGrouping, Evaluator]]:
         """Every grouping with every choice of lists, priced."""
         for group_of in list_groupings(self.evaluator.problem):
             self.tried += 1
-            groups = [self.lists_of(tuple(steps)) for steps in self.evaluator.list_members(group_of).values()]
+            groups = [self.get_lists(tuple(steps)) for steps in self.evaluator.list_members(group_of).values()]
             for lists in product(*groups):
                 if not self.prices_left:
                     self.complete = False
                     return
                 self.prices_left -= 1
-                evaluator = _reorder(self.evaluator, lists)
+                evaluator = _apply_lists(self.evaluator, lists)
                 try:
-                    yield evaluator.evaluate(group_of), evaluator
+                    yield evaluator.evaluate_grouping(group_of), evaluator
                 except DoesNotFit:
                     continue
 
@@ -115,37 +115,39 @@ class _Search(Struct):
         self.moments_left = tree.left
         self.complete &= tree.complete
         if tree.turns is not None:
-            self.keep(evaluator.evaluate(evaluated.group_of, turns=tree.turns), evaluator)
+            self.keep(evaluator.evaluate_grouping(evaluated.group_of, turns=tree.turns), evaluator)
 
-    def lists_of(self, steps: List) -> list[List]:
+    def get_lists(self, steps: List) -> list[List]:
         """The lists in which a group of these steps is priced; none where it does not fit."""
         if steps not in self.lists:
-            self.lists[steps] = self._unbeaten(steps)
+            self.lists[steps] = self._list_unbeaten(steps)
         return self.lists[steps]
 
-    def _unbeaten(self, steps: List) -> list[List]:
+    def _list_unbeaten(self, steps: List) -> list[List]:
         """The planner's list, and those that no other beats."""
         found: dict[tuple[float, ...], List] = {}
-        for one in _extensions(steps, self.evaluator.problem):
+        for one in _list_extensions(steps, self.evaluator.problem):
             if not self.lists_left:
                 self.complete = False
                 break
             self.lists_left -= 1
             try:
-                found.setdefault(_size(self.evaluator.size_group("of all", one)), one)
+                found.setdefault(_measure_shape(self.evaluator.size_group("of all", one)), one)
             except DoesNotFit:
                 continue
-        return [one for size, one in found.items() if one == steps or not any(_beats(other, size) for other in found)]
+        return [
+            one for size, one in found.items() if one == steps or not any(_is_better(other, size) for other in found)
+        ]
 
 
-def _reorder(evaluator: Evaluator, lists: Sequence[List]) -> Evaluator:
+def _apply_lists(evaluator: Evaluator, lists: Sequence[List]) -> Evaluator:
     """With the steps in the order of these lists; what is known of shapes stays."""
     graph = evaluator.problem.graph
     tasks = range(len(graph.steps), len(graph.ids))
-    return evaluator.reorder((*chain.from_iterable(lists), *tasks))
+    return evaluator.reorder_starts((*chain.from_iterable(lists), *tasks))
 
 
-def _extensions(steps: List, problem: Problem) -> Iterator[List]:
+def _list_extensions(steps: List, problem: Problem) -> Iterator[List]:
     """All lists of these steps, the given one first; what leads back in a loop does not count."""
     place = {node: at for at, node in enumerate(steps)}
     above: dict[int, set[int]] = {node: set() for node in steps}
@@ -164,10 +166,10 @@ def _extensions(steps: List, problem: Problem) -> Iterator[List]:
     return extended(())
 
 
-def _size(shape: ExecutorShape) -> tuple[float, ...]:
+def _measure_shape(shape: ExecutorShape) -> tuple[float, ...]:
     disk = max(shape.disk_mb, default=0)
     return shape.schedule.compute_s, len(shape.workers), shape.cores, shape.memory_mb, disk
 
 
-def _beats(other: tuple[float, ...], size: tuple[float, ...]) -> bool:
+def _is_better(other: tuple[float, ...], size: tuple[float, ...]) -> bool:
     return other != size and all(one <= than for one, than in zip(other, size, strict=True))

@@ -14,13 +14,13 @@ never at a parse.
 from __future__ import annotations
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.collector import uncollected
+from airflow_dagsched.model.collector import pause_collector
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.costing.lower_bound import LowerBound
 from airflow_dagsched.plan.draft import Draft
-from airflow_dagsched.plan.exact.enumeration import Solved, solve
-from airflow_dagsched.plan.exact.model import solved
-from airflow_dagsched.plan.exact.phases import phased
+from airflow_dagsched.plan.exact.enumeration import Solved, solve_tiny_dataflow
+from airflow_dagsched.plan.exact.model import solve_model
+from airflow_dagsched.plan.exact.phases import bound_by_phases
 from airflow_dagsched.plan.grouping.candidates import search_groupings
 from airflow_dagsched.plan.grouping.local_search import improve_locally
 from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
@@ -40,8 +40,8 @@ POLISH = 300_000
 KIND = "found by the exact mode"
 
 
-@uncollected
-def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, run: Run = NO_RUN) -> Plan:
+@pause_collector
+def plan_exactly(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, run: Run = NO_RUN) -> Plan:
     """The plan with what a solver proves, and finds, within its budget; for small dataflows.
 
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
@@ -51,7 +51,7 @@ def exact_plan(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAUL
 
 
 def select_groups_exactly(draft: Draft) -> Draft:
-    """The pass that takes the place of ``select_groups``; raises as ``exact_plan`` does."""
+    """The pass that takes the place of ``select_groups``; raises as ``plan_exactly`` does."""
     return describe_selection(draft, search_exactly(draft.problem))
 
 
@@ -63,10 +63,10 @@ def search_exactly(problem: Problem, budget: float = BUDGET) -> Selection:
     selection = search_problem(problem)
     if selection.best is None or selection.is_proved:
         return selection
-    phases = phased(problem)
+    phases = bound_by_phases(problem)
     if phases.seconds > selection.bound.seconds:
         selection.bound = phases
-    tiny = solve(selection.evaluator, selection.best)
+    tiny = solve_tiny_dataflow(selection.evaluator, selection.best)
     if tiny is not None:
         selection.evaluator = tiny.evaluator
         if tiny.evaluated is not selection.best:
@@ -74,14 +74,14 @@ def search_exactly(problem: Problem, budget: float = BUDGET) -> Selection:
         if tiny.proved and not problem.settings.failures_per_hour:
             selection.bound = _bound_by_optimum(tiny)
             return selection
-    _polish(selection)
+    _improve_best(selection)
     selection = _search_by_solver(selection, budget)
     if selection.best_kind == KIND:
-        _polish(selection)
+        _improve_best(selection)
     return selection
 
 
-def _polish(selection: Selection) -> None:
+def _improve_best(selection: Selection) -> None:
     """Small changes to the best, as long as none can be proved to be in vain."""
     selection.budget = POLISH
     if selection.is_open:
@@ -97,7 +97,7 @@ def _bound_by_optimum(tiny: Solved) -> LowerBound:
 
 def _search_by_solver(selection: Selection, budget: float) -> Selection:
     """The selection with the solver's bound, and what it found where that is better."""
-    found = solved(selection, budget)
+    found = solve_model(selection, budget)
     if found is None:
         return selection
     if found.bound_s > selection.bound.seconds:
@@ -105,14 +105,14 @@ def _search_by_solver(selection: Selection, budget: float) -> Selection:
     if found.order is not None:
         return _search_reordered(selection, found.order)
     if found.group_of is not None:
-        selection.evaluate(KIND, found.group_of)
+        selection.evaluate_grouping(KIND, found.group_of)
         selection.decide_launch_orders()
     return selection
 
 
 def _search_reordered(selection: Selection, order: tuple[int, ...]) -> Selection:
     """The search anew with the solver's order inside groups, where that is better."""
-    evaluator = selection.evaluator.reorder(order)
+    evaluator = selection.evaluator.reorder_starts(order)
     other = search_groupings(evaluator, selection.bound, choose_strategy(selection.problem))
     assert selection.best is not None
     assert other.best is not None

@@ -52,7 +52,7 @@ class Found(Struct, frozen=True):
     """The order of starts, batch."""
 
 
-def solved(selection: Selection, budget: float) -> Found | None:
+def solve_model(selection: Selection, budget: float) -> Found | None:
     """None where there is nothing to solve: no steps, streaming and batch mixed, too many instances, proved already.
 
     ``budget``: deterministic seconds. Raises ``InvalidInput`` without the extra ``[exact]``.
@@ -65,8 +65,8 @@ def solved(selection: Selection, budget: float) -> Found | None:
     if not any(streaming):
         if sum(step.parallelism for step in problem.graph.steps) > INSTANCES:
             return None
-        return _batch(model, budget)
-    return _resident(model, budget)
+        return _solve_batch(model, budget)
+    return _solve_resident(model, budget)
 
 
 class _Model(Struct):
@@ -98,15 +98,15 @@ class _Model(Struct):
         """Whole ticks."""
         return int(seconds * self.ticks)
 
-    def moment(self, earliest: float = 0.0) -> Any:
+    def add_moment(self, earliest: float = 0.0) -> Any:
         """A variable: some time from ``earliest`` (seconds) on."""
         return self.cp.new_int_var(min(self.time(earliest), self.horizon), self.horizon, "")
 
-    def bytes_time(self, size: int) -> int:
+    def count_transfer_ticks(self, size: int) -> int:
         """Ticks to write or read so much."""
         return self.time(size / (self.problem.cluster.spill_mb_s * MIB))
 
-    def padded(self, memory_mb: int) -> int:
+    def pad_memory(self, memory_mb: int) -> int:
         """With the padding, at least."""
         return int(memory_mb * (1 + self.problem.settings.padding_fraction))
 
@@ -127,7 +127,7 @@ class _Model(Struct):
         """Whether there is a solution, not only a bound."""
         return len(solver.response_proto.solution) > 0
 
-    def hold(self, intervals: list[Any], cores: list[int], memory: list[int]) -> None:
+    def add_capacity_limits(self, intervals: list[Any], cores: list[int], memory: list[int]) -> None:
         """All of these find room on the cluster's workers taken together."""
         workers = self.problem.arrays.workers
         self.cp.add_cumulative(intervals, cores, sum(worker.free_cores for worker in workers))
@@ -140,21 +140,21 @@ class _Span(Struct, frozen=True):
     end: Any
 
 
-def _tasks(model: _Model) -> dict[int, _Span]:
+def _add_tasks(model: _Model) -> dict[int, _Span]:
     """Ordinary tasks take their time and no room."""
     spans = {}
     graph = model.problem.graph
     for node in range(len(graph.steps), len(graph.ids)):
-        start = model.moment()
+        start = model.add_moment()
         end = start + model.time(model.problem.arrays.runtime_s[node])
         model.cp.add(end <= model.makespan)
         spans[node] = _Span(start, end)
     return spans
 
 
-def _batch(model: _Model, budget: float) -> Found | None:
-    spans = _tasks(model)
-    intervals, cores, memory = _instances(model, spans)
+def _solve_batch(model: _Model, budget: float) -> Found | None:
+    spans = _add_tasks(model)
+    intervals, cores, memory = _add_instances(model, spans)
     graph, gaps = model.problem.declared, Gaps(model.problem)
     for node, nexts in enumerate(graph.successors):
         for after in nexts:
@@ -162,47 +162,49 @@ def _batch(model: _Model, budget: float) -> Found | None:
                 gap = gaps.between(graph.loop[node], graph.loop[after])
                 model.cp.add(spans[after].start >= spans[node].end + model.time(gap or 0.0))
     single = all(need.cores == 1 for need in model.problem.arrays.needs)
-    model.hold(intervals, cores, memory if single else [])
+    model.add_capacity_limits(intervals, cores, memory if single else [])
     # In turn, few instances take ten times the seconds that the budget counts, for the same bound.
     solver = model.solve(budget, interleave=False)
     if solver is None:
         return None
     order = (
-        _order(model, {node: solver.value(span.start) for node, span in spans.items()}) if model.found(solver) else None
+        _sort_by_start(model, {node: solver.value(span.start) for node, span in spans.items()})
+        if model.found(solver)
+        else None
     )
     return Found(solver.best_objective_bound / model.ticks, None, order)
 
 
-def _instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], list[int], list[int]]:
+def _add_instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], list[int], list[int]]:
     """Every instance of every step; adds the steps to ``spans``. Equal instances start in order."""
     problem, cp = model.problem, model.cp
     intervals, cores, memory = [], [], []
     for node, step in enumerate(problem.graph.steps):
         length, need = model.time(problem.arrays.runtime_s[node]), problem.arrays.needs[node]
-        starts = [model.moment(problem.cluster.application_start_s) for _ in range(step.parallelism)]
+        starts = [model.add_moment(problem.cluster.application_start_s) for _ in range(step.parallelism)]
         for one, other in pairwise(starts):
             cp.add(one <= other)
         intervals += [cp.new_fixed_size_interval_var(start, length, "") for start in starts]
         cores += [need.cores] * len(starts)
-        memory += [model.padded(need.memory_mb)] * len(starts)
+        memory += [model.pad_memory(need.memory_mb)] * len(starts)
         cp.add(starts[-1] + length <= model.makespan)
         spans[node] = _Span(starts[0], starts[-1] + length)
     return intervals, cores, memory
 
 
-def _order(model: _Model, starts: dict[int, int]) -> tuple[int, ...]:
+def _sort_by_start(model: _Model, starts: dict[int, int]) -> tuple[int, ...]:
     """All nodes by their starts, those above first."""
     place = {node: at for at, node in enumerate(model.selection.evaluator.start_order)}
     return tuple(sorted(starts, key=lambda node: (starts[node], place[node])))
 
 
-def _resident(model: _Model, budget: float) -> Found | None:
+def _solve_resident(model: _Model, budget: float) -> Found | None:
     problem, cp = model.problem, model.cp
-    spans = _tasks(model)
+    spans = _add_tasks(model)
     cuts = _Cuts(model, spans)
-    moved = _moved(model, cuts)
+    moved = _add_transfers(model, cuts)
     intervals, cores, memory = [], [], []
-    for unit, members in _units(problem).items():
+    for unit, members in _list_units(problem).items():
         needs = [(problem.arrays.needs[node], problem.graph.steps[node].parallelism) for node in members]
         own = problem.cluster.application_start_s + max(problem.arrays.runtime_s[node] for node in members)
         length = spans[unit].end - spans[unit].start
@@ -212,9 +214,9 @@ def _resident(model: _Model, budget: float) -> Found | None:
         cp.add(spans[unit].end <= model.makespan)
         intervals.append(cp.new_interval_var(spans[unit].start, size, spans[unit].end, ""))
         cores.append(sum(need.cores * count for need, count in needs))
-        memory.append(model.padded(sum(need.memory_mb * count for need, count in needs)))
-    model.hold(intervals, cores, memory)
-    cuts.hint()
+        memory.append(model.pad_memory(sum(need.memory_mb * count for need, count in needs)))
+    model.add_capacity_limits(intervals, cores, memory)
+    cuts.add_hints()
     solver = model.solve(budget, interleave=True)
     if solver is None:
         return None
@@ -222,7 +224,7 @@ def _resident(model: _Model, budget: float) -> Found | None:
     return Found(solver.best_objective_bound / model.ticks, group_of, None)
 
 
-def _units(problem: Problem) -> dict[int, list[int]]:
+def _list_units(problem: Problem) -> dict[int, list[int]]:
     """Steps that are never split, by the first of them."""
     units: dict[int, list[int]] = {}
     for node in range(len(problem.graph.steps)):
@@ -237,8 +239,8 @@ class _Cuts:
         self._model = model
         self._spans = spans
         problem, cp = model.problem, model.cp
-        for unit in _units(problem):
-            spans[unit] = _Span(model.moment(), model.moment(problem.cluster.application_start_s))
+        for unit in _list_units(problem):
+            spans[unit] = _Span(model.add_moment(), model.add_moment(problem.cluster.application_start_s))
         self.cut: dict[tuple[int, int], Any] = {}
         gaps = Gaps(problem)
         loop = problem.graph.loop
@@ -258,7 +260,7 @@ class _Cuts:
                 if loop[unit] != loop[one]:
                     cp.add(spans[loop[unit]].start >= spans[loop[one]].end)
 
-    def hint(self) -> None:
+    def add_hints(self) -> None:
         """Start from the best plan so far."""
         model, best = self._model, self._model.selection.best
         assert best is not None
@@ -278,12 +280,12 @@ class _Cuts:
         return tuple(find_root(parent, node) for node in range(len(parent)))
 
 
-def _moved(model: _Model, cuts: _Cuts) -> dict[int, list[Any]]:
+def _add_transfers(model: _Model, cuts: _Cuts) -> dict[int, list[Any]]:
     """For each unit the times it takes to read and write its own datasets, where they are cut."""
     moved: dict[int, list[Any]] = {}
     loop = model.problem.graph.loop
     for dataset in model.problem.graph.datasets:
-        src, time = loop[dataset.src], model.bytes_time(dataset.bytes)
+        src, time = loop[dataset.src], model.count_transfer_ticks(dataset.bytes)
         readers = sorted({loop[reader] for reader in dataset.readers} - {src})
         if not time or not readers:
             continue

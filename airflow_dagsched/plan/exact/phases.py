@@ -52,7 +52,7 @@ class _Bag(Struct, frozen=True):
             [0.0, *accumulate([unit.cores * unit.seconds for unit in ordered])],
         )
 
-    def upto(self, core: int) -> float:
+    def sum_up_to(self, core: int) -> float:
         """Core-seconds of so many cores, from the first on."""
         at = bisect_right(self.cores, core) - 1
         return self.area[at] + (core - self.cores[at]) * self.seconds[at] if at < len(self.seconds) else self.area[-1]
@@ -62,33 +62,33 @@ class _Bag(Struct, frozen=True):
         return self.seconds[bisect_right(self.cores, core) - 1]
 
 
-def phased(problem: Problem) -> LowerBound:
+def bound_by_phases(problem: Problem) -> LowerBound:
     """Zero where steps may take turns, or are left out."""
     moments = find_moments(problem, list_kept_apart(problem), streams=True)
     if not any(moments.apart):
         return LowerBound()
-    units, cores = _units(problem), sum(worker.free_cores for worker in problem.arrays.workers)
-    above, below = _around(problem, units)
+    units, cores = _list_units(problem), sum(worker.free_cores for worker in problem.arrays.workers)
+    above, below = _find_reachable(problem, units)
     weight = {one: sum(units[other].cores for other in (*above[one], *below[one])) for one in units}
     chosen = sorted(sorted(units, key=lambda one: (-weight[one], one))[:PASSED], key=lambda one: len(above[one]))
     found = LowerBound()
-    for one, other in _pairs(chosen, moments):
-        inside = _inside(one, other, above, below)
+    for one, other in _list_pairs(chosen, moments):
+        inside = _list_between(one, other, above, below)
         bag = _Bag.of([units[unit] for unit in inside])
         ends = units.get(one, _NOBODY), units.get(other, _NOBODY)
-        ahead = _ahead(one, inside, moments, problem)
+        ahead = _find_first_start(one, inside, moments, problem)
         behind = min([moments.tail[unit] for unit in inside], default=0.0) if other < 0 else moments.tail[other]
         if other >= 0:
-            ready = ahead + _shortest(bag, ends, cores, last=False) + problem.cluster.application_start_s
+            ready = ahead + _find_shortest(bag, ends, cores, last=False) + problem.cluster.application_start_s
             moments.head[other] = max(moments.head[other], ready)
-        seconds = ahead + _shortest(bag, ends, cores, last=True) + behind
+        seconds = ahead + _find_shortest(bag, ends, cores, last=True) + behind
         if seconds > found.seconds:
             names = tuple(problem.declared.ids[end] for end in (one, other) if end >= 0)
             found = LowerBound(seconds, PhasesNeeded(names))
     return found
 
 
-def _units(problem: Problem) -> dict[int, _Unit]:
+def _list_units(problem: Problem) -> dict[int, _Unit]:
     graph, arrays = problem.declared, problem.arrays
     found: dict[int, _Unit] = {}
     for node, step in enumerate(graph.steps):
@@ -99,7 +99,7 @@ def _units(problem: Problem) -> dict[int, _Unit]:
     return found
 
 
-def _around(problem: Problem, units: dict[int, _Unit]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+def _find_reachable(problem: Problem, units: dict[int, _Unit]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """For each unit those before it, and those behind it."""
     graph = problem.declared
     sets = find_reached(graph.condensed, [node for node in reversed(graph.order) if graph.loop[node] == node])
@@ -108,7 +108,7 @@ def _around(problem: Problem, units: dict[int, _Unit]) -> tuple[dict[int, list[i
     return above, below
 
 
-def _pairs(chosen: Sequence[int], moments: Moments) -> Iterator[tuple[int, int]]:
+def _list_pairs(chosen: Sequence[int], moments: Moments) -> Iterator[tuple[int, int]]:
     """Pairs of steps in different groups, the first before the second; -1: all that is before, or behind."""
     for other in chosen:
         yield -1, other
@@ -116,19 +116,19 @@ def _pairs(chosen: Sequence[int], moments: Moments) -> Iterator[tuple[int, int]]
     yield from ((one, -1) for one in chosen)
 
 
-def _inside(one: int, other: int, above: dict[int, list[int]], below: dict[int, list[int]]) -> list[int]:
+def _list_between(one: int, other: int, above: dict[int, list[int]], below: dict[int, list[int]]) -> list[int]:
     if one < 0:
         return above[other]
     return below[one] if other < 0 else [unit for unit in below[one] if unit in above[other]]
 
 
-def _ahead(one: int, inside: Sequence[int], moments: Moments, problem: Problem) -> float:
+def _find_first_start(one: int, inside: Sequence[int], moments: Moments, problem: Problem) -> float:
     """When the first of the groups can start."""
     first = min([moments.head[unit] for unit in inside], default=0.0) if one < 0 else moments.head[one]
     return max(0.0, first - problem.cluster.application_start_s)
 
 
-def _shortest(bag: _Bag, ends: tuple[_Unit, _Unit], cores: int, *, last: bool) -> float:
+def _find_shortest(bag: _Bag, ends: tuple[_Unit, _Unit], cores: int, *, last: bool) -> float:
     """From the start of the first end's group to the end of the second's; to its start if not ``last``."""
     lengths = [0.0, *dict.fromkeys(bag.seconds)]
     first, second = ends
@@ -138,34 +138,34 @@ def _shortest(bag: _Bag, ends: tuple[_Unit, _Unit], cores: int, *, last: bool) -
         for other in (lengths if last else [max(lengths)]) if second.cores else [0.0]:
             behind = max(second.seconds, other) if last else 0.0
             if ahead + behind < best:
-                rooms = (one, _beside(first, cores)), (other, _beside(second, cores))
-                best = min(best, ahead + behind + _between(bag, max(rooms), min(rooms), cores))
+                rooms = (one, _count_cores_beside(first, cores)), (other, _count_cores_beside(second, cores))
+                best = min(best, ahead + behind + _bound_between(bag, max(rooms), min(rooms), cores))
     return best
 
 
-def _beside(end: _Unit, cores: int) -> int:
+def _count_cores_beside(end: _Unit, cores: int) -> int:
     """Cores for others in the group of ``end``."""
     return cores - end.cores if end.cores else 0
 
 
-def _between(bag: _Bag, longer: tuple[float, int], shorter: tuple[float, int], cores: int) -> float:
+def _bound_between(bag: _Bag, longer: tuple[float, int], shorter: tuple[float, int], cores: int) -> float:
     """Seconds for what is in neither group; of each how long it lasts, and the cores there are beside its end."""
     large, small = (bag.cores[bisect_left(bag.seconds, -one, key=lambda other: -other)] for one, _ in (longer, shorter))
     among = min(longer[1], small - large)
     last = small + longer[1] - among + shorter[1]
     left = [part for part in ((0, large), (large + among, small), (last, bag.cores[-1])) if part[0] < part[1]]
-    area = sum([bag.upto(end) - bag.upto(first) for first, end in left])
-    return max(area / cores, max(_crowds(bag, left, cores), default=0.0))
+    area = sum([bag.sum_up_to(end) - bag.sum_up_to(first) for first, end in left])
+    return max(area / cores, max(_bound_crowds(bag, left, cores), default=0.0))
 
 
-def _crowds(bag: _Bag, left: Sequence[tuple[int, int]], cores: int) -> Iterator[float]:
+def _bound_crowds(bag: _Bag, left: Sequence[tuple[int, int]], cores: int) -> Iterator[float]:
     """What some core takes at least: of the longest ``k * cores + 1`` it has ``k + 1``."""
     size = sum([end - first for first, end in left])
     for waves in range((size - 1) // cores + 1 if size else 0):
-        yield sum([_ranked(bag, left, waves * cores - rank) for rank in range(waves + 1)])
+        yield sum([_get_ranked_seconds(bag, left, waves * cores - rank) for rank in range(waves + 1)])
 
 
-def _ranked(bag: _Bag, left: Sequence[tuple[int, int]], rank: int) -> float:
+def _get_ranked_seconds(bag: _Bag, left: Sequence[tuple[int, int]], rank: int) -> float:
     """Seconds of the core of this rank in what is left, the longest is 0."""
     for first, end in left:
         if rank < end - first:

@@ -54,7 +54,7 @@ class Strategy(Struct, frozen=True):
     """What is evaluated behind it."""
 
 
-def _contract(selection: Selection) -> Iterator[Candidate]:
+def _propose_contracted(selection: Selection) -> Iterator[Candidate]:
     """From single steps on."""
     graph = selection.problem.graph
     for merged in contract_longest_paths(graph.loop, selection.evaluator):
@@ -62,7 +62,7 @@ def _contract(selection: Selection) -> Iterator[Candidate]:
         yield Candidate("steps merged along the longest paths", split_unjoined(graph, merged))
 
 
-BATCH = Strategy(lambda _: (), lambda _: BUDGET, lambda _: iter(()), _contract)
+BATCH = Strategy(lambda _: (), lambda _: BUDGET, lambda _: iter(()), _propose_contracted)
 
 
 def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy = BATCH) -> Selection:
@@ -72,16 +72,16 @@ def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy
     stages, group_of = find_coarsest(graph, problem.rules)
     selection = Selection(evaluator, bound, strategy.set_budget(problem), stages)
     selection.anchors = {tuple(group_of), tuple(graph.loop)}
-    selection.evaluate(COARSEST, group_of)
+    selection.evaluate_grouping(COARSEST, group_of)
     if selection.best is None or len(selection.best.members) > 1:
         selection.anchors.add(tuple(selection.find_fewest()[1]))
-        selection.evaluate(FEWEST, selection.find_fewest()[1])
+        selection.evaluate_grouping(FEWEST, selection.find_fewest()[1])
     selection.evaluate_all(_propose_finer(selection, group_of))
     selection.evaluate_all(strategy.propose_first(selection))
     _evaluate_single_steps(selection)
     selection.evaluate_all(strategy.propose_late(selection))
     if selection.may_change():
-        _change(selection)
+        _try_changes(selection)
     selection.decide_launch_orders()
     if selection.best is None:
         assert selection.refusal is not None
@@ -94,21 +94,21 @@ def _evaluate_single_steps(selection: Selection) -> None:
     """One application per step, unless of many steps it cannot end sooner."""
     problem, best = selection.problem, selection.best
     loop, few = problem.graph.loop, len(problem.graph.steps) <= SHOWN
-    if best is None or (not selection.has_seen(loop) and (few or not _beats_single_steps(best, problem))):
-        selection.evaluate(PER_STEP, loop)
+    if best is None or (not selection.has_seen(loop) and (few or not _may_skip_single_steps(best, problem))):
+        selection.evaluate_grouping(PER_STEP, loop)
     # As soon as any, but it holds less: what starts less often may hold less yet.
     if selection.best_kind == PER_STEP and selection.is_proved:
-        selection.evaluate(PARTS, split_unjoined(problem.graph, selection.find_fewest()[1]))
+        selection.evaluate_grouping(PARTS, split_unjoined(problem.graph, selection.find_fewest()[1]))
 
 
-def _change(selection: Selection) -> None:
+def _try_changes(selection: Selection) -> None:
     """All groupings of few steps; else small changes to the best so far."""
     if len(selection.problem.graph.steps) > FEW:
         improve_locally(selection)
         return
     for group_of in list_groupings(selection.problem):
         if selection.is_open:
-            selection.evaluate(ALL, group_of)
+            selection.evaluate_grouping(ALL, group_of)
 
 
 def _propose_finer(selection: Selection, group_of: Sequence[int]) -> Iterator[Candidate]:
@@ -123,7 +123,7 @@ def _propose_finer(selection: Selection, group_of: Sequence[int]) -> Iterator[Ca
             yield Candidate(kind, split_unjoined(problem.graph, finer))
 
 
-def _beats_single_steps(best: EvaluatedGrouping, problem: Problem) -> bool:
+def _may_skip_single_steps(best: EvaluatedGrouping, problem: Problem) -> bool:
     """Whether one application per step cannot end sooner: by its core-seconds, or by its longest path."""
     graph, arrays, start = problem.graph, problem.arrays, problem.cluster.application_start_s
     held = sum(

@@ -24,11 +24,11 @@ from itertools import chain
 from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import checked
+from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import predecessors, strong_components, topological
-from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.model.order import find_strong_components, reverse_edges, sort_topologically
+from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.grouping.limits import cut_to_limits
 from airflow_dagsched.plan.grouping.reasons import Reasons
 from airflow_dagsched.plan.grouping.spills import find_spills
@@ -63,7 +63,7 @@ def find_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
     Raises ``InvalidInput`` where the dataflow breaks a rule, or contradicts the settings, or a group's id is
     taken by a step or task.
     """
-    graph, rules = apply_rules(valid_graph(dataflow), checked(Settings, settings, "settings"))
+    graph, rules = apply_rules(build_valid_graph(dataflow), check_value(Settings, settings, "settings"))
     stages, group_of = find_coarsest(graph, rules)
     members = _list_members(graph, group_of)
     names = _name_groups(graph, members)
@@ -103,7 +103,7 @@ def _find_knots(graph: Graph, parts: Sequence[int]) -> Sequence[int]:
     edges = find_edges_between(graph, parts)
     if edges is graph.condensed:
         return parts
-    owner = strong_components(edges)
+    owner = find_strong_components(edges)
     return [owner[part] for part in parts]
 
 
@@ -152,7 +152,7 @@ def _describe_groups(
     graph: Graph, why: Reasons, group_of: Sequence[int], members: dict[int, list[int]], names: dict[int, str]
 ) -> tuple[Grouped, ...]:
     edges = find_edges_between(graph, group_of)
-    above = predecessors(edges)
+    above = reverse_edges(edges)
     return tuple(
         Grouped(
             id=names[first],
@@ -160,6 +160,6 @@ def _describe_groups(
             after=tuple(names.get(node, graph.ids[node]) for node in above[first]),
             reason=say_group(why.explain_group(members[first], is_only=len(members) == 1)),
         )
-        for first in topological(edges)
+        for first in sort_topologically(edges)
         if first in members
     )

@@ -38,7 +38,7 @@ def contract_longest_paths(group_of: Sequence[int], evaluator: Evaluator) -> Ite
         if longest < SHORTER * told:
             told = longest
             yield list(merging.group_of)
-        if not _shorten(merging, head, tail, longest):
+        if not _shorten_paths(merging, head, tail, longest):
             break
     yield list(merging.group_of)
 
@@ -67,7 +67,7 @@ def _time_groups(merging: Merging) -> dict[int, float]:
     return {node: merging.bundles[node].seconds if node in merging.bundles else runtime[node] for node in merging.nexts}
 
 
-def _shorten(merging: Merging, head: dict[int, float], tail: dict[int, float], longest: float) -> bool:
+def _shorten_paths(merging: Merging, head: dict[int, float], tail: dict[int, float], longest: float) -> bool:
     """Merge neighbours on the longest paths, each group at most once, the cheapest first; whether any was."""
     offers = sorted(_rank_merges(merging, head, tail, longest), key=lambda offer: offer[:3])
     done: set[int] = set()
@@ -76,7 +76,7 @@ def _shorten(merging: Merging, head: dict[int, float], tail: dict[int, float], l
             continue
         bundle = merging.describe_merge(one, other)
         if bundle is not None and _measure_gain(merging, one, other, bundle) > 0:
-            merging.merge(one, other, bundle)
+            merging.merge_bundles(one, other, bundle)
             done |= {one, other}
     return bool(done)
 

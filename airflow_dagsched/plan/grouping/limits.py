@@ -12,7 +12,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import predecessors
+from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.plan.problem.orders import walk_depth_first
 from airflow_dagsched.plan.problem.partition import cut_groups
 from airflow_dagsched.plan.problem.rules import Rules
@@ -49,7 +49,7 @@ def cut_to_limits(graph: Graph, rules: Rules, group_of: list[int]) -> list[int]:
     """The homes after cutting; ``group_of`` itself where nothing asks for it. Linear, but for lists of steps apart."""
     if not rules.apart and len(graph.steps) <= rules.most_steps:
         return group_of
-    above = predecessors(graph.condensed)
+    above = reverse_edges(graph.condensed)
     number = [0] * len(group_of)
     rows: dict[int, _Row] = {}
     for node in walk_depth_first(graph.condensed):

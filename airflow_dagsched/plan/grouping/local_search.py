@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from airflow_dagsched.model.order import predecessors
+from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping, find_ready_times
 from airflow_dagsched.plan.grouping.selection import Selection
 from airflow_dagsched.plan.problem.partition import is_acyclic, name_by_least
@@ -47,13 +47,13 @@ def improve_locally(selection: Selection) -> None:
     """Change the best grouping while that helps and the budget lasts."""
     if selection.best is None or len(selection.problem.graph.ids) > MOST_STEPS:
         return
-    around = _Surroundings(selection.problem, predecessors(selection.problem.graph.condensed))
-    _climb(selection, around)
+    around = _Surroundings(selection.problem, reverse_edges(selection.problem.graph.condensed))
+    _search_uphill(selection, around)
     if selection.is_open:
-        _wander(selection, around)
+        _search_randomly(selection, around)
 
 
-def _climb(selection: Selection, around: _Surroundings) -> None:
+def _search_uphill(selection: Selection, around: _Surroundings) -> None:
     """From better to better, along the chain that decides."""
     improved = True
     while improved and selection.is_open:
@@ -63,13 +63,13 @@ def _climb(selection: Selection, around: _Surroundings) -> None:
         for group_of in _list_changes(around, best, list_deciding(best)):
             if not selection.is_open:
                 return
-            selection.evaluate(KIND, group_of)
+            selection.evaluate_grouping(KIND, group_of)
             if selection.best is not best:
                 improved = True
                 break
 
 
-def _wander(selection: Selection, around: _Surroundings) -> None:
+def _search_randomly(selection: Selection, around: _Surroundings) -> None:
     """Random changes from where we are, as long as they are not too much worse than the best."""
     rng = random.Random(SEED)
     here = selection.best
@@ -83,7 +83,7 @@ def _wander(selection: Selection, around: _Surroundings) -> None:
         if group_of is None or selection.has_seen(group_of):
             continue
         stale = 0
-        found = selection.evaluate(KIND, group_of)
+        found = selection.evaluate_grouping(KIND, group_of)
         limit = selection.best.cost.makespan_s * (1 + FARTHEST * selection.budget / whole)
         if found is not None and found.cost.makespan_s <= limit:
             here = found
@@ -118,7 +118,7 @@ def _list_changes(around: _Surroundings, best: EvaluatedGrouping, groups: Sequen
             yield from _move_if_allowed(problem, best.group_of, best.members[group], other)
         for count in GATHERED:
             for backwards in (True, False):
-                yield from _gather(around, best, group, count, backwards=backwards)
+                yield from _gather_neighbours(around, best, group, count, backwards=backwards)
         for steps in units if len(units) > 1 else ():
             for other in (len(best.group_of), *neighbours[group]):
                 yield from _move_if_allowed(problem, best.group_of, steps, other)
@@ -130,7 +130,7 @@ def _draw_change(around: _Surroundings, here: EvaluatedGrouping, rng: random.Ran
     group = rng.choice(list_deciding(here) if rng.random() < 0.5 else sorted(here.members))
     if rng.random() < 0.3:
         count = rng.randint(1, max(GATHERED))
-        return next(_gather(around, here, group, count, backwards=rng.random() < 0.5), None)
+        return next(_gather_neighbours(around, here, group, count, backwards=rng.random() < 0.5), None)
     to = rng.choice([*_find_neighbours(here)[group], len(here.group_of)])
     steps = here.members[group]
     if rng.random() < 0.7:
@@ -153,7 +153,7 @@ def _add_followers(
     return [node for node, of in enumerate(graph.loop) if of in units]
 
 
-def _gather(
+def _gather_neighbours(
     around: _Surroundings, here: EvaluatedGrouping, group: int, count: int, *, backwards: bool
 ) -> Iterator[list[int]]:
     """``count`` units right before the group (behind it), those that end last (start first), moved into it."""
@@ -173,13 +173,13 @@ def _gather(
 def _find_neighbours(best: EvaluatedGrouping) -> dict[int, list[int]]:
     """Groups before and behind each group; where no group waits for another's end, those that wait for its room."""
     found: dict[int, set[int]] = {node: set() for node in best.members}
-    _pair(found, ((node, after) for node, nexts in best.edges.items() for after in nexts))
+    _pair_units(found, ((node, after) for node, nexts in best.edges.items() for after in nexts))
     if not any(found.values()):
-        _pair(found, _find_room_makers(best))
+        _pair_units(found, _find_room_makers(best))
     return {node: sorted(others) for node, others in found.items()}
 
 
-def _pair(found: dict[int, set[int]], pairs: Iterable[tuple[int, int]]) -> None:
+def _pair_units(found: dict[int, set[int]], pairs: Iterable[tuple[int, int]]) -> None:
     for node, other in pairs:
         if node in found and other in found:
             found[node].add(other)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.plan.grouping.stages import NOBODY, Stages
 from airflow_dagsched.plan.problem.colors import TASK
 from airflow_dagsched.plan.problem.partition import find_root, join_parts
@@ -62,7 +62,7 @@ class Reasons(Struct, frozen=True):
             return self._explain_stage(members[0])
         if len(members) == 1:
             return "no channel"
-        if self._connected(members):
+        if self._is_connected(members):
             return JoinedByChannels(len(members))
         return WaitForTheSame(len(members))
 
@@ -74,11 +74,11 @@ class Reasons(Struct, frozen=True):
         """What keeps the ends of a channel apart, whatever the sizes; None: nothing does."""
         stages, graph = self.stages, self.graph
         if stages.color[src] != stages.color[dst]:
-            return _differ(graph.steps[src], graph.steps[dst])
+            return _explain_difference(graph.steps[src], graph.steps[dst])
         if not self.is_forced(src, dst):
             return None
         if stages.knot[src] == stages.knot[dst] and stages.level[src] < stages.level[dst]:
-            return CutBetween(self._between(dst))
+            return CutBetween(self._find_between(dst))
         return KeptApart(graph.ids[src], graph.ids[dst])
 
     def is_forced(self, src: int, dst: int) -> bool:
@@ -103,7 +103,7 @@ class Reasons(Struct, frozen=True):
             return GroupLimit(self.rules.most_steps)
         return None
 
-    def _connected(self, members: Sequence[int]) -> bool:
+    def _is_connected(self, members: Sequence[int]) -> bool:
         """Whether pipelined channels alone join the members (a loop counts as joined)."""
         parent = {node: self.graph.loop[node] for node in members}
         for node in members:
@@ -115,9 +115,9 @@ class Reasons(Struct, frozen=True):
     def _explain_stage(self, node: int) -> GroupReason:
         if self.stages.blame[node] == NOBODY:
             return "before what stands between"
-        return ComesAfter(self._between(node))
+        return ComesAfter(self._find_between(node))
 
-    def _between(self, node: int) -> Between:
+    def _find_between(self, node: int) -> Between:
         """What stands right below the stage of the node."""
         blamed = self.stages.blame[node]
         if not self.graph.is_step(blamed):
@@ -126,7 +126,7 @@ class Reasons(Struct, frozen=True):
         return Between(step.id, "isolated step" if step.isolate else "step with other settings")
 
 
-def _differ(src: Step, dst: Step) -> ForcedReason:
+def _explain_difference(src: Step, dst: Step) -> ForcedReason:
     """Why two steps can share no application."""
     for step in (src, dst):
         if step.isolate:
@@ -134,5 +134,5 @@ def _differ(src: Step, dst: Step) -> ForcedReason:
     if src.pool != dst.pool:
         return DifferentPools(src.pool, dst.pool)
     keys = src.application.keys() | dst.application.keys()
-    differing = natural_sort(key for key in keys if src.application.get(key) != dst.application.get(key))
+    differing = sort_naturally(key for key in keys if src.application.get(key) != dst.application.get(key))
     return DifferentSettings(tuple(differing))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import predecessors
+from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.plan.problem.partition import cut_groups, find_root, join_parts
 from airflow_dagsched.plan.problem.problem import Problem
 
@@ -35,7 +35,7 @@ def list_refinements(problem: Problem, group_of: Sequence[int]) -> Iterator[tupl
     graph = problem.graph
     if not any(group_of):
         return  # One group of all there is waits for nothing.
-    above = predecessors(graph.condensed)
+    above = reverse_edges(graph.condensed)
     first = _mark_feeders(graph, group_of)
     last = _mark_takers(graph, group_of, above)
     yield "what others wait for first", cut_groups(graph, group_of, [1 - feeds for feeds in first])

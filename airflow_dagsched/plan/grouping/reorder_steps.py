@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.order import topological
+from airflow_dagsched.model.order import sort_topologically
 from airflow_dagsched.plan.costing.demand import make_demand
 from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping, GroupOf
 from airflow_dagsched.plan.costing.evaluator import Evaluator
@@ -51,9 +51,9 @@ def reorder_steps(selection: Selection, effort: int = EFFORT) -> None:
 
 def _keep_if_better(selection: Selection, best: EvaluatedGrouping, order: Sequence[int]) -> None:
     """The best grouping with its steps in this order, if that is better."""
-    evaluator = selection.evaluator.reorder(order)
+    evaluator = selection.evaluator.reorder_starts(order)
     try:
-        evaluated = evaluator.evaluate(best.group_of)
+        evaluated = evaluator.evaluate_grouping(best.group_of)
     except DoesNotFit:  # at other times there may be less room for spills
         return
     if evaluated.cost < best.cost:
@@ -106,4 +106,4 @@ def _merge_lists(lists: Mapping[int, Sequence[int]], group_of: GroupOf, evaluato
     for steps in lists.values():
         for node, after in pairwise(steps):
             edges[place[node]].append(place[after])
-    return [order[at] for at in topological(edges)]
+    return [order[at] for at in sort_topologically(edges)]

@@ -84,7 +84,7 @@ class Savings(Struct):
         single = self._evaluate_joined(writer, reader)
         if single is not None:
             is_checkpoint = self._is_only_for_failures(single)
-            return _save(single.cost, self.best.cost, "one group of both", is_checkpoint=is_checkpoint)
+            return _measure_saving(single.cost, self.best.cost, "one group of both", is_checkpoint=is_checkpoint)
         self.whole = self.whole or self._explain_grouping()
         return self.whole
 
@@ -93,14 +93,14 @@ class Savings(Struct):
         if not rivals or min(rivals)[0] == self.best.cost:
             return "too large"
         cost, kind = min(rivals)
-        return _save(cost, self.best.cost, kind, is_whole=True)
+        return _measure_saving(cost, self.best.cost, kind, is_whole=True)
 
     def _is_only_for_failures(self, single: EvaluatedGrouping) -> bool:
         """Whether the cut ends nothing sooner if nothing fails."""
         evaluator = self.selection.evaluator
         if not evaluator.problem.settings.failures_per_hour:
             return False
-        whole, cut = (evaluator.evaluate(one.group_of, failures=False).cost for one in (single, self.best))
+        whole, cut = (evaluator.evaluate_grouping(one.group_of, failures=False).cost for one in (single, self.best))
         return whole.makespan_s <= cut.makespan_s
 
     def _evaluate_joined(self, writer: int, reader: int) -> EvaluatedGrouping | None:
@@ -113,7 +113,9 @@ class Savings(Struct):
             return None
         kept = min(writer, reader)
         try:
-            return self.selection.evaluator.evaluate([kept if of in (writer, reader) else of for of in group_of])
+            return self.selection.evaluator.evaluate_grouping(
+                [kept if of in (writer, reader) else of for of in group_of]
+            )
         except DoesNotFit:
             return None
 
@@ -156,7 +158,9 @@ def _describe_cost(what: str, cost: Cost) -> Compared:
     )
 
 
-def _save(rival: Cost, best: Cost, kind: str, *, is_checkpoint: bool = False, is_whole: bool = False) -> Saving:
+def _measure_saving(
+    rival: Cost, best: Cost, kind: str, *, is_checkpoint: bool = False, is_whole: bool = False
+) -> Saving:
     """What ``best`` saves against ``rival``."""
     seconds, core_seconds = rival.makespan_s - best.makespan_s, rival.core_seconds - best.core_seconds
     return Saving(kind, seconds, core_seconds, is_checkpoint, is_whole)

@@ -81,7 +81,7 @@ class Selection(Struct):
         """Whether a grouping has been evaluated, or refused."""
         return tuple(group_of) in self.seen
 
-    def evaluate(self, kind: str, group_of: Sequence[int]) -> EvaluatedGrouping | None:
+    def evaluate_grouping(self, kind: str, group_of: Sequence[int]) -> EvaluatedGrouping | None:
         """Evaluate a grouping and keep it if it is the best; None if it does not fit or has been seen."""
         key = tuple(group_of)
         if key in self.seen:
@@ -89,7 +89,7 @@ class Selection(Struct):
         self.seen.add(key)
         self.budget -= len(group_of) + len(self.problem.graph.datasets)
         try:
-            evaluated = self.evaluator.evaluate(group_of)
+            evaluated = self.evaluator.evaluate_grouping(group_of)
         except DoesNotFit as refusal:
             self.refusal = refusal
             return None
@@ -104,7 +104,7 @@ class Selection(Struct):
             if candidate is None:
                 return
             self.budget -= candidate.effort
-            self.evaluate(candidate.kind, candidate.group_of)
+            self.evaluate_grouping(candidate.kind, candidate.group_of)
 
     def decide_launch_orders(self) -> None:
         """Keep that finalist which ends first once each launches its groups in the best order."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import Successors, topological
+from airflow_dagsched.model.order import Successors, sort_topologically
 from airflow_dagsched.plan.problem.colors import TASK
 
 NOBODY = -1
@@ -61,7 +61,7 @@ def _list_edges_inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -
         [after for after in nexts if knot[after] == knot[node]] if knot[node] in cut else []
         for node, nexts in enumerate(graph.condensed)
     ]
-    return inside, topological(inside)
+    return inside, sort_topologically(inside)
 
 
 def _go_down(

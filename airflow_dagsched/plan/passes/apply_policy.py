@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
-from airflow_dagsched.model.graph import step_rank
+from airflow_dagsched.model.graph import rank_step
 from airflow_dagsched.placement.policies.auto import choose_policy
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.request import Request, make_request
@@ -34,11 +34,11 @@ from airflow_dagsched.placement.values import (
     list_offers,
 )
 from airflow_dagsched.plan.draft import Draft
-from airflow_dagsched.plan.passes.assignment import as_sized, with_assigned
-from airflow_dagsched.plan.passes.container_offers import LEVELLING, Shape, bins, shapes
+from airflow_dagsched.plan.passes.assignment import assign_as_sized, join_assignments
+from airflow_dagsched.plan.passes.container_offers import LEVELLING, Shape, list_shapes, make_bins
 from airflow_dagsched.plan.passes.recompute_times import recompute_times
-from airflow_dagsched.plan.passes.uniform_containers import built, busy, widest
-from airflow_dagsched.plan.passes.whole_worker import is_offered, offered_shapes
+from airflow_dagsched.plan.passes.uniform_containers import build_containers, count_busy_cores, find_widest
+from airflow_dagsched.plan.passes.whole_worker import is_offered, list_offered_shapes
 from airflow_dagsched.plan.plan_types import Container, Group, Plan
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.pruning import narrow_sources
@@ -54,7 +54,7 @@ def apply_policy(draft: Draft) -> Draft:
     run_policy, plan, dataflow = draft.problem.run.policy, draft.plan, draft.problem.declared.dataflow
     if run_policy is None:
         return draft
-    named = named_by_steps(dataflow)
+    named = list_named_policies(dataflow)
     if not run_policy.name and not named:
         return draft
     if run_policy.settings.twister2_compatible:
@@ -67,47 +67,50 @@ def apply_policy(draft: Draft) -> Draft:
         name = named.get(group.steps[0], run_policy.name)
         if group.containers and name:
             policy = replace(run_policy, name=name)
-            groups[group.id], part = _placed(group, dataflow, draft.problem.cluster, policy, list(groups.values()))
+            groups[group.id], part = _place_group(group, dataflow, draft.problem.cluster, policy, list(groups.values()))
             assigned |= {group.id: part} if part else {}
     placed = replace(plan, groups=tuple(groups[group.id] for group in plan.groups))
-    if _rooms(placed) != _rooms(plan):
+    if _list_timed_containers(placed) != _list_timed_containers(plan):
         placed = recompute_times(placed, draft.remaining)
     told = [assigned[group.id] for group in plan.groups if group.id in assigned]
-    return replace(draft, plan=with_assigned(placed, told))
+    return replace(draft, plan=join_assignments(placed, told))
 
 
-def named_by_steps(dataflow: Dataflow) -> dict[str, str]:
+def list_named_policies(dataflow: Dataflow) -> dict[str, str]:
     """Step -> the policy it names. Since all settings are equal in one application, a group has one policy."""
     return {step.id: str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)}
 
 
-def _rooms(made: Plan) -> list[list[tuple[int, str]]]:
+def _list_timed_containers(made: Plan) -> list[list[tuple[int, str]]]:
     """Of each container of a batch group: what its times depend on; the worker counts where steps are pinned."""
     batch = (group for group in made.groups if group.residency == "slots")
     return [[(box.cores, box.worker) for box in group.containers] for group in batch]
 
 
-def _placed(
+def _place_group(
     group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]
 ) -> tuple[Group, AssignmentPlan | None]:
     barred = {one.id for one in group.pruned if one.what == "worker"}
-    part, idle = part_of(dataflow, group), tuple(each for each in list_offers(cluster) if each.worker not in barred)
-    chosen, why = _resolved(policy, make_request(part, idle, policy.settings))
-    beside = [other for other in groups if other.id != group.id and _overlap(group, other)]
+    part, idle = (
+        narrow_to_group(dataflow, group),
+        tuple(each for each in list_offers(cluster) if each.worker not in barred),
+    )
+    chosen, why = _resolve_policy(policy, make_request(part, idle, policy.settings))
+    beside = [other for other in groups if other.id != group.id and _has_overlap(group, other)]
     try:
-        found, schedule = _containers(group, part, _left(idle, beside), chosen)
+        found, schedule = _place_containers(group, part, _subtract_groups(idle, beside), chosen)
     except DoesNotFit as refused:
         if _may_refuse(chosen):
-            _containers(group, part, idle, chosen)
+            _place_containers(group, part, idle, chosen)
         reason = say_placement(KeptAsSized(chosen.name, refused, is_offered(policy.settings)))
-        assigned = as_sized(group, policy.state) if chosen.name == LEVELLING else None
+        assigned = assign_as_sized(group, policy.state) if chosen.name == LEVELLING else None
         return replace(group, placement=f"{why}{reason}"), assigned
     driver = group.driver if group.driver.worker is None else replace(group.driver, worker=found[0].worker)
     placed = ": ".join(filter(None, (chosen.name, schedule.reason)))
     return replace(group, containers=found, driver=driver, placement=f"{why}{placed}"), schedule.assigned
 
 
-def _resolved(policy: Policy, request: Request) -> tuple[Policy, str]:
+def _resolve_policy(policy: Policy, request: Request) -> tuple[Policy, str]:
     """The policy that places, and why it where it was left open."""
     if policy.name != "auto":
         return policy, ""
@@ -121,7 +124,7 @@ def _may_refuse(policy: Policy) -> bool:
     return policy.name not in POLICIES or bool(settings.max_instances_per_worker or settings.instances_per_container)
 
 
-def part_of(dataflow: Dataflow, group: Group) -> Dataflow:
+def narrow_to_group(dataflow: Dataflow, group: Group) -> Dataflow:
     """The dataflow of what is left of the group. One streaming step makes all of it resident."""
     names = set(group.steps) - {one.id for one in group.pruned if one.what == "step"}
     gone = Counter(one.id.rpartition("/")[0] for one in group.pruned if one.what == "instance")
@@ -132,14 +135,14 @@ def part_of(dataflow: Dataflow, group: Group) -> Dataflow:
         if step.id in names
     ]
     channels = [channel for channel in dataflow.channels if {channel.src, channel.dst} <= names]
-    return Dataflow(name=group.id, steps=tuple(sorted(steps, key=step_rank)), channels=tuple(channels))
+    return Dataflow(name=group.id, steps=tuple(sorted(steps, key=rank_step)), channels=tuple(channels))
 
 
-def _overlap(one: Group, other: Group) -> bool:
+def _has_overlap(one: Group, other: Group) -> bool:
     return one.start_s < other.end_s and other.start_s < one.end_s
 
 
-def _left(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]:
+def _subtract_groups(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]:
     """What the groups, if they all ran at once, would leave of each worker: never too much."""
     held: dict[str, Amounts] = {}
     for group in groups:
@@ -148,16 +151,16 @@ def _left(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]
             taken.append((group.driver.worker, Amounts(group.driver.memory_mb, 0, group.driver.cores)))
         for worker, amounts in taken:
             held[worker] = held.get(worker, Amounts()) + amounts
-    return tuple(_without(offer, held.get(offer.worker, Amounts())) for offer in offers)
+    return tuple(_subtract_amounts(offer, held.get(offer.worker, Amounts())) for offer in offers)
 
 
-def _without(offer: Offer, taken: Amounts) -> Offer:
+def _subtract_amounts(offer: Offer, taken: Amounts) -> Offer:
     pairs = zip(offer.list_values(), taken.list_values(), strict=True)
     memory, disk, cores = (None if has is None else max(0.0, has - gone) for has, gone in pairs)
     return replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
 
 
-def _containers(
+def _place_containers(
     group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy
 ) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
     """The group's containers as the policy places them; raises ``DoesNotFit``.
@@ -167,13 +170,13 @@ def _containers(
     request = make_request(part, offers, policy.settings)
     refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
     narrow = None
-    for shape in _shapes(group, request, policy.name):
-        found = bins(group, request, shape, policy.name)
+    for shape in _list_shapes(group, request, policy.name):
+        found = make_bins(group, request, shape, policy.name)
         if not found:
             continue
         try:
             schedule = load_policy(policy.name, policy.settings).schedule(part, found, policy.state)
-            fit = built(group, request, shape, schedule)
+            fit = build_containers(group, request, shape, schedule)
         except DoesNotFit as refused:
             refusal = refused
             continue
@@ -185,14 +188,14 @@ def _containers(
     return narrow
 
 
-def _shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
+def _list_shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
     if is_offered(request.settings):
-        return offered_shapes(request, widest(request.steps), policy=policy)
-    return shapes(group, request, policy)
+        return list_offered_shapes(request, find_widest(request.steps), policy=policy)
+    return list_shapes(group, request, policy)
 
 
 def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:
     """Whether it has as many cores as were planned, or as it can keep busy."""
     planned = sum(box.cores for box in group.containers)
-    wanted = busy(group, [(step, step.parallelism) for step in request.steps])
+    wanted = count_busy_cores(group, [(step, step.parallelism) for step in request.steps])
     return group.residency == "all" or sum(box.cores for box in found) >= min(planned, wanted)

@@ -16,7 +16,7 @@ from airflow_dagsched.plan.report.sentences import say_placement
 Held = TypeVar("Held")
 
 
-def with_assigned(made: Plan, parts: Sequence[AssignmentPlan]) -> Plan:
+def join_assignments(made: Plan, parts: Sequence[AssignmentPlan]) -> Plan:
     """The plan with the assignments of its groups; without any it has none."""
     if not parts:
         return made
@@ -24,17 +24,17 @@ def with_assigned(made: Plan, parts: Sequence[AssignmentPlan]) -> Plan:
     return replace(
         made,
         assignment=Assignment(
-            active=_joined(one.active for one in found),
-            standby=_joined(one.standby for one in found),
-            warmup=_joined(one.warmup for one in found),
-            moved=_joined(one.moved for one in found),
+            active=_join_held(one.active for one in found),
+            standby=_join_held(one.standby for one in found),
+            warmup=_join_held(one.warmup for one in found),
+            moved=_join_held(one.moved for one in found),
         ),
         movements=tuple(moving for part in parts for moving in part.movements),
         follow_up=any(part.follow_up for part in parts),
     )
 
 
-def _joined(parts: Iterable[dict[str, Held]]) -> dict[str, Held]:
+def _join_held(parts: Iterable[dict[str, Held]]) -> dict[str, Held]:
     return {instance: held for part in parts for instance, held in part.items()}
 
 
@@ -59,13 +59,13 @@ def _drop_held(role: dict[str, Held], names: Collection[str]) -> dict[str, Held]
     return {instance: held for instance, held in role.items() if instance not in names}
 
 
-def as_sized(group: Group, state: State) -> AssignmentPlan:
+def assign_as_sized(group: Group, state: State) -> AssignmentPlan:
     """The assignment of a group that keeps the planner's containers: no copies, whatever was before."""
     active = {name_instance(*one): box.worker for box in group.containers for one in box.instances}
-    return AssignmentPlan(Assignment(active=active), tuple(_hand_overs(active, state.previous)))
+    return AssignmentPlan(Assignment(active=active), tuple(_list_hand_overs(active, state.previous)))
 
 
-def _hand_overs(active: dict[str, str], before: Assignment | None) -> Iterator[Movement]:
+def _list_hand_overs(active: dict[str, str], before: Assignment | None) -> Iterator[Movement]:
     for instance, worker in active.items():
         source = before.active.get(instance, worker) if before else worker
         if source != worker:

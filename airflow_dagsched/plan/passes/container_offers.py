@@ -30,7 +30,7 @@ class Shape(Struct, frozen=True):
     memory_mb: int
 
 
-def shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:
+def list_shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:
     """Sizes of a container to try: the planned cores, in batch fewer where there is no room for that.
 
     A policy that uses all workers tries first what is left for each if they share the planned cores evenly.
@@ -38,25 +38,25 @@ def shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:
     planned = group.containers[0].cores
     least = math.ceil(max(step.needs.cores for step in request.steps))
     if policy == LEVELLING and group.residency == "all":
-        yield from dict.fromkeys(_levelled(group, request, least))
+        yield from dict.fromkeys(_list_levelled_shapes(group, request, least))
     if policy == SPREADING:
         even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
-        yield from (_shape(group, request, cores) for cores in range(max(least, even), planned))
-    yield from (_shape(group, request, cores) for cores in range(planned, least - 1, -1))
+        yield from (_make_shape(group, request, cores) for cores in range(max(least, even), planned))
+    yield from (_make_shape(group, request, cores) for cores in range(planned, least - 1, -1))
 
 
-def _levelled(group: Group, request: Request, least: int) -> Iterator[Shape]:
+def _list_levelled_shapes(group: Group, request: Request, least: int) -> Iterator[Shape]:
     """From all that the smallest worker has down to one instance: memory as the least has by cores, then by need."""
     rooms = [(int(offer.cores or 0), int(offer.memory_mb or 0)) for offer in request.offers if offer.cores]
     roomy = [(cores, memory) for cores, memory in rooms if cores >= least]
     cores = min((cores for cores, _ in roomy), default=0)
     while cores >= least:
         yield Shape(cores, min(memory // (has // cores) for has, memory in roomy))
-        yield Shape(cores, _share(group, request, cores, 1 + request.settings.num_standbys))
+        yield Shape(cores, _measure_share(group, request, cores, 1 + request.settings.num_standbys))
         cores //= 2
 
 
-def _shape(group: Group, request: Request, cores: int) -> Shape:
+def _make_shape(group: Group, request: Request, cores: int) -> Shape:
     """A container of so many cores: of a batch group with memory for whatever could run in it at once.
 
     Of a streaming one with fewer cores than planned it has its share of the memory, and one instance more.
@@ -67,11 +67,11 @@ def _shape(group: Group, request: Request, cores: int) -> Shape:
         return Shape(
             cores, math.ceil(add_padding(compute_held_at_once(request, counts, cores), request.settings).memory_mb)
         )
-    wanted = _share(group, request, cores)
+    wanted = _measure_share(group, request, cores)
     return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
 
 
-def _share(group: Group, request: Request, cores: int, copies: int = 1) -> int:
+def _measure_share(group: Group, request: Request, cores: int, copies: int = 1) -> int:
     """Memory of a resident container of so many cores: its share of all, and one instance more."""
     counts = [(step, step.parallelism) for step in request.steps]
     most = max(step.needs.memory_mb for step in request.steps)
@@ -85,7 +85,7 @@ def _share(group: Group, request: Request, cores: int, copies: int = 1) -> int:
     return math.ceil(add_padding(Amounts(share + most), request.settings).memory_mb)
 
 
-def bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offer]:
+def make_bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offer]:
     """Containers of the shape, as many as each worker has room for.
 
     One a worker where its instances are capped, or it gets all that is offered. To use all workers, as many as an
@@ -100,7 +100,7 @@ def bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offe
         copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
         copies = copies if most is None else min(copies, most)
         one = replace(offer, memory_mb=shape.memory_mb, disk_mb=_share_disk(offer, copies, request), cores=shape.cores)
-        made += [replace(one, id=_bin_id(offer, at, policy)) for at in range(copies)]
+        made += [replace(one, id=_name_bin(offer, at, policy)) for at in range(copies)]
     return made
 
 
@@ -111,5 +111,5 @@ def _share_disk(offer: Offer, containers: int, request: Request) -> float | None
     return max(0, offer.disk_mb - (containers - 1) * request.settings.disk_padding_mb)
 
 
-def _bin_id(offer: Offer, at: int, policy: str) -> str:
+def _name_bin(offer: Offer, at: int, policy: str) -> str:
     return f"{at}:{offer.worker}" if policy == SPREADING else f"{offer.worker}:{at}"

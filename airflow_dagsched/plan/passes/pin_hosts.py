@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.model.order import natural_key, sort_naturally
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.reasons.hosts import HostsReason, KeptOutByTokens, MasterChooses, NodesAvoided, NodesExcluded
@@ -45,12 +45,12 @@ class Exclusion(Struct, frozen=True):
     """Workers outside the plan that may get executors all the same."""
 
 
-def containers_on(group: Group) -> Counter[str]:
+def count_containers(group: Group) -> Counter[str]:
     """Containers of the group on each of its workers."""
     return Counter(container.worker for container in group.containers)
 
 
-def exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclusion:
+def choose_exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclusion:
     """Tokens that keep executors on the workers in ``containers`` (worker -> how many it is to hold).
 
     A token counts only if every chosen worker has one left for each of its containers: an application that
@@ -58,7 +58,11 @@ def exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclu
     """
     chosen = [worker for worker in workers if worker.id in containers]
     others = sorted((w for w in workers if w.id not in containers), key=lambda worker: natural_key(worker.id))
-    usable = set.intersection(*(_usable(worker, containers[worker.id]) for worker in chosen)) if chosen else set()
+    usable = (
+        set.intersection(*(_list_usable_tokens(worker, containers[worker.id]) for worker in chosen))
+        if chosen
+        else set()
+    )
     asked: set[str] = set()
     for worker in others:
         lacking = usable - set(worker.tokens)
@@ -66,11 +70,11 @@ def exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclu
             asked.add(min(lacking, key=natural_key))
     out = [worker.id for worker in others if asked - set(worker.tokens)]
     return Exclusion(
-        tuple(natural_sort(asked)), tuple(out), tuple(worker.id for worker in others if worker.id not in out)
+        tuple(sort_naturally(asked)), tuple(out), tuple(worker.id for worker in others if worker.id not in out)
     )
 
 
-def _usable(worker: Worker, containers: int) -> set[str]:
+def _list_usable_tokens(worker: Worker, containers: int) -> set[str]:
     """Tokens of which the worker has one left for each of its containers; all, if nobody counts them."""
     free = worker.free.resources
     return {token for token in worker.tokens if free is None or free.get(token, 0) >= containers}
@@ -83,9 +87,9 @@ def pin_hosts(draft: Draft) -> Draft:
     for group in draft.plan.groups:
         workers = tuple([container.worker for container in group.containers])
         if workers not in known:
-            known[workers] = say_hosts(_explain_hosts(containers_on(group), cluster))
+            known[workers] = say_hosts(_explain_hosts(count_containers(group), cluster))
         groups.append(replace(group, hosts=known[workers]))
-    return draft.with_groups(groups)
+    return draft.replace_groups(groups)
 
 
 def _explain_hosts(containers: Counter[str], cluster: Cluster) -> HostsReason:
@@ -98,5 +102,5 @@ def _explain_hosts(containers: Counter[str], cluster: Cluster) -> HostsReason:
         return NodesExcluded(others)
     if cluster.manager == "kubernetes":
         return NodesAvoided(others)
-    found = exclusion(containers, cluster.workers)
+    found = choose_exclusion(containers, cluster.workers)
     return MasterChooses(len(found.open)) if found.open else KeptOutByTokens(len(found.kept_out), len(found.tokens))

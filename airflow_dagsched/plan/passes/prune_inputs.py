@@ -40,7 +40,7 @@ def prune_inputs(draft: Draft) -> Draft:
     )
     remaining = Evaluator(apply_exclusions(problem, pruned.groups))
     groups = [keep_workers_if_short(group, remaining) for group in pruned.groups]
-    return exclude_pruned(draft.with_groups(groups))
+    return exclude_pruned(draft.replace_groups(groups))
 
 
 def exclude_pruned(draft: Draft) -> Draft:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots
-from airflow_dagsched.plan.needs import task_runtime_of
+from airflow_dagsched.plan.needs import resolve_task_runtime
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.problem.problem import Problem
 
@@ -77,7 +77,7 @@ def _find_last_end(groups: Sequence[Group], problem: Problem) -> float:
     end = [ends.get(name, 0.0) for name in graph.ids]
     for node in graph.order:
         if node in tasks:
-            end[node] += task_runtime_of(tasks[node], problem.settings)
+            end[node] += resolve_task_runtime(tasks[node], problem.settings)
         for after in graph.successors[node]:
             if after in tasks:
                 end[after] = max(end[after], end[node])

@@ -53,7 +53,7 @@ def _list_constraints(plan: Plan, dataflow: Dataflow, cluster: Cluster, settings
     if settings.failures_per_hour and plan.compared:  # what was compared counts the repeats, the makespan does not
         yield FailuresExpected(settings.failures_per_hour, plan.compared[0].makespan_s)
     if cluster.spill_mb is not None:
-        yield SpillsLimited(_most_at_once(plan, group_of), cluster.spill_mb)
+        yield SpillsLimited(_measure_most_at_once(plan, group_of), cluster.spill_mb)
 
 
 def _list_kept_lists(settings: Settings, group_of: dict[str, str]) -> Iterator[Constraint]:
@@ -63,15 +63,15 @@ def _list_kept_lists(settings: Settings, group_of: dict[str, str]) -> Iterator[C
         yield StepsTogether(names, tuple(sorted({group_of[name] for name in names if name in group_of})))
 
 
-def _most_at_once(plan: Plan, group_of: dict[str, str]) -> int:
+def _measure_most_at_once(plan: Plan, group_of: dict[str, str]) -> int:
     """Bytes from the start of their writer to the end of their last reader; what ends goes first."""
     spans = {group.id: (group.start_s, group.end_s) for group in plan.groups}
     changes: list[tuple[float, int]] = []
     for spill in plan.spills:
         changes.append((spans[group_of[spill.src]][0], spill.bytes))
         changes.append((max(spans[group_of[reader]][1] for reader in spill.dst), -spill.bytes))
-    return _highest([change for _, change in sorted(changes)])
+    return _find_highest([change for _, change in sorted(changes)])
 
 
-def _highest(changes: Sequence[int]) -> int:
+def _find_highest(changes: Sequence[int]) -> int:
     return max(accumulate(changes), default=0)

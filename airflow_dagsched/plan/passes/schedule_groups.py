@@ -67,7 +67,7 @@ def _evaluate_plan(draft: Draft, firsts: Sequence[int]) -> EvaluatedGrouping:
     for group, first in zip(draft.plan.groups, firsts, strict=True):
         for step in group.steps:
             group_of[draft.remaining.graph.index[step]] = first
-    evaluated = draft.evaluator.evaluate(group_of, failures=False)
+    evaluated = draft.evaluator.evaluate_grouping(group_of, failures=False)
     return search_launch_order(evaluated, draft.evaluator, failures=False)
 
 
@@ -82,7 +82,7 @@ def _schedule_group(group: Group, first: int, evaluated: EvaluatedGrouping, make
     containers = (
         maker.make_of_step(group.id, steps[0], shape, workers)
         if make_of_step
-        else maker.make(group.id, steps, shape, workers)
+        else maker.make_containers(group.id, steps, shape, workers)
     )
     return replace(
         group,
@@ -114,7 +114,7 @@ class _ContainerMaker(Struct, frozen=True):
     required: dict[tuple[int, int, int], Resources] = field(default_factory=dict)
     """Of a container with so many instances of one step, by its kind, for so many cores: many groups are alike."""
 
-    def make(
+    def make_containers(
         self, group: str, steps: Sequence[int], shape: ExecutorShape, workers: Sequence[str]
     ) -> tuple[Container, ...]:
         """On these workers, with all instances of the steps."""
@@ -140,7 +140,7 @@ class _ContainerMaker(Struct, frozen=True):
         step, maker = self.problem.graph.steps[node], []
         for box, worker in enumerate(workers):
             instances = tuple([(step.id, at) for at in range(box, step.parallelism, len(workers))])
-            required = self._required(node, len(instances), shape.cores)
+            required = self._find_required(node, len(instances), shape.cores)
             maker.append(
                 Container(
                     id=f"{group}/{box}",
@@ -154,7 +154,7 @@ class _ContainerMaker(Struct, frozen=True):
             )
         return tuple(maker)
 
-    def _required(self, node: int, instances: int, cores: int) -> Resources:
+    def _find_required(self, node: int, instances: int, cores: int) -> Resources:
         arrays = self.problem.arrays
         key = arrays.kind[node], instances, cores
         if key not in self.required:

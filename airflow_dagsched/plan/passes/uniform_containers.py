@@ -15,46 +15,46 @@ from airflow_dagsched.placement.containers.requirements import add_padding, comp
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.values import Amounts, ContainerPlan, InstancePlan, TaskSchedulePlan, sum_amounts
 from airflow_dagsched.plan.passes.container_offers import Shape
-from airflow_dagsched.plan.passes.whole_worker import as_offered, is_offered
+from airflow_dagsched.plan.passes.whole_worker import is_offered, size_as_offered
 from airflow_dagsched.plan.plan_types import Container, Group, Instance, Resources
 
 Held = tuple[list[tuple[StepRequest, int]], Amounts]
 """What a container has: how many instances of each step, and what the copies of state take."""
 
 
-def built(
+def build_containers(
     group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan
 ) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
     """Containers of one shape: as small as the fullest allows, or as large as offered. Raises ``DoesNotFit``."""
     steps = {step.id: step for step in request.steps}
     boxes = schedule.container_plan
-    held = [_held(steps, box) for box in boxes]
+    held = [_sum_held(steps, box) for box in boxes]
     if is_offered(request.settings):
         used = {box.worker for box in boxes}
-        size, said = _as_offered(group, request, held, used)
+        size, said = _size_as_offered(group, request, held, used)
         disks = {offer.worker: int(offer.disk_mb or 0) for offer in request.offers if offer.worker in used}
         schedule = replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
     else:
-        cores = min(shape.cores, max(1, *(math.ceil(busy(group, counts)) for counts, _ in held)))
-        size, disks = Shape(cores, _memory(_required(group, request, held, cores))), {}
-    return _containers_of(group, boxes, _required(group, request, held, size.cores), size, disks), schedule
+        cores = min(shape.cores, max(1, *(math.ceil(count_busy_cores(group, counts)) for counts, _ in held)))
+        size, disks = Shape(cores, _find_most_memory(_list_required(group, request, held, cores))), {}
+    return _make_containers(group, boxes, _list_required(group, request, held, size.cores), size, disks), schedule
 
 
-def _as_offered(group: Group, request: Request, held: Sequence[Held], used: set[str]) -> tuple[Shape, str]:
+def _size_as_offered(group: Group, request: Request, held: Sequence[Held], used: set[str]) -> tuple[Shape, str]:
     offers = [offer for offer in request.offers if offer.worker in used]
-    least = widest(step for counts, _ in held for step, _ in counts)
-    return as_offered(offers, least, lambda cores: _memory(_required(group, request, held, cores)))
+    least = find_widest(step for counts, _ in held for step, _ in counts)
+    return size_as_offered(offers, least, lambda cores: _find_most_memory(_list_required(group, request, held, cores)))
 
 
-def _held(steps: Mapping[str, StepRequest], box: ContainerPlan) -> Held:
-    return _counts(steps, [one.step for one in box.instances]), sum_amounts(one.needs for one in box.copies)
+def _sum_held(steps: Mapping[str, StepRequest], box: ContainerPlan) -> Held:
+    return _count_instances(steps, [one.step for one in box.instances]), sum_amounts(one.needs for one in box.copies)
 
 
-def _memory(required: Iterable[Resources]) -> int:
+def _find_most_memory(required: Iterable[Resources]) -> int:
     return max(one.memory_mb for one in required)
 
 
-def _containers_of(
+def _make_containers(
     group: Group, boxes: Sequence[ContainerPlan], required: Sequence[Resources], size: Shape, disks: Mapping[str, int]
 ) -> tuple[Container, ...]:
     """Of one size; ``disks``: of a worker, where more is asked for than is needed."""
@@ -62,9 +62,9 @@ def _containers_of(
         Container(
             id=f"{group.id}/{at}",
             worker=box.worker,
-            instances=_in_order(group, box.instances),
-            standbys=_in_order(group, box.standbys),
-            warmups=_in_order(group, box.warmups),
+            instances=_sort_instances(group, box.instances),
+            standbys=_sort_instances(group, box.standbys),
+            warmups=_sort_instances(group, box.warmups),
             required=needed,
             cores=size.cores,
             memory_mb=size.memory_mb,
@@ -74,31 +74,31 @@ def _containers_of(
     )
 
 
-def widest(steps: Iterable[StepRequest]) -> int:
+def find_widest(steps: Iterable[StepRequest]) -> int:
     """Cores of the widest instance."""
     return math.ceil(max((step.needs.cores for step in steps), default=1))
 
 
-def _counts(steps: Mapping[str, StepRequest], names: Sequence[str]) -> list[tuple[StepRequest, int]]:
+def _count_instances(steps: Mapping[str, StepRequest], names: Sequence[str]) -> list[tuple[StepRequest, int]]:
     counts: dict[str, int] = {}
     for step in names:
         counts[step] = counts.get(step, 0) + 1
     return [(steps[step], count) for step, count in counts.items()]
 
 
-def busy(group: Group, counts: Sequence[tuple[StepRequest, int]]) -> float:
+def count_busy_cores(group: Group, counts: Sequence[tuple[StepRequest, int]]) -> float:
     """Cores that the container can keep busy: those of all instances, in batch of the widest steps side by side."""
     widths = sorted((step.needs.cores * count for step, count in counts), reverse=True)
     return sum(widths if group.residency == "all" else widths[: group.slots])
 
 
-def _required(group: Group, request: Request, held: Iterable[Held], cores: int) -> list[Resources]:
+def _list_required(group: Group, request: Request, held: Iterable[Held], cores: int) -> list[Resources]:
     """Of each container, if it has so many cores."""
     at_once = None if group.residency == "all" else cores
-    return [_needed(request, counts, at_once, copies) for counts, copies in held]
+    return [_sum_needed(request, counts, at_once, copies) for counts, copies in held]
 
 
-def _needed(
+def _sum_needed(
     request: Request, counts: Sequence[tuple[StepRequest, int]], cores: int | None, copies: Amounts
 ) -> Resources:
     held = compute_held_at_once(request, counts, cores) if counts else Amounts()
@@ -108,6 +108,6 @@ def _needed(
     )
 
 
-def _in_order(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
+def _sort_instances(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
     rank = {step: at for at, step in enumerate(group.steps)}
     return tuple(sorted(((one.step, one.index) for one in held), key=lambda one: (rank[one[0]], one[1])))

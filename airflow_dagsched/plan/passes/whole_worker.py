@@ -27,39 +27,39 @@ def is_offered(settings: PlacementSettings) -> bool:
     return settings.container_size == "offered"
 
 
-def offered_shapes(request: Request, least: int, *, policy: str) -> Sequence[Shape]:
+def list_offered_shapes(request: Request, least: int, *, policy: str) -> Sequence[Shape]:
     """What every worker with ``least`` cores offers, then every one but the smallest, up to the largest alone.
 
     For a policy of few containers the other way round.
     """
-    rooms = [room for room in map(_whole, request.offers) if room.cores >= least]
+    rooms = [room for room in map(_make_whole_shape, request.offers) if room.cores >= least]
     most = Shape(max((room.cores for room in rooms), default=1), max((room.memory_mb for room in rooms), default=1))
-    rooms.sort(key=lambda room: (_part(room, most), room.cores, room.memory_mb), reverse=True)
-    largest_first = list(dict.fromkeys(accumulate(rooms, _smaller)))
+    rooms.sort(key=lambda room: (_measure_part(room, most), room.cores, room.memory_mb), reverse=True)
+    largest_first = list(dict.fromkeys(accumulate(rooms, _take_least)))
     return largest_first if policy == PACKING else largest_first[::-1]
 
 
-def _smaller(one: Shape, other: Shape) -> Shape:
+def _take_least(one: Shape, other: Shape) -> Shape:
     return Shape(min(one.cores, other.cores), min(one.memory_mb, other.memory_mb))
 
 
-def _part(room: Shape, most: Shape) -> float:
+def _measure_part(room: Shape, most: Shape) -> float:
     return min(room.cores / most.cores, room.memory_mb / max(1, most.memory_mb))
 
 
-def _whole(offer: Offer) -> Shape:
+def _make_whole_shape(offer: Offer) -> Shape:
     return Shape(int(offer.cores or 0), int(offer.memory_mb or 0))
 
 
-def as_offered(used: Sequence[Offer], least: int, needed_mb: Callable[[int], int]) -> tuple[Shape, str]:
+def size_as_offered(used: Sequence[Offer], least: int, needed_mb: Callable[[int], int]) -> tuple[Shape, str]:
     """The size of containers on each of the workers ``used``, and how it comes about.
 
     :param least: cores that an instance needs.
     :param needed_mb: of so many cores, the memory of what then runs at once.
     Fewer cores than are offered, where memory is for no more at once. Raises ``DoesNotFit`` for less than ``least``.
     """
-    rooms = [_whole(offer) for offer in used]
-    offered = reduce(_smaller, rooms)
+    rooms = [_make_whole_shape(offer) for offer in used]
+    offered = reduce(_take_least, rooms)
     fitting = (cores for cores in range(offered.cores, least - 1, -1) if needed_mb(cores) <= offered.memory_mb)
     cores = next(fitting, None)
     if cores is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_dagsched.model.order import predecessors
+from airflow_dagsched.model.order import reverse_edges
 
 
 def walk_depth_first(successors: Sequence[Sequence[int]]) -> list[int]:
@@ -15,7 +15,7 @@ def walk_depth_first(successors: Sequence[Sequence[int]]) -> list[int]:
 
     A walk back from the sinks that puts a node down once all above it are (postorder on the reversed graph).
     """
-    above = predecessors(successors)
+    above = reverse_edges(successors)
     placed = [False] * len(successors)
     order: list[int] = []
     for sink in range(len(successors)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import predecessors, topological
+from airflow_dagsched.model.order import reverse_edges, sort_topologically
 from airflow_dagsched.plan.problem.colors import TASK
 
 Parent = list[int] | dict[int, int]
@@ -68,10 +68,10 @@ def merge_alike(group_of: Sequence[int], kind: Sequence[int], edges: Sequence[Se
     ``edges`` are those between homes, without cycles. Homes that wait for the same cannot wait for each
     other, so no cycle arises; and none starts later than it did.
     """
-    above = predecessors(edges)
+    above = reverse_edges(edges)
     merged = list(range(len(group_of)))
     first: dict[tuple[int, frozenset[int]], int] = {}
-    for node in topological(edges):
+    for node in sort_topologically(edges):
         if group_of[node] == node and kind[node] != TASK:
             key = kind[node], frozenset(merged[before] for before in above[node])
             merged[node] = first.setdefault(key, node)

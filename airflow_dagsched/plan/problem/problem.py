@@ -11,10 +11,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import checked
+from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.validate import valid_graph, validate_cluster
+from airflow_dagsched.model.validate import build_valid_graph, validate_cluster
 from airflow_dagsched.plan.problem.exclusions import NOTHING_EXCLUDED, Exclusions
 from airflow_dagsched.plan.problem.rules import Rules, apply_rules
 from airflow_dagsched.plan.problem.run import NO_RUN, Run, StoredDataset
@@ -50,8 +50,8 @@ class Problem(Struct, frozen=True):
     @classmethod
     def of(cls, dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, run: Run = NO_RUN) -> Problem:
         """Check all that is given. Raises ``InvalidInput`` where one of them breaks a rule."""
-        valid_cluster, valid_settings = validate_cluster(cluster), checked(Settings, settings, "settings")
-        declared = valid_graph(dataflow)
+        valid_cluster, valid_settings = validate_cluster(cluster), check_value(Settings, settings, "settings")
+        declared = build_valid_graph(dataflow)
         graph, rules = apply_rules(declared, valid_settings)
         arrays = StepArrays.of(declared, valid_cluster, valid_settings)
         stored = _number_stored(run.stored, graph)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import strong_components, topological
+from airflow_dagsched.model.order import find_strong_components, sort_topologically
 from airflow_dagsched.plan.problem.colors import assign_colors
 from airflow_dagsched.plan.problem.partition import find_edges_between, find_root, join_parts
 from airflow_dagsched.plan.settings import Settings
@@ -74,7 +74,7 @@ def _join_lists(graph: Graph, color: Sequence[int], lists: list[list[int]]) -> G
         for node in nodes[1:]:
             join_parts(parent, nodes[0], node)
     group_of = [find_root(parent, node) for node in range(len(parent))]
-    owner = strong_components(find_edges_between(graph, group_of))
+    owner = find_strong_components(find_edges_between(graph, group_of))
     loop = [owner[of] for of in group_of]
     for node, first in enumerate(loop):
         if color[node] != color[first]:
@@ -83,7 +83,7 @@ def _join_lists(graph: Graph, color: Sequence[int], lists: list[list[int]]) -> G
     members: dict[int, list[int]] = {}
     for node in graph.order:
         members.setdefault(loop[node], []).append(node)
-    order = tuple(node for first in topological(condensed) for node in members.get(first, ()))
+    order = tuple(node for first in sort_topologically(condensed) for node in members.get(first, ()))
     return replace(graph, loop=tuple(loop), condensed=condensed, order=order)
 
 

@@ -12,7 +12,7 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_key
-from airflow_dagsched.plan.needs import Need, need_of, runtime_of, task_runtime_of
+from airflow_dagsched.plan.needs import Need, resolve_step_needs, resolve_step_runtime, resolve_task_runtime
 from airflow_dagsched.plan.settings import Settings
 
 _kind = attrgetter("cores", "memory_mb", "disk_mb", "parallelism", "pinned", "mode")
@@ -46,11 +46,13 @@ class StepArrays(Struct, frozen=True):
         kinds = dict(zip(keys, graph.steps, strict=True))
         number = {key: at for at, key in enumerate(kinds)}
         kind = [number[key] for key in keys]
-        needs = [need_of(step, settings) for step in kinds.values()]
+        needs = [resolve_step_needs(step, settings) for step in kinds.values()]
         waves = _count_waves(kinds.values(), workers)
-        runtime_s = [0.0 if node in idle_steps else runtime_of(step, settings) for node, step in enumerate(graph.steps)]
+        runtime_s = [
+            0.0 if node in idle_steps else resolve_step_runtime(step, settings) for node, step in enumerate(graph.steps)
+        ]
         least_s = [seconds * waves[of] for of, seconds in zip(kind, runtime_s, strict=True)]
-        tasks = {task.id: task_runtime_of(task, settings) for task in graph.dataflow.tasks}
+        tasks = {task.id: resolve_task_runtime(task, settings) for task in graph.dataflow.tasks}
         tasks_s = [tasks[name] for name in graph.ids[len(graph.steps) :]]
         tail_s = measure_step_tails(graph, least_s + tasks_s)
         return cls(

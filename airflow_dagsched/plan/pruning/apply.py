@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Source, Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import natural_key, natural_sort
+from airflow_dagsched.model.order import natural_key, sort_naturally
 from airflow_dagsched.plan.plan_types import Group, Plan, Pruned
 from airflow_dagsched.plan.pruning.conditions.condition import ALWAYS, Condition, Some
 from airflow_dagsched.plan.pruning.instances import list_surplus, may_go, trim_group
@@ -64,7 +64,7 @@ def _join_alternatives(conditions: Iterable[Condition]) -> Condition:
 
 
 def _list_paths(step: Step) -> list[str]:
-    return natural_sort({source.path for source in step.sources}) if step.sources else []
+    return sort_naturally({source.path for source in step.sources}) if step.sources else []
 
 
 def prune_groups(
@@ -155,13 +155,13 @@ def _prune_group(group: Group, scene: Scene, idle: Emptiness) -> Group:
 
 def _prune_workers(group: str, scene: Scene, running: Sequence[str]) -> tuple[list[Pruned], list[Pruned]]:
     """Entries of the workers that go; or one, of the group, that says why all stay."""
-    names = natural_sort(worker.id for worker in scene.cluster.workers)
+    names = sort_naturally(worker.id for worker in scene.cluster.workers)
     if len(names) < 2:
         return [], []
     needed = find_needed_workers(scene, running)
     if needed.any_because is not None:
         return [], [Pruned(what="worker", id=group, reason=say_workers_kept(needed.any_because))]
-    reason = say_pruned(HeldElsewhere(tuple(natural_sort(needed.workers))))
+    reason = say_pruned(HeldElsewhere(tuple(sort_naturally(needed.workers))))
     return [Pruned(what="worker", id=name, reason=reason) for name in names if name not in needed.workers], []
 
 

@@ -38,15 +38,15 @@ def bucket_of(file: str) -> int | None:
 def _hash_value(value: Value, kind: str) -> int | None:
     """Spark's hash of a value of type ``kind``; None if the value is of another type."""
     if kind == "string":
-        return _as_signed(_hash_bytes(value.encode())) if isinstance(value, str) else None
+        return _convert_to_signed(_hash_bytes(value.encode())) if isinstance(value, str) else None
     if kind == "date" and type(value) is date:
-        return _as_signed(_hash_words([(value - _EPOCH).days], 4))
+        return _convert_to_signed(_hash_words([(value - _EPOCH).days], 4))
     if kind == "date" or not isinstance(value, int) or isinstance(value, bool):
         return None
     bits = 64 if kind == "bigint" else 32
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         return None
-    return _as_signed(_hash_words([value, value >> 32] if bits == 64 else [value], bits // 8))
+    return _convert_to_signed(_hash_words([value, value >> 32] if bits == 64 else [value], bits // 8))
 
 
 def _hash_bytes(data: bytes) -> int:
@@ -81,5 +81,5 @@ def _rotate_bits(word: int, by: int) -> int:
     return (word << by | word >> 32 - by) & _MASK
 
 
-def _as_signed(word: int) -> int:
+def _convert_to_signed(word: int) -> int:
     return word - 2**32 if word & 0x80000000 else word

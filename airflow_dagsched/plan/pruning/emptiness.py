@@ -16,12 +16,12 @@ MOST = 64
 """Of more sets than these nothing is claimed: emptiness need not be found."""
 
 
-def cause_if_any(each: Iterable[Causes]) -> Causes:
+def find_causes_of_any(each: Iterable[Causes]) -> Causes:
     """Empty if any of them is."""
     return _keep_minimal(cause for causes in each for cause in causes)
 
 
-def cause_if_all(each: Sequence[Causes]) -> Causes:
+def find_causes_of_all(each: Sequence[Causes]) -> Causes:
     """Empty if all of them are."""
     found: Causes = (frozenset(),)
     for causes in each:

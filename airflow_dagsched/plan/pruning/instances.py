@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Channel, Step
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.plan.plan_types import Container, Group, Pruned
 from airflow_dagsched.plan.pruning.layout import partition_name
 from airflow_dagsched.plan.pruning.owners import assign_readers, find_holders
@@ -70,7 +70,7 @@ def trim_group(group: Group, scene: Scene) -> Group:
     if not dropped:
         return group
     kept = tuple(box for box in _remove_instances(group, dropped) if box.instances or box.standbys or box.warmups)
-    left = natural_sort({box.worker for box in group.containers} - {box.worker for box in kept})
+    left = sort_naturally({box.worker for box in group.containers} - {box.worker for box in kept})
     gone = [Pruned(what="worker", id=worker, reason=say_pruned("worker idle")) for worker in left]
     return replace(group, containers=kept, pruned=(*group.pruned, *_list_dropped_instances(group, dropped), *gone))
 
@@ -80,12 +80,12 @@ def _find_dropped(group: Group, scene: Scene) -> set[tuple[str, str]]:
     movable = {step for step in group.steps if may_go(scene.graph.steps[scene.graph.index[step]])}
     if not movable:
         return set()
-    on = _workers_by_step(group)
+    on = _list_workers_by_step(group)
     rows = _find_workers_with_rows(group, scene, on)
     return {(step, worker) for step in on if step in movable and rows[step] for worker in on[step] - rows[step]}
 
 
-def _workers_by_step(group: Group) -> dict[str, frozenset[str]]:
+def _list_workers_by_step(group: Group) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for box in group.containers:
         for step, _ in box.instances:
@@ -100,7 +100,7 @@ def _find_workers_with_rows(group: Group, scene: Scene, on: Mapping[str, frozens
     edges = [
         _draw_edge(channel, on) for step in order for channel in scene.channels_into.get(step, ()) if channel.src in on
     ]
-    reached = spread_presence(order, start, edges, natural_sort({box.worker for box in group.containers}))
+    reached = spread_presence(order, start, edges, sort_naturally({box.worker for box in group.containers}))
     return {step: reached[step] & on[step] for step in order}
 
 

@@ -67,7 +67,7 @@ class _Folder(Struct, frozen=True):
     key: Key
 
 
-def folder_name(column: str, value: Scalar) -> str:
+def make_folder_name(column: str, value: Scalar) -> str:
     """``day=2013-01-01``, escaped as Spark writes it.
 
     >>> folder_name("at", "2013-01-01 05:00")
@@ -79,7 +79,7 @@ def folder_name(column: str, value: Scalar) -> str:
 
 def partition_name(partition: Partition) -> str:
     """How plans name a partition: its folder, and its bucket if it has one."""
-    folder = "/".join(folder_name(column, value) for column, value in partition.key.items())
+    folder = "/".join(make_folder_name(column, value) for column, value in partition.key.items())
     return "/".join(
         [*([folder] if folder else []), *([] if partition.bucket is None else [f"{BUCKET}{partition.bucket}"])]
     )

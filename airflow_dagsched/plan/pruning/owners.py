@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.model.dataflow import Block
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 
 
 class Held(Struct, frozen=True):
@@ -39,7 +39,7 @@ def cover_blocks(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[
     for at, one in open_.items():
         for worker in one.workers:
             of.setdefault(worker, []).append(at)
-    gain = {worker: sum(_weigh_block(open_[at]) for at in of[worker]) for worker in natural_sort(of)}
+    gain = {worker: sum(_weigh_block(open_[at]) for at in of[worker]) for worker in sort_naturally(of)}
     while open_:
         best = max(gain, key=gain.__getitem__)
         chosen.add(best)
@@ -62,13 +62,13 @@ def assign_readers(
     A partition without a holder among ``workers`` is dealt to all of them in turn (rule A2); a pinned worker is
     required, though it may hold nothing (A3).
     """
-    live = natural_sort(workers)
-    names = natural_sort(partitions)
+    live = sort_naturally(workers)
+    names = sort_naturally(partitions)
     orphans = [name for name in names if partitions[name].isdisjoint(live)]
     reader = dict(zip(orphans, deal_turns(len(orphans), live), strict=True))
     for name in names:
         reader.setdefault(name, next((worker for worker in live if worker in partitions[name]), ""))
-    required = natural_sort({*reader.values(), *pinned})
+    required = sort_naturally({*reader.values(), *pinned})
     return {worker: tuple(name for name in names if reader[name] == worker) for worker in required}
 
 

@@ -36,7 +36,7 @@ class PruningInput(Struct, frozen=True):
     only_rows: frozenset[str] = frozenset()
     """Steps that leave nothing behind but rows for other steps of the dataflow."""
 
-    def query_condition(self, step: str, path: str) -> Condition:
+    def find_query_condition(self, step: str, path: str) -> Condition:
         """What the step's own SQL asks of the source at ``path``."""
         return self.queries.get((step, path), ALWAYS)
 

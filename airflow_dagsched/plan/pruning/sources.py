@@ -55,7 +55,7 @@ class Selection(Struct, frozen=True):
 def combine_condition(step: str, source: Source, asked: PruningInput) -> Condition:
     """All that is asked of ``source``: by the run or else its author, and by the step's own SQL."""
     text = asked.where.get(source.path, source.where)
-    parts = (parse_condition(text, asked.names) if text else ALWAYS, asked.query_condition(step, source.path))
+    parts = (parse_condition(text, asked.names) if text else ALWAYS, asked.find_query_condition(step, source.path))
     told = tuple(part for part in parts if part != ALWAYS)
     return told[0] if len(told) == 1 else Every(told)
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.plan.pruning.emptiness import Causes
 from airflow_dagsched.plan.pruning.pruning_input import NO_PRUNING_INPUT, PruningInput
 from airflow_dagsched.plan.pruning.sources import Selection
@@ -45,7 +45,7 @@ class Emptiness(Struct, frozen=True):
     datasets: frozenset[str]
 
 
-def dataset_name(src: str, output: str) -> str:
+def name_dataset(src: str, output: str) -> str:
     """The name of a dataset, as in the run manifest."""
     return f"{src}/{output}"
 
@@ -63,7 +63,7 @@ def find_idle_steps(graph: Graph, selections: Selections, asked: PruningInput = 
         causes = asked.empty_if.get(step.id, _find_causes(step, inputs[step.id]))
         cause = next((each for each in causes if all(name in known for name in each)), None)
         if cause is not None:
-            idle[step.id] = NoInput(tuple(known[name] for name in natural_sort(cause)))
+            idle[step.id] = NoInput(tuple(known[name] for name in sort_naturally(cause)))
             datasets |= dict.fromkeys(outputs.get(step.id, ()), IdleWriter(step.id))
     for step in reversed(candidates):
         readers = _list_readers(graph, step) if step.id in asked.only_rows and step.id not in idle else []
@@ -74,21 +74,21 @@ def find_idle_steps(graph: Graph, selections: Selections, asked: PruningInput = 
 
 def _list_readers(graph: Graph, step: Step) -> list[str]:
     node = graph.index[step.id]
-    return natural_sort(graph.ids[after] for after in graph.successors[node] if graph.is_step(after))
+    return sort_naturally(graph.ids[after] for after in graph.successors[node] if graph.is_step(after))
 
 
 def list_inputs(graph: Graph) -> dict[str, tuple[str, ...]]:
     """For each step the names of its datasets and sources."""
     found = {step.id: [source.path for source in step.sources] for step in graph.steps}
     for channel in graph.dataflow.channels:
-        found[channel.dst].append(dataset_name(channel.src, channel.output))
-    return {step: tuple(natural_sort(set(names))) for step, names in found.items()}
+        found[channel.dst].append(name_dataset(channel.src, channel.output))
+    return {step: tuple(sort_naturally(set(names))) for step, names in found.items()}
 
 
 def _list_outputs(graph: Graph) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for channel in graph.dataflow.channels:
-        found.setdefault(channel.src, set()).add(dataset_name(channel.src, channel.output))
+        found.setdefault(channel.src, set()).add(name_dataset(channel.src, channel.output))
     return found
 
 
@@ -119,9 +119,9 @@ def _empty_sources(step: Step, selections: Selections) -> Iterator[tuple[str, Em
 def list_published(graph: Graph, home: Mapping[str, str], idle: Collection[str]) -> tuple[str, ...]:
     """Datasets of idle steps that are published as empty: a step that runs, or one of another group, reads them."""
     return tuple(
-        natural_sort(
+        sort_naturally(
             {
-                dataset_name(channel.src, channel.output)
+                name_dataset(channel.src, channel.output)
                 for channel in graph.dataflow.channels
                 if channel.src in idle and (channel.dst not in idle or home[channel.src] != home[channel.dst])
             }

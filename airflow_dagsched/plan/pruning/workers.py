@@ -19,10 +19,10 @@ from msgspec import Struct, field
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Partition, Step
 from airflow_dagsched.model.graph import Graph
-from airflow_dagsched.plan.needs import need_of, padding
+from airflow_dagsched.plan.needs import measure_padding, resolve_step_needs
 from airflow_dagsched.plan.pruning.owners import cover_blocks, find_holders
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
-from airflow_dagsched.plan.pruning.steps import Selections, dataset_name
+from airflow_dagsched.plan.pruning.steps import Selections, name_dataset
 from airflow_dagsched.plan.reasons.pruning import (
     Broadcast,
     ConditionMissing,
@@ -84,7 +84,7 @@ def _list_objections(scene: Scene, steps: Sequence[Step]) -> Iterator[WorkerObje
             yield MakesRows(step.id)
         yield from _list_unlisted(scene, step)
     for channel in _list_channels_into(scene, steps):
-        name = dataset_name(channel.src, channel.output)
+        name = name_dataset(channel.src, channel.output)
         if channel.src not in inside and name not in scene.asked.stored and name not in scene.empty:
             yield HolderUnknown(name)
     if scene.asked.mode == "analysed":
@@ -117,7 +117,7 @@ def _list_partitions(scene: Scene, steps: Sequence[Step]) -> Iterator[Partition]
     for step in steps:
         for source in step.sources:
             yield from scene.selections[step.id, source.path].needed
-    for name in sorted({dataset_name(channel.src, channel.output) for channel in _list_channels_into(scene, steps)}):
+    for name in sorted({name_dataset(channel.src, channel.output) for channel in _list_channels_into(scene, steps)}):
         if name in scene.asked.stored:
             yield from scene.asked.stored[name].partitions
 
@@ -147,7 +147,7 @@ def _list_problems(
 
 
 def _has_room(worker: Worker, step: Step, settings: Settings) -> bool:
-    need = need_of(step, settings)
-    memory = need.memory_mb + padding(need.memory_mb, settings)
+    need = resolve_step_needs(step, settings)
+    memory = need.memory_mb + measure_padding(need.memory_mb, settings)
     allowed = not step.pinned or worker.id in step.pinned
     return allowed and need.cores <= worker.free_cores and memory <= worker.free_memory_mb

@@ -19,7 +19,7 @@ WORK = 10.0
 """Default limit in CP-SAT's deterministic time, in which one unit is about a second of a processor."""
 
 
-def proved(project: Project, hint: Schedule, *, work: float = WORK) -> Schedule:
+def solve_exactly(project: Project, hint: Schedule, *, work: float = WORK) -> Schedule:
     """A schedule no longer than ``hint``, and the best lower bound found within ``work``; equal if proved.
 
     Raises ``ModuleNotFoundError`` without the extra ``[exact]``.
@@ -29,13 +29,13 @@ def proved(project: Project, hint: Schedule, *, work: float = WORK) -> Schedule:
     from ortools.sat.python.cp_model import CpModel
 
     model = CpModel()
-    starts = _starts(model, project, hint)
-    end = _constrain(model, project, starts, hint)
+    starts = _add_starts(model, project, hint)
+    end = _add_constraints(model, project, starts, hint)
     model.minimize(end)
-    return _solved(model, starts, hint, work)
+    return _run_solver(model, starts, hint, work)
 
 
-def _starts(model: CpModel, project: Project, hint: Schedule) -> list[IntVar]:
+def _add_starts(model: CpModel, project: Project, hint: Schedule) -> list[IntVar]:
     """Start times that leave room for the activity within the makespan of the hint."""
     found = []
     for at, (duration, start) in enumerate(zip(project.durations, hint.starts, strict=True)):
@@ -44,7 +44,7 @@ def _starts(model: CpModel, project: Project, hint: Schedule) -> list[IntVar]:
     return found
 
 
-def _constrain(model: CpModel, project: Project, starts: list[IntVar], hint: Schedule) -> IntVar:
+def _add_constraints(model: CpModel, project: Project, starts: list[IntVar], hint: Schedule) -> IntVar:
     """Order and resources; returns the makespan."""
     end = model.new_int_var(hint.lower_bound, hint.makespan, "makespan")
     spans = []
@@ -59,7 +59,7 @@ def _constrain(model: CpModel, project: Project, starts: list[IntVar], hint: Sch
     return end
 
 
-def _solved(model: CpModel, starts: list[IntVar], hint: Schedule, work: float) -> Schedule:
+def _run_solver(model: CpModel, starts: list[IntVar], hint: Schedule, work: float) -> Schedule:
     """The solver's schedule if it found one; what it knows of the bound in any case."""
     from ortools.sat.python.cp_model import FEASIBLE, OPTIMAL, CpSolver
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from airflow_dagsched.plan.rcpsp.project import Network
 
 
-def by_rank(net: Network, rank: Sequence[float]) -> list[int]:
+def sort_by_rank(net: Network, rank: Sequence[float]) -> list[int]:
     """Among the activities that are free, the least of ``rank`` comes first, then the least position."""
     waiting = [len(before) for before in net.above]
     free = [(rank[at], at) for at in net.order if not waiting[at]]
@@ -44,7 +44,7 @@ def list_back(net: Network, ends: Sequence[int]) -> list[int]:
     return sorted(net.order, key=ends.__getitem__)[::-1]
 
 
-def crossed(one: Sequence[int], other: Sequence[int], first: int, count: int) -> list[int]:
+def cross_lists(one: Sequence[int], other: Sequence[int], first: int, count: int) -> list[int]:
     """``first`` activities as in ``one``, then ``count`` as in ``other``, then the rest as in ``one``."""
     head = one[:first]
     taken = set(head)

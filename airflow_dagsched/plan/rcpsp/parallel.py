@@ -18,16 +18,16 @@ from airflow_dagsched.plan.rcpsp.serial import Ends
 Heap = list[tuple[int, int]]
 
 
-def parallel(net: Network, rank: Sequence[int]) -> Ends:
+def schedule_in_parallel(net: Network, rank: Sequence[int]) -> Ends:
     """Ends of all activities; among those ready, the least of ``rank`` comes first, then the least position."""
     below, demands, durations = net.below, net.demands, net.durations
     ends = [0] * len(net)
     waiting = [len(before) for before in net.above]
-    ready = _ready(net, rank, waiting)
+    ready = _list_ready(net, rank, waiting)
     free, now = net.free, 0
     running: Heap = []
     while True:
-        for activity in _started(net, ready, free):
+        for activity in _take_startable(net, ready, free):
             free -= demands[activity]
             ends[activity] = now + durations[activity]
             heappush(running, (ends[activity], activity))
@@ -43,7 +43,7 @@ def parallel(net: Network, rank: Sequence[int]) -> Ends:
                     heappush(ready.setdefault(demands[after], []), (rank[after], after))
 
 
-def _ready(net: Network, rank: Sequence[int], waiting: Sequence[int]) -> dict[int, Heap]:
+def _list_ready(net: Network, rank: Sequence[int], waiting: Sequence[int]) -> dict[int, Heap]:
     """Packed demand -> the activities with it that wait for nothing but room, by rank."""
     ready: dict[int, Heap] = {}
     for activity, count in enumerate(waiting):
@@ -52,7 +52,7 @@ def _ready(net: Network, rank: Sequence[int], waiting: Sequence[int]) -> dict[in
     return ready
 
 
-def _started(net: Network, ready: dict[int, Heap], free: int) -> list[int]:
+def _take_startable(net: Network, ready: dict[int, Heap], free: int) -> list[int]:
     """Take the activities that start now, the most urgent that has room first, until none has."""
     demands, guard = net.demands, net.guard
     found = []

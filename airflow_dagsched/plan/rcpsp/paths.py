@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.plan.rcpsp.project import Network, mirrored
+from airflow_dagsched.plan.rcpsp.project import Network, mirror_network
 
 
-def heads(net: Network) -> list[int]:
+def measure_heads(net: Network) -> list[int]:
     """For each activity the longest path to its start."""
     found = [0] * len(net)
     for at in net.order:
@@ -13,6 +13,6 @@ def heads(net: Network) -> list[int]:
     return found
 
 
-def tails(net: Network) -> list[int]:
+def measure_tails(net: Network) -> list[int]:
     """For each activity the longest path from its end."""
-    return heads(mirrored(net))
+    return measure_heads(mirror_network(net))

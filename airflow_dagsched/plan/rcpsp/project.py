@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
-from airflow_dagsched.model.order import predecessors, topological
+from airflow_dagsched.model.order import reverse_edges, sort_topologically
 
 WHERE = "project"
 
@@ -61,41 +61,41 @@ class Network(Struct, frozen=True):
         return len(self.durations)
 
 
-def network(project: Project) -> Network:
+def build_network(project: Project) -> Network:
     """The network of ``project``.
 
     Raises ``InvalidInput`` where lengths, signs or positions are wrong or the order has a cycle, ``DoesNotFit``
     where an activity demands more of a resource than there is.
     """
     _refuse_misshaped(project)
-    order = topological(project.successors)
+    order = sort_topologically(project.successors)
     if len(order) < len(project.durations):
         raise InvalidInput(WHERE, "successors", "activities must not wait for each other in a circle")
     place = {activity: at for at, activity in enumerate(order)}
     below = [sorted({place[after] for after in project.successors[activity]}) for activity in order]
-    shifts, guard = _layout(project.capacities)
+    shifts, guard = _assign_bits(project.capacities)
     return Network(
         activities=order,
         order=range(len(order)),
         durations=[project.durations[activity] for activity in order],
         demands=[
-            _packed(project.demands[activity], shifts) if project.durations[activity] else 0 for activity in order
+            _pack_amounts(project.demands[activity], shifts) if project.durations[activity] else 0 for activity in order
         ],
-        above=predecessors(below),
+        above=reverse_edges(below),
         below=below,
-        free=_packed(project.capacities, shifts) | guard,
+        free=_pack_amounts(project.capacities, shifts) | guard,
         guard=guard,
         amounts=[project.demands[activity] for activity in order],
         capacities=project.capacities,
     )
 
 
-def mirrored(net: Network) -> Network:
+def mirror_network(net: Network) -> Network:
     """The same network read from its end: its schedules are those of ``net`` with time running backward."""
     return replace(net, order=net.order[::-1], above=net.below, below=net.above)
 
 
-def in_project_order(net: Network, values: Sequence[int]) -> tuple[int, ...]:
+def order_by_activity(net: Network, values: Sequence[int]) -> tuple[int, ...]:
     """``values`` by position in the network, as values by activity of the project."""
     found = [0] * len(net)
     for at, activity in enumerate(net.activities):
@@ -125,7 +125,7 @@ def _refuse_too_large(at: int, demand: Sequence[int], capacities: Sequence[int])
             raise DoesNotFit(f"activity {at}", f"resource {kind}", needed, available)
 
 
-def _layout(capacities: Sequence[int]) -> tuple[list[int], int]:
+def _assign_bits(capacities: Sequence[int]) -> tuple[list[int], int]:
     """The lowest bit of each resource, and all guard bits."""
     shifts, guard, at = [], 0, 0
     for capacity in capacities:
@@ -135,5 +135,5 @@ def _layout(capacities: Sequence[int]) -> tuple[list[int], int]:
     return shifts, guard
 
 
-def _packed(amounts: Sequence[int], shifts: Sequence[int]) -> int:
+def _pack_amounts(amounts: Sequence[int], shifts: Sequence[int]) -> int:
     return sum(amount << shift for amount, shift in zip(amounts, shifts, strict=True))

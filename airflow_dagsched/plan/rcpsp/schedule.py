@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from airflow_dagsched.plan.rcpsp.bounds import lower_bound
-from airflow_dagsched.plan.rcpsp.project import Project, in_project_order, network
-from airflow_dagsched.plan.rcpsp.search import search
+from airflow_dagsched.plan.rcpsp.project import Project, build_network, order_by_activity
+from airflow_dagsched.plan.rcpsp.search import search_schedules
 
 QUICK = 2_000
 """Effort that a parse can afford: some milliseconds for 60 activities."""
@@ -29,10 +29,10 @@ def schedule(project: Project, *, effort: int = QUICK) -> Schedule:
 
     ``effort`` is the number of activities placed, over all schedules made: about a microsecond each. Three
     schedules (the longest remaining path first, read back and forth) are made however large the project is.
-    Raises ``InvalidInput`` and ``DoesNotFit`` as ``network`` does.
+    Raises ``InvalidInput`` and ``DoesNotFit`` as ``build_network`` does.
     """
-    net = network(project)
+    net = build_network(project)
     bound = lower_bound(net)
-    ends = search(net, bound, effort // max(1, len(net)))
+    ends = search_schedules(net, bound, effort // max(1, len(net)))
     starts = [end - duration for end, duration in zip(ends, net.durations, strict=True)]
-    return Schedule(in_project_order(net, starts), max(ends, default=0), bound)
+    return Schedule(order_by_activity(net, starts), max(ends, default=0), bound)

@@ -24,11 +24,11 @@ from math import ceil
 
 from msgspec import Struct, field
 
-from airflow_dagsched.plan.rcpsp.lists import by_rank, crossed, list_back, list_onward
-from airflow_dagsched.plan.rcpsp.parallel import parallel
-from airflow_dagsched.plan.rcpsp.paths import tails
-from airflow_dagsched.plan.rcpsp.project import Network, mirrored
-from airflow_dagsched.plan.rcpsp.serial import FOREVER, Ends, serial
+from airflow_dagsched.plan.rcpsp.lists import cross_lists, list_back, list_onward, sort_by_rank
+from airflow_dagsched.plan.rcpsp.parallel import schedule_in_parallel
+from airflow_dagsched.plan.rcpsp.paths import measure_tails
+from airflow_dagsched.plan.rcpsp.project import Network, mirror_network
+from airflow_dagsched.plan.rcpsp.serial import FOREVER, Ends, schedule_serially
 
 Scheme = Callable[[Network, Sequence[int]], Ends]
 
@@ -70,7 +70,7 @@ class _Search(Struct):
     shortest: int = FOREVER
     """Makespan of the best schedule so far."""
 
-    def goes_on(self) -> bool:
+    def may_continue(self) -> bool:
         return self.left > 0 and self.shortest > self.bound
 
     def read(self, side: int, sequence: Sequence[int]) -> _Member:
@@ -91,7 +91,7 @@ class _Search(Struct):
             found = member.lists[side] = lists(self.sides[member.side], member.ends)
         return found
 
-    def improved(self, member: _Member, passes: int) -> _Member:
+    def improve_member(self, member: _Member, passes: int) -> _Member:
         """Read on the other side, and back. The serial scheme never makes it longer; the parallel one may."""
         for _ in range(passes):
             side = 1 - member.side
@@ -100,47 +100,49 @@ class _Search(Struct):
         return member
 
 
-def search(net: Network, bound: int, schedules: int) -> Ends:
+def search_schedules(net: Network, bound: int, schedules: int) -> Ends:
     """Ends of the best of about ``schedules`` schedules, at least three; no makespan is below ``bound``."""
-    scheme = serial if len(net) <= WIDEST_SERIAL else _parallel_by_list
-    state = _Search((net, mirrored(net)), scheme, bound, schedules, random.Random(0))
-    members = _first(state, max(FEWEST, schedules // (2 * CHILDREN)))
-    _evolve(state, members)
+    scheme = schedule_serially if len(net) <= WIDEST_SERIAL else _schedule_list_in_parallel
+    state = _Search((net, mirror_network(net)), scheme, bound, schedules, random.Random(0))
+    members = _make_first_members(state, max(FEWEST, schedules // (2 * CHILDREN)))
+    _evolve_members(state, members)
     best = min(members, key=lambda member: member.makespan)
-    return _from_the_start(net, best)
+    return _convert_to_ends(net, best)
 
 
-def _parallel_by_list(net: Network, sequence: Sequence[int]) -> Ends:
+def _schedule_list_in_parallel(net: Network, sequence: Sequence[int]) -> Ends:
     rank = [0] * len(net)
     for at, activity in enumerate(sequence):
         rank[activity] = at
-    return parallel(net, rank)
+    return schedule_in_parallel(net, rank)
 
 
-def _first(state: _Search, count: int) -> list[_Member]:
+def _make_first_members(state: _Search, count: int) -> list[_Member]:
     """By latest start and by latest end, then by shaken latest ends; one at least."""
     net = state.sides[0]
-    latest_end = [-tail for tail in tails(net)]
+    latest_end = [-tail for tail in measure_tails(net)]
     latest_start = [end - duration for end, duration in zip(latest_end, net.durations, strict=True)]
     shake = -NOISE * min(latest_start, default=0)
-    members = [state.improved(state.made(0, parallel(net, latest_start)), 2)]
+    members = [state.improve_member(state.made(0, schedule_in_parallel(net, latest_start)), 2)]
     members += [
-        state.improved(state.read(0, by_rank(net, rank)), 2) for rank in (latest_start, latest_end) if state.goes_on()
+        state.improve_member(state.read(0, sort_by_rank(net, rank)), 2)
+        for rank in (latest_start, latest_end)
+        if state.may_continue()
     ]
-    while len(members) < count and state.goes_on():
+    while len(members) < count and state.may_continue():
         rank = [end + int(state.chance.random() * shake) for end in latest_end]
-        ends = parallel(net, rank) if len(members) % 2 else state.scheme(net, by_rank(net, rank))
-        members.append(state.improved(state.made(0, ends), 2))
+        ends = schedule_in_parallel(net, rank) if len(members) % 2 else state.scheme(net, sort_by_rank(net, rank))
+        members.append(state.improve_member(state.made(0, ends), 2))
     return members
 
 
-def _evolve(state: _Search, members: list[_Member]) -> None:
+def _evolve_members(state: _Search, members: list[_Member]) -> None:
     """Every member in turn is father of a child, until the budget is spent or the bound is reached."""
     known = {member.ends for member in members}
     at = 0
-    while state.goes_on():
+    while state.may_continue():
         father = members[at]
-        child = state.improved(state.read(1 - father.side, _child(state, father, members)), 1)
+        child = state.improve_member(state.read(1 - father.side, _make_child(state, father, members)), 1)
         if child.makespan <= father.makespan and child.ends not in known:
             known.discard(father.ends)
             known.add(child.ends)
@@ -148,7 +150,7 @@ def _evolve(state: _Search, members: list[_Member]) -> None:
         at = (at + 1) % len(members)
 
 
-def _child(state: _Search, father: _Member, members: Sequence[_Member]) -> list[int]:
+def _make_child(state: _Search, father: _Member, members: Sequence[_Member]) -> list[int]:
     """A list for the side that the father was not made from; the mother is the better of two."""
     chance, side = state.chance.random, 1 - father.side
     one, other = members[int(chance() * len(members))], members[int(chance() * len(members))]
@@ -156,12 +158,12 @@ def _child(state: _Search, father: _Member, members: Sequence[_Member]) -> list[
     length = len(father.ends)
     count = int(length * (LEAST_SHARE + chance() * (MOST_SHARE - LEAST_SHARE)))
     first = int(chance() * (length - count + 1))
-    sequence = crossed(state.list_of(father, side), state.list_of(mother, side), first, count)
-    _swap(sequence, state.sides[side].above, chance)
+    sequence = cross_lists(state.list_of(father, side), state.list_of(mother, side), first, count)
+    _swap_neighbours(sequence, state.sides[side].above, chance)
     return sequence
 
 
-def _swap(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[[], float]) -> None:
+def _swap_neighbours(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[[], float]) -> None:
     """Some neighbours change places where order allows. There are two: a single activity is at its bound at once."""
     for _ in range(ceil(SWAPS * len(sequence))):
         at = int(chance() * (len(sequence) - 1))
@@ -170,7 +172,7 @@ def _swap(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[
             sequence[at], sequence[at + 1] = other, one
 
 
-def _from_the_start(net: Network, member: _Member) -> Ends:
+def _convert_to_ends(net: Network, member: _Member) -> Ends:
     if member.side == 0:
         return list(member.ends)
     return [member.makespan - end + duration for end, duration in zip(member.ends, net.durations, strict=True)]

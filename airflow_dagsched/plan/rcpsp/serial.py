@@ -21,7 +21,7 @@ FOREVER = 1 << 62
 """After the end of every schedule."""
 
 
-def serial(net: Network, sequence: Iterable[int]) -> Ends:
+def schedule_serially(net: Network, sequence: Iterable[int]) -> Ends:
     """Ends of all activities of the list ``sequence``."""
     times, free = [0, FOREVER], [net.free, net.free]
     above, durations, demands, guard = net.above, net.durations, net.demands, net.guard
@@ -33,11 +33,11 @@ def serial(net: Network, sequence: Iterable[int]) -> Ends:
             if end > ready:  # noqa: PLR1730  a call of max here costs a tenth of the schedule
                 ready = end
         duration = durations[activity]
-        ends[activity] = _place(times, free, guard, ready, duration, demands[activity]) if duration else ready
+        ends[activity] = _place_activity(times, free, guard, ready, duration, demands[activity]) if duration else ready
     return ends
 
 
-def _place(times: list[int], free: list[int], guard: int, start: int, duration: int, demand: int) -> int:
+def _place_activity(times: list[int], free: list[int], guard: int, start: int, duration: int, demand: int) -> int:
     """Take ``demand`` for ``duration`` as early as possible from ``start`` on; returns when that ends."""
     first = last = bisect_right(times, start) - 1
     end = start + duration

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.codec import digest_dataflow
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.graph import step_rank
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.graph import rank_step
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.plan_types import Container, Group, Plan, Spill
 from airflow_dagsched.plan.replan.progress import Progress
@@ -43,7 +43,7 @@ def merge_plans(old: Plan, dataflow: Dataflow, progress: Progress, rest: Rest) -
     return replace(
         rest.plan,
         dataflow=dataflow.name,
-        digest=digest(dataflow),
+        digest=digest_dataflow(dataflow),
         makespan_s=round(end, DIGITS),
         lower_bound_s=round(bound, DIGITS),
         lower_bound_reason=say_bound("run has begun") if begun else rest.plan.lower_bound_reason,
@@ -58,7 +58,7 @@ def _rename_group(group: Group, dataflow: Dataflow) -> str:
     if group.id != ONLY:
         return group.id
     inside = set(group.steps)
-    return f"{ONLY}_{min((step for step in dataflow.steps if step.id in inside), key=step_rank).id}"
+    return f"{ONLY}_{min((step for step in dataflow.steps if step.id in inside), key=rank_step).id}"
 
 
 def _shift_group(group: Group, start_s: float, name: str) -> Group:
@@ -78,8 +78,8 @@ def _rename_container(box: Container, group: str) -> Container:
 def _add_waits(groups: tuple[Group, ...], dataflow: Dataflow) -> tuple[Group, ...]:
     """Each group with the groups, then the ordinary tasks, directly above any of its steps."""
     home = {step: group.id for group in groups for step in group.steps}
-    tasks = natural_sort(task.id for task in dataflow.tasks)
-    names = dict.fromkeys(home[step.id] for step in sorted(dataflow.steps, key=step_rank))
+    tasks = sort_naturally(task.id for task in dataflow.tasks)
+    names = dict.fromkeys(home[step.id] for step in sorted(dataflow.steps, key=rank_step))
     rank = {name: at for at, name in enumerate((*names, *tasks))}
     above: dict[str, set[str]] = {group.id: set() for group in groups}
     edges = ((channel.src, channel.dst) for channel in dataflow.channels)
@@ -94,7 +94,7 @@ def _find_spills(
 ) -> Iterator[Spill]:
     """One for each dataset of which a pipelined channel ends in another group."""
     home = {step: group.id for group in groups for step in group.steps}
-    place = {step.id: at for at, step in enumerate(sorted(dataflow.steps, key=step_rank))}
+    place = {step.id: at for at, step in enumerate(sorted(dataflow.steps, key=rank_step))}
     size: dict[tuple[str, str], int] = {}
     readers: dict[tuple[str, str], set[str]] = {}
     for channel in dataflow.channels:

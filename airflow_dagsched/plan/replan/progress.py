@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.plan_types import Group, Plan, Times
@@ -56,11 +56,11 @@ def measure_progress(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: St
         _list_displaced((group for group in plan.groups if group.id in begun - over), cluster)
     )
     undone = (over | set(state.running)) - begun - {task.id for task in dataflow.tasks}
-    again |= dict.fromkeys(natural_sort(undone), "inputs made anew")
+    again |= dict.fromkeys(sort_naturally(undone), "inputs made anew")
     stays = begun - set(again)
     ended, anyway = (_find_ended_tasks(above, dataflow, those, state) for those in (stays, stays & over))
-    spans = _date_begun(plan, above, stays, ended, over)
-    now_s = _latest_known_s(spans, over | ended, state)
+    spans = _estimate_begun(plan, above, stays, ended, over)
+    now_s = _find_latest_known_s(spans, over | ended, state)
     kept = [group for group in plan.groups if group.id in spans]
     finished = tuple(_finish_group(group, spans[group.id][1], cluster) for group in kept if group.id in over)
     running = tuple(_shorten_running(group, spans[group.id][0], now_s, state) for group in kept if group.id not in over)
@@ -100,7 +100,7 @@ def _refuse_unknown(plan: Plan, dataflow: Dataflow, state: State) -> None:
         for at, name in enumerate(names):
             if name not in known[field]:
                 raise InvalidInput("state", f"{field}[{at}]", f"the plan has no {name!r}")
-    for name in natural_sort(state.elapsed_s.keys() - groups):
+    for name in sort_naturally(state.elapsed_s.keys() - groups):
         raise InvalidInput("state", f"elapsed_s[{name!r}]", "the plan has no such group")
 
 
@@ -114,7 +114,7 @@ def _draw_predecessors(plan: Plan, dataflow: Dataflow) -> dict[str, set[str]]:
             above[home.get(dst, dst)].add(home.get(src, src))
     ordered = {name: above[name] for name in _sort_topologically(above)}
     if len(ordered) < len(above):
-        names = ", ".join(natural_sort(above.keys() - ordered.keys()))
+        names = ", ".join(sort_naturally(above.keys() - ordered.keys()))
         raise InvalidInput("plan", "groups", f"wait for each other: {names}; plan it again")
     return ordered
 
@@ -163,7 +163,7 @@ def _find_ended_tasks(above: dict[str, set[str]], dataflow: Dataflow, begun: set
     return frozenset(ended)
 
 
-def _date_begun(
+def _estimate_begun(
     plan: Plan, above: Mapping[str, set[str]], kept: set[str], ended: Collection[str], over: set[str]
 ) -> dict[str, tuple[float, float]]:
     """Start and end of what has begun and stays: as planned, but not before what is above it.
@@ -184,7 +184,7 @@ def _date_begun(
     return spans
 
 
-def _latest_known_s(spans: Mapping[str, tuple[float, float]], over: Collection[str], state: State) -> float:
+def _find_latest_known_s(spans: Mapping[str, tuple[float, float]], over: Collection[str], state: State) -> float:
     """The latest moment that is known to be over."""
     ends = [end for name, (_, end) in spans.items() if name in over]
     still = {name: span for name, span in spans.items() if name not in over}
@@ -202,7 +202,7 @@ def _list_displaced(running: Iterable[Group], cluster: Cluster) -> Iterator[tupl
     workers = {worker.id: worker for worker in cluster.workers}
     stay: list[Group] = []
     for group in running:
-        gone = natural_sort({box.worker for box in group.containers} - workers.keys())
+        gone = sort_naturally({box.worker for box in group.containers} - workers.keys())
         if gone:
             yield group.id, WorkersGone(tuple(gone))
         elif not all(_has_room(workers[name], held) for name, held in sum_held((*stay, group)).items()):
@@ -219,7 +219,7 @@ def _has_room(worker: Worker, held: Sequence[int]) -> bool:
 def _finish_group(group: Group, end_s: float, cluster: Cluster) -> Group:
     """A finished group; what ran on a worker that is gone is told of another."""
     there = {worker.id for worker in cluster.workers}
-    other = natural_sort(there)[0] if there else ""
+    other = sort_naturally(there)[0] if there else ""
     boxes = tuple(box if box.worker in there else replace(box, worker=other) for box in group.containers)
     driver = group.driver if group.driver.worker in {None, *there} else replace(group.driver, worker=other)
     return replace(

@@ -50,7 +50,7 @@ def _narrow_dataflow(dataflow: Dataflow, progress: Progress, waits: Sequence[Gro
     return replace(
         dataflow,
         steps=tuple(step for step in dataflow.steps if step.id not in gone),
-        channels=tuple(channel for channel in dataflow.channels if not _touches_any(channel, gone)),
+        channels=tuple(channel for channel in dataflow.channels if not _is_connected_to(channel, gone)),
         tasks=(
             *(_shorten_task(task, progress.since, start_s) for task in dataflow.tasks if task.id not in gone),
             *(Task(id=group.id, runtime_s=max(NEXT_TO_NOTHING_S, group.end_s - start_s)) for group in waits),
@@ -64,7 +64,7 @@ def _group_of_begun(progress: Progress) -> dict[str, str]:
     return {step: group.id for group in (*progress.finished, *progress.running) for step in group.steps}
 
 
-def _touches_any(channel: Channel, gone: set[str]) -> bool:
+def _is_connected_to(channel: Channel, gone: set[str]) -> bool:
     return channel.src in gone or channel.dst in gone
 
 

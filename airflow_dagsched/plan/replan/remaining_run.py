@@ -21,11 +21,11 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.codec import digest_dataflow
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.units import DIGITS
-from airflow_dagsched.model.validate import valid_graph
+from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.measurements import apply_measurements
 from airflow_dagsched.plan.passes.report_constraints import say_constraints
 from airflow_dagsched.plan.plan_types import Group, Plan, Replanned
@@ -73,11 +73,11 @@ def replan_run(
     Raises ``InvalidInput`` where the plan is not of this dataflow, the state not of this plan, or one of the others
     breaks a rule; ``DoesNotFit`` where what is left is larger than the cluster even after cutting it anew.
     """
-    if plan.digest != digest(dataflow):
+    if plan.digest != digest_dataflow(dataflow):
         raise InvalidInput("plan", "digest", f"is not that of dataflow {dataflow.name!r}: plan it again")
     facts = _Facts(plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, asked)
     apply_rules(
-        valid_graph(facts.dataflow), settings
+        build_valid_graph(facts.dataflow), settings
     )  # of the whole: what is left may not have all the steps they name
     progress = measure_progress(plan, facts.dataflow, facts.cluster, state)
     return _choose_plan(facts, progress)
@@ -87,7 +87,7 @@ def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
     """The groups so far, unless others are better by the margin, or they are not possible any more."""
     anew = _try_both(facts, progress, _keep_dataflow)
     kept = anew if _has_same_groups(facts.old, anew) else _keep_groups(facts, progress)
-    best = _regroup(facts, progress, anew)
+    best = _regroup_remainder(facts, progress, anew)
     if isinstance(kept, Refused):
         if isinstance(best, Refused):
             raise best
@@ -130,7 +130,7 @@ def _continue_plan(old: Plan, kept: Plan, anew: Plan | Refused) -> Plan:
     return replace(kept, movements=old.movements, follow_up=old.follow_up)
 
 
-def _regroup(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:
+def _regroup_remainder(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:
     """All that is left grouped anew; or that and what is running, which then begins again."""
     if not progress.running:
         return anew

@@ -15,8 +15,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from airflow_dagsched.model.order import levels
-from airflow_dagsched.plan.needs import padding
+from airflow_dagsched.model.order import measure_levels
+from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.problem.orders import walk_depth_first
 from airflow_dagsched.plan.problem.partition import cut_groups
 from airflow_dagsched.plan.problem.problem import Problem
@@ -44,7 +44,7 @@ def list_segmentations(problem: Problem, group_of: Sequence[int]) -> Iterator[tu
         yield from _try_few_ways(problem, group_of)
         return
     orders = _Orders(problem)
-    found = (*map(orders.by_tail, LEVELS), orders.by_level(), orders.by_branch(), orders.by_path())
+    found = (*map(orders.sort_by_tail, LEVELS), orders.sort_by_level(), orders.sort_by_branch(), orders.sort_by_path())
     yield from _try_all_ways(problem, group_of, found, (Units.of(problem), RunLimit(0, 0)))
 
 
@@ -65,13 +65,13 @@ def _try_few_ways(problem: Problem, group_of: Sequence[int]) -> Iterator[tuple[l
     """
     units, orders = Units.of(problem), _Orders(problem)
     block = _share_cluster(problem, min(1.0, len(problem.graph.steps) / FINE) / BLOCKS)
-    ways = ((orders.by_level(), PARTED), (orders.by_tail(0), 1.0))
+    ways = ((orders.sort_by_level(), PARTED), (orders.sort_by_tail(0), 1.0))
     found = [
         (by, _cut_groups(problem, _Lines(group_of, order, units, block), WEIGHTS[0], FILLED[0])) for order, by in ways
     ]
     for _, (_, runs, looked) in sorted(found, key=lambda one: one[0] * one[1][0]):
         yield runs, looked
-    others = (orders.by_path(), orders.by_branch(), orders.by_level(), orders.by_tail(0))
+    others = (orders.sort_by_path(), orders.sort_by_branch(), orders.sort_by_level(), orders.sort_by_tail(0))
     yield from _try_all_ways(problem, group_of, others, (units, block))
 
 
@@ -101,29 +101,29 @@ class _Orders:
     def __init__(self, problem: Problem) -> None:
         self._given = problem
         graph = problem.graph
-        self._firsts = [node for node in graph.order if graph.loop[node] == node] if graph.loops else graph.order
-        self._depth = levels(graph.condensed, graph.order)
+        self._firsts = [node for node in graph.order if graph.loop[node] == node] if graph.has_loops else graph.order
+        self._depth = measure_levels(graph.condensed, graph.order)
         # Those of the arrays are of single steps: they may rise along an edge between steps that are kept together.
-        self._tail = measure_step_tails(graph, problem.arrays.least_s) if graph.loops else problem.arrays.tail_s
+        self._tail = measure_step_tails(graph, problem.arrays.least_s) if graph.has_loops else problem.arrays.tail_s
 
-    def by_tail(self, fixed: int) -> list[int]:
+    def sort_by_tail(self, fixed: int) -> list[int]:
         """Most behind it first, but for the first levels."""
         depth, tail = self._depth, self._tail
         if not fixed:
             return sorted(self._firsts, key=lambda node: -tail[node])
         return sorted(self._firsts, key=lambda node: (min(depth[node], fixed), -tail[node]))
 
-    def by_level(self) -> list[int]:
+    def sort_by_level(self) -> list[int]:
         """Level by level, the longest first."""
         depth, runtime = self._depth, self._given.arrays.runtime_s
         return sorted(self._firsts, key=lambda node: (depth[node], -runtime[node]))
 
-    def by_branch(self) -> list[int]:
+    def sort_by_branch(self) -> list[int]:
         """What waits for each other side by side."""
         graph = self._given.graph
         return [node for node in walk_depth_first(graph.condensed) if graph.loop[node] == node]
 
-    def by_path(self) -> list[int]:
+    def sort_by_path(self) -> list[int]:
         """By the moment in which each could end if all ran as soon as what they wait for has ended."""
         graph, runtime = self._given.graph, self._given.arrays.runtime_s
         end = [0.0] * len(graph.ids)
@@ -147,5 +147,5 @@ def _share_cluster(problem: Problem, share: float) -> RunLimit:
     """This share of the cluster."""
     cores = share * sum(worker.free_cores for worker in problem.arrays.workers)
     memory = share * sum(worker.free_memory_mb for worker in problem.arrays.workers)
-    fits = bisect_right(range(int(memory) + 1), memory, key=lambda held: held + padding(held, problem.settings))
+    fits = bisect_right(range(int(memory) + 1), memory, key=lambda held: held + measure_padding(held, problem.settings))
     return RunLimit(cores, fits - 1)

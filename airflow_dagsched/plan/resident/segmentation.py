@@ -69,7 +69,7 @@ class Units(Struct, frozen=True):
             memory[first] += need.memory_mb * step.parallelism
         reads: list[list[int]] = [[] for _ in range(size)]
         written: list[list[int]] = [[] for _ in range(size)]
-        datasets = [one for one in _between_units(problem) if one[0] and one[2]]
+        datasets = [one for one in _list_between_units(problem) if one[0] and one[2]]
         for at, (_, src, readers) in enumerate(datasets):
             written[src].append(at)
             for reader in readers:
@@ -77,12 +77,12 @@ class Units(Struct, frozen=True):
         return cls(longest, cores, memory, reads, written, datasets)
 
 
-def _between_units(problem: Problem) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def _list_between_units(problem: Problem) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     graph = problem.graph
     loop = graph.loop
     for dataset in graph.datasets:
         src = loop[dataset.src]
-        if graph.loops:
+        if graph.has_loops:
             yield dataset.bytes, src, tuple({loop[reader] for reader in dataset.readers} - {src})
         else:
             yield dataset.bytes, src, tuple([reader for reader in dataset.readers if reader != src])
@@ -124,7 +124,7 @@ class Line(Struct, frozen=True):
         for end in range(len(moved)):
             for block, less in self.handed[end]:
                 moved[block] -= less
-            while low < end and not self._fits(low, end, room):
+            while low < end and not self._has_room(low, end, room):
                 low += 1
             cost, where = self._find_cheapest((low, end), moved, best, (weight, max(1.0, room.cores)), problem)
             best.append(cost)
@@ -132,7 +132,7 @@ class Line(Struct, frozen=True):
             looked += end - low + 1
         return Runs(best[-1], _list_runs(self.nodes, self.begins, first), looked)
 
-    def _fits(self, low: int, end: int, room: RunLimit) -> bool:
+    def _has_room(self, low: int, end: int, room: RunLimit) -> bool:
         cores, memory = self.cores, self.memory_mb
         return cores[end + 1] - cores[low] <= room.cores and memory[end + 1] - memory[low] <= room.memory_mb
 

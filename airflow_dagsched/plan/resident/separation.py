@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_dagsched.model.order import predecessors
+from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.plan.problem.problem import Problem
 
 MOST = 200
@@ -31,14 +31,14 @@ def list_kept_apart(problem: Problem) -> list[list[int]]:
     if not limits:
         return found
     order = [node for node in graph.order if graph.loop[node] == node]
-    above = find_reached(predecessors(graph.condensed), order)
+    above = find_reached(reverse_edges(graph.condensed), order)
     below = find_reached(graph.condensed, order[::-1])
     steps = [node for node in order if graph.is_step(node)]
     for node in steps:
         found[node] = [
             before
             for before in steps
-            if before != node and above[node] >> before & 1 and _exceeds_any(above[node] & below[before], limits)
+            if before != node and above[node] >> before & 1 and _is_over_any(above[node] & below[before], limits)
         ]
     return found
 
@@ -80,7 +80,7 @@ def find_reached(edges: Sequence[Sequence[int]], order: Sequence[int]) -> list[i
     return found
 
 
-def _exceeds_any(units: int, limits: Sequence[_Limit]) -> bool:
+def _is_over_any(units: int, limits: Sequence[_Limit]) -> bool:
     return any(
         sum([(units & ones).bit_count() << place for place, ones in enumerate(places)]) > room
         for places, room in limits

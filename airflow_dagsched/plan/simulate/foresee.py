@@ -42,26 +42,26 @@ class Forecast(Struct, frozen=True):
     """Seconds from submission to end, over the works that end."""
 
 
-def forecast(completions: Sequence[float | None]) -> Forecast:
+def make_forecast(completions: Sequence[float | None]) -> Forecast:
     """Of the works submitted by now; None: unfinished."""
     ended = [seconds for seconds in completions if seconds is not None]
     return Forecast(len(completions) - len(ended), fmean(ended or [0.0]), max(ended, default=0.0))
 
 
-def best(forecasts: Sequence[Forecast], in_force: int) -> int:
+def choose_best(forecasts: Sequence[Forecast], in_force: int) -> int:
     """The position of the one to follow: the best of those no worse than that in force in any respect.
 
     At a tie what is in force stays, then the first.
     """
     base = forecasts[in_force]
-    eligible = (at for at, one in enumerate(forecasts) if _no_worse(one, base))
-    return min(eligible, key=lambda at: (*_value(forecasts[at], base), at != in_force, at))
+    eligible = (at for at, one in enumerate(forecasts) if _is_no_worse(one, base))
+    return min(eligible, key=lambda at: (*_score_forecast(forecasts[at], base), at != in_force, at))
 
 
-def _no_worse(one: Forecast, base: Forecast) -> bool:
+def _is_no_worse(one: Forecast, base: Forecast) -> bool:
     return one.unfinished <= base.unfinished and one.mean_s <= base.mean_s and one.worst_s <= base.worst_s
 
 
-def _value(one: Forecast, base: Forecast) -> tuple[int, float]:
+def _score_forecast(one: Forecast, base: Forecast) -> tuple[int, float]:
     """Rounded: the same sums in another order are a tie."""
     return one.unfinished, round(one.mean_s / (base.mean_s or 1) + WORST_COUNTS * one.worst_s / (base.worst_s or 1), 9)

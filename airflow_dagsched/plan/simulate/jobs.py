@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.order import natural_key, predecessors, topological
-from airflow_dagsched.plan.needs import runtime_of, task_runtime_of
+from airflow_dagsched.model.order import natural_key, reverse_edges, sort_topologically
+from airflow_dagsched.plan.needs import resolve_step_runtime, resolve_task_runtime
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.simulate.values import Work
@@ -48,29 +48,29 @@ class Jobs(Struct, frozen=True):
     """All jobs so that edges point forward."""
 
 
-def jobs_of(works: Sequence[Work], cluster: Cluster, settings: Settings) -> Jobs:
+def make_jobs(works: Sequence[Work], cluster: Cluster, settings: Settings) -> Jobs:
     """Raises ``InvalidInput`` for a plan with an unknown worker, or whose groups and tasks wait for each other."""
     found: list[Job] = []
     edges: list[tuple[int, int]] = []
     place = {worker.id: at for at, worker in enumerate(cluster.workers)}
     for at, work in enumerate(works):
         start = len(found)
-        found += _groups(at, work, place, settings)
-        found += _tasks(at, work, settings)
+        found += _make_group_jobs(at, work, place, settings)
+        found += _make_task_jobs(at, work, settings)
         number = {job.id: start + of for of, job in enumerate(found[start:])}
-        edges += ((number[before], number[after]) for before, after in _edges(work) if before != after)
+        edges += ((number[before], number[after]) for before, after in _list_edges(work) if before != after)
     successors: list[list[int]] = [[] for _ in found]
     for before, after in sorted(set(edges)):
         successors[before].append(after)
-    order = topological(successors)
+    order = sort_topologically(successors)
     if len(order) < len(found):
         raise InvalidInput("simulation", "", "groups and ordinary tasks wait for each other")
-    waits = tuple(map(len, predecessors(successors)))
+    waits = tuple(map(len, reverse_edges(successors)))
     return Jobs(tuple(found), tuple(map(tuple, successors)), waits, tuple(order))
 
 
-def _groups(at: int, work: Work, place: dict[str, int], settings: Settings) -> Iterator[Job]:
-    runtimes = {step.id: runtime_of(step, settings) for step in work.dataflow.steps}
+def _make_group_jobs(at: int, work: Work, place: dict[str, int], settings: Settings) -> Iterator[Job]:
+    runtimes = {step.id: resolve_step_runtime(step, settings) for step in work.dataflow.steps}
     pinned = {step.id for step in work.dataflow.steps if step.pinned}
     for group in work.plan.groups:
         yield Job(
@@ -78,26 +78,26 @@ def _groups(at: int, work: Work, place: dict[str, int], settings: Settings) -> I
             group.id,
             group.time.total_s,
             work.at_s + group.start_s,
-            tuple(_places(work.plan, group, place)),
+            tuple(_list_places(work.plan, group, place)),
             not pinned.isdisjoint(group.steps),
             tuple(runtimes[step] for step in group.steps),
         )
 
 
-def _places(plan: Plan, group: Group, place: dict[str, int]) -> Iterator[Place]:
+def _list_places(plan: Plan, group: Group, place: dict[str, int]) -> Iterator[Place]:
     for box in group.containers:
         if box.worker not in place:
             raise InvalidInput(f"plan of {plan.dataflow!r}", "", f"no worker of the cluster is called {box.worker!r}")
         yield place[box.worker], (box.cores, box.memory_mb, box.disk_mb)
 
 
-def _tasks(at: int, work: Work, settings: Settings) -> Iterator[Job]:
+def _make_task_jobs(at: int, work: Work, settings: Settings) -> Iterator[Job]:
     for task in sorted(work.dataflow.tasks, key=lambda task: natural_key(task.id)):
-        seconds = task_runtime_of(task, settings)
+        seconds = resolve_task_runtime(task, settings)
         yield Job(at, task.id, seconds, work.at_s, (), False, (seconds,))
 
 
-def _edges(work: Work) -> Iterator[tuple[str, str]]:
+def _list_edges(work: Work) -> Iterator[tuple[str, str]]:
     """Who waits for whom: as the plan says for its groups, as the dataflow says for ordinary tasks."""
     for group in work.plan.groups:
         yield from ((before, group.id) for before in group.after)

@@ -31,9 +31,9 @@ class Room:
         workers = cluster.workers
         self._leaves = 1 << max(0, len(workers) - 1).bit_length()
         padding = [GONE] * (self._leaves - len(workers))
-        self._most = [GONE] * self._leaves + [_offered(worker) for worker in workers] + padding
+        self._most = [GONE] * self._leaves + [_read_offered(worker) for worker in workers] + padding
         for node in range(self._leaves - 1, 0, -1):
-            self._most[node] = _larger(self._most[2 * node], self._most[2 * node + 1])
+            self._most[node] = _take_most(self._most[2 * node], self._most[2 * node + 1])
         self._lost: set[int] = set()
         self._watched: tuple[Need, int] | None = None
         """The need that last had no room, and for how many containers of it there is room now."""
@@ -42,7 +42,7 @@ class Room:
         """What a worker has just now."""
         return self._most[self._leaves + worker]
 
-    def copied(self) -> Self:
+    def make_copy(self) -> Self:
         """As it is now; what is taken there is not taken here."""
         other = copy.copy(self)
         other._most, other._lost = self._most.copy(), self._lost.copy()
@@ -60,7 +60,7 @@ class Room:
         taken = self._taken(places, moves=moves)
         if len(taken) == len(places):
             return tuple(taken)
-        self.give(taken)
+        self.give_back(taken)
         if alike:
             self._watched = need, len(taken)
         return None
@@ -68,19 +68,19 @@ class Room:
     def missing(self, places: Sequence[Place]) -> int:
         """How many of the containers have room nowhere while the others have."""
         taken = self._taken(places, moves="any")
-        self.give(taken)
+        self.give_back(taken)
         return len(places) - len(taken)
 
-    def give(self, places: Sequence[Place]) -> None:
+    def give_back(self, places: Sequence[Place]) -> None:
         """Give back what was taken; a lost worker stays lost."""
         for worker, need in places:
             if worker not in self._lost:
-                self._change(worker, need, 1)
+                self._change_free(worker, need, 1)
 
-    def lose(self, worker: int) -> None:
+    def lose_worker(self, worker: int) -> None:
         """The worker offers nothing any more."""
         self._lost.add(worker)
-        self._set(worker, GONE)
+        self._set_free(worker, GONE)
 
     def _taken(self, places: Sequence[Place], *, moves: Moves) -> list[Place]:
         """Room for as many as there is, up to the first that has none."""
@@ -89,57 +89,57 @@ class Room:
             worker = self._worker(planned, need, moves=moves)
             if worker is None:
                 break
-            self._change(worker, need, -1)
+            self._change_free(worker, need, -1)
             taken.append((worker, need))
         return taken
 
     def _worker(self, planned: int, need: Need, *, moves: Moves) -> int | None:
-        if _holds(self._most[self._leaves + planned], need):
+        if _has_room(self._most[self._leaves + planned], need):
             return planned
         may = moves == "any" or (moves == "lost" and planned in self._lost)
-        return self._first(need) if may else None
+        return self._find_first(need) if may else None
 
-    def _first(self, need: Need) -> int | None:
+    def _find_first(self, need: Need) -> int | None:
         most, trail = self._most, [1]
         while trail:
             node = trail.pop()
-            if _holds(most[node], need):
+            if _has_room(most[node], need):
                 if node >= self._leaves:
                     return node - self._leaves
                 trail += (2 * node + 1, 2 * node)
         return None
 
-    def _change(self, worker: int, need: Need, sign: int) -> None:
+    def _change_free(self, worker: int, need: Need, sign: int) -> None:
         cores, memory, disk = self._most[self._leaves + worker]
-        self._set(worker, (cores + sign * need[0], memory + sign * need[1], disk + sign * need[2]))
+        self._set_free(worker, (cores + sign * need[0], memory + sign * need[1], disk + sign * need[2]))
 
-    def _set(self, worker: int, free: Need) -> None:
+    def _set_free(self, worker: int, free: Need) -> None:
         most, node = self._most, self._leaves + worker
         if self._watched:
             need, count = self._watched
-            self._watched = need, count + slots(free, need) - slots(most[node], need)
+            self._watched = need, count + count_slots(free, need) - count_slots(most[node], need)
         most[node] = free
         while node > 1:
             node //= 2
-            larger = _larger(most[2 * node], most[2 * node + 1])
+            larger = _take_most(most[2 * node], most[2 * node + 1])
             if larger == most[node]:
                 break
             most[node] = larger
 
 
-def slots(free: Need, need: Need) -> int:
+def count_slots(free: Need, need: Need) -> int:
     """How many containers have room on a worker; a lost one has less than nothing."""
     return max(0, min(has // want for has, want in zip(free, need, strict=True) if want))
 
 
-def _offered(worker: Worker) -> Need:
+def _read_offered(worker: Worker) -> Need:
     disk = worker.free_disk_mb
     return worker.free_cores, worker.free_memory_mb, NO_LIMIT if disk is None else disk
 
 
-def _larger(one: Need, other: Need) -> Need:
+def _take_most(one: Need, other: Need) -> Need:
     return max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2])
 
 
-def _holds(free: Need, need: Need) -> bool:
+def _has_room(free: Need, need: Need) -> bool:
     return free[0] >= need[0] and free[1] >= need[1] and free[2] >= need[2]

@@ -11,19 +11,19 @@ BLOCK = 4096
 """Descendants are counted for so many jobs at a time, a bit each: memory stays linear."""
 
 
-def ranks(jobs: Jobs, order: Order) -> Sequence[tuple[float, ...]]:
+def rank_jobs(jobs: Jobs, order: Order) -> Sequence[tuple[float, ...]]:
     """For each job, before the time it became ready and its number break ties."""
     if order == "plan":
         return [(-job.due_s,) for job in jobs.all]
     if order == "fifo":
         return [()] * len(jobs.all)
     if order == "downstream":
-        return [(float(count),) for count in descendants(jobs)]
+        return [(float(count),) for count in count_descendants(jobs)]
     sign = -1.0 if order == "shortest" else 1.0
-    return [(sign * level,) for level in b_levels(jobs)]
+    return [(sign * level,) for level in measure_b_levels(jobs)]
 
 
-def b_levels(jobs: Jobs) -> list[float]:
+def measure_b_levels(jobs: Jobs) -> list[float]:
     """Planned seconds from the start of each job to the end of the longest path below it."""
     found = [0.0] * len(jobs.all)
     for node in reversed(jobs.order):
@@ -32,7 +32,7 @@ def b_levels(jobs: Jobs) -> list[float]:
     return found
 
 
-def descendants(jobs: Jobs) -> list[int]:
+def count_descendants(jobs: Jobs) -> list[int]:
     """How many jobs are below each, all the way down, and itself: Airflow's weight rule ``downstream``."""
     found = [0] * len(jobs.all)
     for start in range(0, len(jobs.all), BLOCK):

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.simulate.run import simulate
+from airflow_dagsched.plan.simulate.run import simulate_works
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Outcome, Work
 
 
@@ -23,7 +23,7 @@ class Runs(Struct, frozen=True):
     policy: str
     outcomes: tuple[Outcome, ...]
 
-    def makespans(self) -> list[float]:
+    def list_makespans(self) -> list[float]:
         """Of the runs that finished, rising."""
         return sorted(outcome.makespan_s for outcome in self.outcomes if not outcome.unfinished)
 
@@ -40,7 +40,7 @@ class Report(Struct, frozen=True):
     policies: tuple[Runs, ...]
 
 
-def compare(
+def compare_policies(
     work: Work,
     cluster: Cluster,
     conditions: Conditions,
@@ -50,28 +50,33 @@ def compare(
 ) -> Report:
     """So many runs of a checked plan under each policy, by name."""
     met = [replace(conditions, seed=conditions.seed + at) for at in range(runs)]
-    found = ((name, [simulate([work], cluster, one, POLICIES[name], settings) for one in met]) for name in policies)
+    found = (
+        (name, [simulate_works([work], cluster, one, POLICIES[name], settings) for one in met]) for name in policies
+    )
     return Report(work, conditions, tuple(Runs(name, tuple(outcomes)) for name, outcomes in found))
 
 
-def as_text(report: Report) -> str:
+def write_text(report: Report) -> str:
     """The conditions, a line a policy, and when each group ran on average under each."""
-    return "\n".join([*_head(report), *(line for runs in report.policies for line in _groups(report, runs))]) + "\n"
+    return (
+        "\n".join([*_write_head(report), *(line for runs in report.policies for line in _write_groups(report, runs))])
+        + "\n"
+    )
 
 
-def as_json(report: Report) -> str:
+def write_json(report: Report) -> str:
     """Everything, seconds to the microsecond."""
     content = {
         "version": 1,
         "dataflow": report.work.plan.dataflow,
         "planned_s": report.work.plan.makespan_s,
         "conditions": asdict(report.conditions),
-        "policies": [_policy(report, runs) for runs in report.policies],
+        "policies": [_describe_policy(report, runs) for runs in report.policies],
     }
     return json.dumps(content, indent=1) + "\n"
 
 
-def _head(report: Report) -> Iterator[str]:
+def _write_head(report: Report) -> Iterator[str]:
     met, plan = report.conditions, report.work.plan
     rates = f"failures {met.failures_per_hour:g}/h, losses {met.losses_per_hour:g}/h"
     count = len(report.policies[0].outcomes)
@@ -80,22 +85,22 @@ def _head(report: Report) -> Iterator[str]:
     for runs in report.policies:
         used, retries = runs.mean(lambda one: one.utilisation), runs.mean(lambda one: one.retries)
         lost, unfinished = runs.mean(lambda one: one.lost_workers), sum(bool(one.unfinished) for one in runs.outcomes)
-        times = "".join(f"{value:>10}" for value in _times(runs.makespans()))
+        times = "".join(f"{value:>10}" for value in _write_times(runs.list_makespans()))
         yield f"  {runs.policy:12}{times}{used:>7.2f}{retries:>9.2f}{lost:>7.2f}{unfinished:>12}"
 
 
-def _times(makespans: Sequence[float]) -> tuple[str, str, str]:
+def _write_times(makespans: Sequence[float]) -> tuple[str, str, str]:
     if not makespans:
         return "-", "-", "-"
-    return f"{fmean(makespans):.1f}", f"{percentile(makespans, 0.95):.1f}", f"{makespans[-1]:.1f}"
+    return f"{fmean(makespans):.1f}", f"{find_percentile(makespans, 0.95):.1f}", f"{makespans[-1]:.1f}"
 
 
-def percentile(rising: Sequence[float], part: float) -> float:
+def find_percentile(rising: Sequence[float], part: float) -> float:
     """The least value that at least ``part`` of all are no larger than."""
     return rising[max(0, math.ceil(part * len(rising)) - 1)]
 
 
-def _groups(report: Report, runs: Runs) -> Iterator[str]:
+def _write_groups(report: Report, runs: Runs) -> Iterator[str]:
     """Means over the runs in which the group ended."""
     spans: dict[str, list[tuple[float, float, int]]] = {}
     for outcome in runs.outcomes:
@@ -112,11 +117,11 @@ def _groups(report: Report, runs: Runs) -> Iterator[str]:
             yield f"{planned}{'-':>13}{'-':>10}{'-':>10}"
 
 
-def _policy(report: Report, runs: Runs) -> dict[str, object]:
-    return {"policy": runs.policy, "runs": [_run(report, at, one) for at, one in enumerate(runs.outcomes)]}
+def _describe_policy(report: Report, runs: Runs) -> dict[str, object]:
+    return {"policy": runs.policy, "runs": [_describe_run(report, at, one) for at, one in enumerate(runs.outcomes)]}
 
 
-def _run(report: Report, at: int, outcome: Outcome) -> dict[str, object]:
+def _describe_run(report: Report, at: int, outcome: Outcome) -> dict[str, object]:
     return {
         "seed": report.conditions.seed + at,
         "makespan_s": round(outcome.makespan_s, DIGITS),

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
-from airflow_dagsched.plan.simulate.backfill import Ending, room_at
-from airflow_dagsched.plan.simulate.foresee import MOST, OVERDUE, Forecast, best, forecast
-from airflow_dagsched.plan.simulate.jobs import Jobs, Place, jobs_of
+from airflow_dagsched.plan.simulate.backfill import Ending, find_room_time
+from airflow_dagsched.plan.simulate.foresee import MOST, OVERDUE, Forecast, choose_best, make_forecast
+from airflow_dagsched.plan.simulate.jobs import Jobs, Place, make_jobs
 from airflow_dagsched.plan.simulate.modelled_capacity import Moves, Room
-from airflow_dagsched.plan.simulate.rank import ranks
-from airflow_dagsched.plan.simulate.sampled_conditions import NEVER, Luck, draw
+from airflow_dagsched.plan.simulate.rank import rank_jobs
+from airflow_dagsched.plan.simulate.sampled_conditions import NEVER, Luck, draw_luck
 from airflow_dagsched.plan.simulate.values import Conditions, Order, Outcome, Policy, Ran, Work
 
 LOOK_AHEAD = 16
@@ -26,7 +26,7 @@ END, FAIL, ARRIVE, LOSE = range(4)
 """What happens, in this order where it happens at one moment."""
 
 
-def simulate(
+def simulate_works(
     works: Sequence[Work],
     cluster: Cluster,
     conditions: Conditions,
@@ -37,14 +37,14 @@ def simulate(
 
     Raises ``InvalidInput`` for a plan with a worker the cluster has not, or jobs that wait for each other.
     """
-    jobs = jobs_of(works, cluster, settings)
-    luck = draw(jobs, len(cluster.workers), conditions)
+    jobs = make_jobs(works, cluster, settings)
+    luck = draw_luck(jobs, len(cluster.workers), conditions)
     rivals = policy.rivals if len(jobs.all) <= MOST else ()
-    ranked = cache(lambda order: ranks(jobs, order))
+    ranked = cache(lambda order: rank_jobs(jobs, order))
     run = _Run(works, jobs, luck, policy, (policy, *rivals), conditions.retries, Room(cluster), ranked)
     run.begin()
     run.finish()
-    return _outcome(run, cluster)
+    return _make_outcome(run, cluster)
 
 
 class _Run(Struct):
@@ -92,7 +92,7 @@ class _Run(Struct):
                 heapq.heappush(self.events, (seconds, LOSE, worker, 0))
         for number, count in enumerate(self.waits):
             if not count:
-                self._free(number, self.works[self.jobs.all[number].work].at_s)
+                self._release_job(number, self.works[self.jobs.all[number].work].at_s)
 
     def finish(self) -> None:
         while self.open:
@@ -105,24 +105,24 @@ class _Run(Struct):
             _, what, number, attempt = heapq.heappop(self.events)
             self.open -= what != LOSE
             if what == LOSE:
-                self._lose(number, now)
+                self._lose_worker(number, now)
             elif what == ARRIVE:
-                self._arrive(number, now)
+                self._add_to_waiting(number, now)
             elif number in self.running and attempt == self.attempts[number]:
-                self._end(number, now) if what == END else self._fail(number, now)
+                self._end_job(number, now) if what == END else self._fail_job(number, now)
         if self.waiting and len(self.policies) > 1:
-            self._choose(now)
+            self._choose_policy(now)
         self._start_waiting(now)
 
-    def _choose(self, now: float) -> None:
+    def _choose_policy(self, now: float) -> None:
         """The policy to follow from now on."""
         eligible = self.policies
-        if self._out_of_patience(now):
+        if self._is_out_of_patience(now):
             eligible = tuple(policy for policy in eligible if policy.order == "fifo")
         in_force = eligible.index(self.policy) if self.policy in eligible else 0
-        self._follow(eligible[best([self._foreseen(policy, now) for policy in eligible], in_force)])
+        self._follow(eligible[choose_best([self._forecast_policy(policy, now) for policy in eligible], in_force)])
 
-    def _out_of_patience(self, now: float) -> bool:
+    def _is_out_of_patience(self, now: float) -> bool:
         """Whether somebody has waited for longer than all that was left when it came took one after another."""
         jobs = self.jobs.all
         waiting = [int(-entry[-1]) for entry in self.waiting]
@@ -130,19 +130,19 @@ class _Run(Struct):
         patience = now + sum(jobs[at].seconds for at in left)
         return min(self.patience.setdefault(number, patience) for number in waiting) < now
 
-    def _planned_end(self, number: int, now: float) -> float:
+    def _find_planned_end(self, number: int, now: float) -> float:
         seconds = self.jobs.all[number].seconds
         end = self.running[number][0] + seconds
         return end if end > now else now + OVERDUE * seconds
 
-    def _foreseen(self, policy: Policy, now: float) -> Forecast:
+    def _forecast_policy(self, policy: Policy, now: float) -> Forecast:
         """What comes of a policy for the works submitted by now, if what runs and waits takes as long as planned."""
         calm = Luck([job.seconds for job in self.jobs.all], [()] * len(self.jobs.all), ())
         ahead = replace(
             self,
             luck=calm,
             policies=(policy,),
-            room=self.room.copied(),
+            room=self.room.make_copy(),
             waits=self.waits.copy(),
             events=[],
             open=0,
@@ -154,44 +154,44 @@ class _Run(Struct):
             ends=self.ends.copy(),
         )
         for number in self.running:
-            ahead._push(self._planned_end(number, now), END, number)
+            ahead._push(self._find_planned_end(number, now), END, number)
         ahead._follow(policy)
         ahead._start_waiting(now)
         ahead.finish()
-        ends = zip(self.works, _completions(ahead), strict=True)
-        return forecast([end for work, end in ends if work.at_s <= now])
+        ends = zip(self.works, _list_completions(ahead), strict=True)
+        return make_forecast([end for work, end in ends if work.at_s <= now])
 
     def _follow(self, policy: Policy) -> None:
         """From now on."""
         if policy != self.policy:
             self.policy, self.reservation = policy, None
-            self.waiting = sorted(self._turn(int(-entry[-1])) for entry in self.waiting)
+            self.waiting = sorted(self._rank_turn(int(-entry[-1])) for entry in self.waiting)
             running = [(number, start) for number, (start, places) in self.running.items() if places]
             self.ends = [(start + self.jobs.all[at].seconds, at, self.attempts[at]) for at, start in running]
             heapq.heapify(self.ends)
 
-    def _turn(self, number: int) -> tuple[float, ...]:
+    def _rank_turn(self, number: int) -> tuple[float, ...]:
         return *self.ranked(self.policy.order)[number], -self.ready[number], -number
 
-    def _free(self, number: int, now: float) -> None:
+    def _release_job(self, number: int, now: float) -> None:
         """Nothing above it is left to end; as planned, a group also waits for its time."""
         job = self.jobs.all[number]
         self.ready[number] = now
         due = max(now, job.due_s) if self.policy.order == "plan" else now
         self._push(due, ARRIVE, number)
 
-    def _arrive(self, number: int, now: float) -> None:
+    def _add_to_waiting(self, number: int, now: float) -> None:
         if self.jobs.all[number].places:
-            insort(self.waiting, self._turn(number))
+            insort(self.waiting, self._rank_turn(number))
         else:
-            self._start(number, now, ())
+            self._start_job(number, now, ())
 
     def _start_waiting(self, now: float) -> None:
         """Until ``by`` the room that the first in line waits for is not needed."""
         at, passed, by = len(self.waiting) - 1, 0, NEVER
         while at >= 0 and passed <= (0 if self.policy.overtaking == "none" else LOOK_AHEAD):
             number = int(-self.waiting[at][-1])
-            if now + self.jobs.all[number].seconds <= by and self._try(number, now):
+            if now + self.jobs.all[number].seconds <= by and self._try_start(number, now):
                 del self.waiting[at]
             else:
                 if not passed and self.policy.overtaking == "harmless":
@@ -199,12 +199,12 @@ class _Run(Struct):
                 passed += 1
             at -= 1
 
-    def _try(self, number: int, now: float) -> bool:
+    def _try_start(self, number: int, now: float) -> bool:
         job = self.jobs.all[number]
         moves: Moves = "none" if job.pinned else "any" if self.policy.moves else "lost"
         places = self.room.take(job.places, moves=moves)
         if places is not None:
-            self._start(number, now, places)
+            self._start_job(number, now, places)
         return places is not None
 
     def _reserved(self, number: int) -> float:
@@ -212,13 +212,13 @@ class _Run(Struct):
         if self.reservation is None or self.reservation[0] != number:
             places = self.jobs.all[number].places
             seen: list[tuple[float, int, int]] = []
-            by = room_at(self.room.missing(places), places[0][1], self.room.free, self._ending(seen))
+            by = find_room_time(self.room.missing(places), places[0][1], self.room.free, self._take_ending(seen))
             for entry in seen:
                 heapq.heappush(self.ends, entry)
             self.reservation = number, by
         return self.reservation[1]
 
-    def _ending(self, seen: list[tuple[float, int, int]]) -> Iterator[Ending]:
+    def _take_ending(self, seen: list[tuple[float, int, int]]) -> Iterator[Ending]:
         """Take what runs off the heap of planned ends, the first first, and note it; what has ended is dropped."""
         while self.ends:
             end, number, attempt = entry = heapq.heappop(self.ends)
@@ -226,7 +226,7 @@ class _Run(Struct):
                 seen.append(entry)
                 yield end, self.running[number][1]
 
-    def _start(self, number: int, now: float, places: Sequence[Place]) -> None:
+    def _start_job(self, number: int, now: float, places: Sequence[Place]) -> None:
         attempt = self.attempts.get(number, 0)
         self.attempts[number] = attempt
         self.running[number] = now, places
@@ -236,31 +236,31 @@ class _Run(Struct):
         fails = bool(failures) and failures[attempt] < seconds
         self._push(now + (failures[attempt] if fails else seconds), FAIL if fails else END, number)
 
-    def _end(self, number: int, now: float) -> None:
-        self.spans[number] = self._stop(number, now), now
+    def _end_job(self, number: int, now: float) -> None:
+        self.spans[number] = self._stop_job(number, now), now
         for after in self.jobs.successors[number]:
             self.waits[after] -= 1
             if not self.waits[after]:
-                self._free(after, now)
+                self._release_job(after, now)
 
-    def _fail(self, number: int, now: float) -> None:
+    def _fail_job(self, number: int, now: float) -> None:
         """What it held is free at once; it is tried again from its start, if not too often already."""
-        self._stop(number, now)
+        self._stop_job(number, now)
         self.attempts[number] += 1
         if self.attempts[number] <= self.retries:
             self.retried += 1
-            self._arrive(number, now)
+            self._add_to_waiting(number, now)
 
-    def _lose(self, worker: int, now: float) -> None:
+    def _lose_worker(self, worker: int, now: float) -> None:
         hit = [number for number, (_, places) in self.running.items() if any(at == worker for at, _ in places)]
-        self.room.lose(worker)
+        self.room.lose_worker(worker)
         for number in sorted(hit):
-            self._fail(number, now)
+            self._fail_job(number, now)
 
-    def _stop(self, number: int, now: float) -> float:
+    def _stop_job(self, number: int, now: float) -> float:
         """Give back its room; returns when the attempt started."""
         start, places = self.running.pop(number)
-        self.room.give(places)
+        self.room.give_back(places)
         self.stopped = now
         self.held += (now - start) * sum(need[0] for _, need in places)
         return start
@@ -270,15 +270,15 @@ class _Run(Struct):
         self.open += 1
 
 
-def _outcome(run: _Run, cluster: Cluster) -> Outcome:
+def _make_outcome(run: _Run, cluster: Cluster) -> Outcome:
     jobs = run.jobs.all
-    ran = tuple(_ran(run, number) for number in range(len(jobs)) if number in run.spans)
+    ran = tuple(_describe_job(run, number) for number in range(len(jobs)) if number in run.spans)
     offered = zip(cluster.workers, run.luck.losses, strict=True)
     available = sum(worker.free_cores * min(lost, run.stopped) for worker, lost in offered)
     return Outcome(
         ran,
         tuple((job.work, job.id) for number, job in enumerate(jobs) if number not in run.spans),
-        _completions(run),
+        _list_completions(run),
         max((one.end_s for one in ran), default=0.0),
         run.held / available if available else 0.0,
         run.retried,
@@ -286,12 +286,12 @@ def _outcome(run: _Run, cluster: Cluster) -> Outcome:
     )
 
 
-def _ran(run: _Run, number: int) -> Ran:
+def _describe_job(run: _Run, number: int) -> Ran:
     job, (start, end) = run.jobs.all[number], run.spans[number]
     return Ran(job.work, job.id, run.ready[number], start, end, run.attempts[number] + 1)
 
 
-def _completions(run: _Run) -> tuple[float | None, ...]:
+def _list_completions(run: _Run) -> tuple[float | None, ...]:
     works = run.works
     ends: list[float | None] = [work.at_s for work in works]
     for number, job in enumerate(run.jobs.all):

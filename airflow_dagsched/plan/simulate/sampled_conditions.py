@@ -25,17 +25,17 @@ class Luck(Struct, frozen=True):
     """When each worker is lost."""
 
 
-def draw(jobs: Jobs, workers: int, conditions: Conditions) -> Luck:
+def draw_luck(jobs: Jobs, workers: int, conditions: Conditions) -> Luck:
     """Deterministic in the seed. Each part has a generator of its own: more noise moves no failure."""
     noise, failures, losses = (random.Random(f"{part} {conditions.seed}") for part in ("noise", "failures", "losses"))
     return Luck(
-        [job.seconds * _factor(job, conditions.noise, noise) for job in jobs.all],
-        [_failures(job, conditions, failures) for job in jobs.all],
-        [_time_to(conditions.losses_per_hour, losses) for _ in range(workers)],
+        [job.seconds * _draw_factor(job, conditions.noise, noise) for job in jobs.all],
+        [_draw_failures(job, conditions, failures) for job in jobs.all],
+        [_draw_time_to(conditions.losses_per_hour, losses) for _ in range(workers)],
     )
 
 
-def _factor(job: Job, noise: float, rng: random.Random) -> float:
+def _draw_factor(job: Job, noise: float, rng: random.Random) -> float:
     """Lognormal of mean 1 for each step, drawn together by their runtimes: many steps even each other out."""
     if not noise:
         return 1.0
@@ -46,11 +46,11 @@ def _factor(job: Job, noise: float, rng: random.Random) -> float:
     return sum(factor * runtime for factor, runtime in zip(drawn, job.runtimes, strict=True)) / total
 
 
-def _failures(job: Job, conditions: Conditions, rng: random.Random) -> Sequence[float]:
+def _draw_failures(job: Job, conditions: Conditions, rng: random.Random) -> Sequence[float]:
     if not job.places or not conditions.failures_per_hour:
         return ()
-    return [_time_to(conditions.failures_per_hour, rng) for _ in range(conditions.retries + 1)]
+    return [_draw_time_to(conditions.failures_per_hour, rng) for _ in range(conditions.retries + 1)]
 
 
-def _time_to(per_hour: float, rng: random.Random) -> float:
+def _draw_time_to(per_hour: float, rng: random.Random) -> float:
     return rng.expovariate(per_hour / HOUR_S) if per_hour else NEVER

@@ -13,12 +13,12 @@ from airflow.sdk import TaskGroup
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import checked, read
+from airflow_dagsched.model.codec import check_value, read_file
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
-from airflow_dagsched.provider.authoring.flow_settings import mistake_in, mistake_in_launch_args
+from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake
 from airflow_dagsched.provider.authoring.policy_check import check_policy
-from airflow_dagsched.provider.authoring.repeats import RepeatBlock, repeat_block
-from airflow_dagsched.provider.spec.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.authoring.repeats import RepeatBlock, make_repeat_block
+from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from airflow_dagsched.provider.wiring.priority import check_pool
 
@@ -94,14 +94,14 @@ class SparkDataflow(TaskGroup):
         **launch_args: Any,
     ) -> None:
         super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
-        mistake = mistake_in(
+        mistake = find_mistake(
             {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
              "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
              "placement": placement, "placement_settings": placement_settings, "pool_cores": pool_cores,
              "lease_s": lease_s, "stall_s": stall_s}
-        ) or mistake_in_launch_args(launch_args)  # fmt: skip
+        ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
-            raise self.invalid(mistake[1], mistake[0])
+            raise self.make_error(mistake[1], mistake[0])
         self.conn_id = conn_id
         self.cluster = cluster
         self.run = run
@@ -109,7 +109,7 @@ class SparkDataflow(TaskGroup):
         self.slots = slots
         self.prune: Mode = prune
         self.pruned = pruned
-        self.settings = self._checked(
+        self.settings = self._check_settings(
             Settings(
                 slots=slots,
                 apart=tuple(map(tuple, apart)),
@@ -127,7 +127,7 @@ class SparkDataflow(TaskGroup):
         self.stall_s = stall_s
         self.launch_args = launch_args
         check_pool(self)
-        self.work_dir = self._folder(work_dir)
+        self.work_dir = self._resolve_work_dir(work_dir)
         """Of this machine: as given, else :func:`default_work_dir`."""
         self.steps: dict[str, StepMirror] = {}
         self.repeats: list[RepeatBlock] = []
@@ -136,26 +136,26 @@ class SparkDataflow(TaskGroup):
         self._wiring: Wiring | None = None
         self._busy = False
 
-    def _checked(self, settings: Settings) -> Settings:
+    def _check_settings(self, settings: Settings) -> Settings:
         """The planner's settings; raises :class:`InvalidInput` naming the argument."""
         try:
-            return checked(Settings, settings, "settings")
+            return check_value(Settings, settings, "settings")
         except InvalidInput as error:
-            raise self.invalid(error.rule, error.field) from None
+            raise self.make_error(error.rule, error.field) from None
 
     def _check_placement(self) -> None:
         try:
             self.settings = check_policy(self.placement, self.settings, self.placement_settings)
         except InvalidInput as error:
-            raise self.invalid(error.rule, error.field or "placement") from None
+            raise self.make_error(error.rule, error.field or "placement") from None
 
-    def _folder(self, work_dir: str | None) -> str:
+    def _resolve_work_dir(self, work_dir: str | None) -> str:
         """The one that counts. Airflow's own is looked at in any case: launches reserve their room there."""
         try:
-            default = default_work_dir()
-            return default if work_dir is None else str(local_root(work_dir))
+            default = find_default_work_dir()
+            return default if work_dir is None else str(parse_local_root(work_dir))
         except InvalidInput as error:
-            raise self.invalid(error.rule, error.field) from None
+            raise self.make_error(error.rule, error.field) from None
 
     @cached_property
     def declared_cluster(self) -> Cluster | None:
@@ -164,11 +164,11 @@ class SparkDataflow(TaskGroup):
             return self.cluster
         from airflow_dagsched.model.cluster import Cluster
 
-        return read(Cluster, self.cluster)
+        return read_file(Cluster, self.cluster)
 
     # What the steps call while the author writes them down
 
-    def adopt(self, step: StepMirror) -> None:
+    def add_step(self, step: StepMirror) -> None:
         """Take in a step made inside this dataflow."""
         self.steps[self.step_id(step.task_id)] = step
 
@@ -177,10 +177,10 @@ class SparkDataflow(TaskGroup):
         prefix = f"{self.group_id}."
         return task_id.removeprefix(prefix) if self.prefix_group_id else task_id
 
-    def edges_changed(self) -> None:
+    def note_new_edge(self) -> None:
         """An edge was made; after the ``with`` block that means wiring again."""
         if self._wiring is not None and not self._busy:
-            self._wire()
+            self._wire_groups()
 
     def blocks(self) -> dict[str, tuple[str, ...]]:
         """Step -> all steps of its repeat block, for steps that are in one."""
@@ -199,7 +199,7 @@ class SparkDataflow(TaskGroup):
     def hide_our_edges(self) -> None:
         """Leave only the author's edges in this process (the scheduler has its own copy of the DAG)."""
         if self._wiring is not None:
-            with self._quiet():
+            with self._ignore_own_edges():
                 self._wiring.hide_edges()
 
     def repeat(
@@ -218,7 +218,7 @@ class SparkDataflow(TaskGroup):
         :param feedback: ``{"step.parameter": step}``: from the second iteration on the parameter is that step's
             last output. Left out: the last step's output goes back into the first step's first input.
         """
-        self.repeats.append(repeat_block(self, steps, until, max_iterations, feedback or {}))
+        self.repeats.append(make_repeat_block(self, steps, until, max_iterations, feedback or {}))
 
     # The planner's view
 
@@ -263,7 +263,7 @@ class SparkDataflow(TaskGroup):
             if exc_type is None:
                 self._check_children()
                 self._repeat_early_edges()
-                self._wire()
+                self._wire_groups()
         finally:
             super().__exit__(exc_type, exc_value, traceback)
 
@@ -287,44 +287,44 @@ class SparkDataflow(TaskGroup):
             self.set_downstream(other, edge_modifier)
 
     def set_upstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
-        with self._rewired():
+        with self._wire_afterwards():
             super().set_upstream(task_or_task_list, edge_modifier)
 
     def set_downstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
-        with self._rewired():
+        with self._wire_afterwards():
             super().set_downstream(task_or_task_list, edge_modifier)
 
     def get_roots(self) -> Generator[Any, None, None]:
         """The author's first tasks: launch tasks and gates are ours."""
-        yield from self._authors(super().get_roots)
+        yield from self._list_author_tasks(super().get_roots)
 
     def get_leaves(self) -> Generator[Any, None, None]:
         """The author's last tasks."""
-        yield from self._authors(super().get_leaves)
+        yield from self._list_author_tasks(super().get_leaves)
 
-    def _authors(self, find: Callable[[], Iterable[Any]]) -> list[Any]:
+    def _list_author_tasks(self, find: Callable[[], Iterable[Any]]) -> list[Any]:
         if self._wiring is None:
             return list(find())
-        with self._quiet():
+        with self._ignore_own_edges():
             self._wiring.hide_edges()
             found = [task for task in find() if task not in self._wiring.tasks]
             self._wiring.show_edges()
         return found
 
     @contextmanager
-    def _rewired(self) -> Iterator[None]:
+    def _wire_afterwards(self) -> Iterator[None]:
         """Edges made inside are the author's; ours are made anew afterwards."""
         if self._wiring is None or self._busy:
             yield
             return
-        with self._quiet():
-            self._wiring.undo()
+        with self._ignore_own_edges():
+            self._wiring.undo_wiring()
             self._wiring = None
             yield
-        self._wire()
+        self._wire_groups()
 
     @contextmanager
-    def _quiet(self) -> Iterator[None]:
+    def _ignore_own_edges(self) -> Iterator[None]:
         """Our own edges are no reason to wire again."""
         before, self._busy = self._busy, True
         try:
@@ -332,42 +332,42 @@ class SparkDataflow(TaskGroup):
         finally:
             self._busy = before
 
-    def _wire(self) -> None:
+    def _wire_groups(self) -> None:
         from airflow_dagsched.provider.wiring.edges import Wiring
 
-        with self._quiet():
+        with self._ignore_own_edges():
             if self._wiring is not None:
-                self._wiring.undo()
+                self._wiring.undo_wiring()
                 self._wiring = None
             self._wiring = Wiring.of(self)
 
     def _check_children(self) -> None:
         if not self.steps:
-            raise self.invalid("has no step: write @task.spark_step functions and call them inside the with block")
+            raise self.make_error("has no step: write @task.spark_step functions and call them inside the with block")
         for task in self.iter_tasks():
             kind = task.operator_class if isinstance(task, MappedOperator) else type(task)
             bases = () if kind is LaunchOperator else getattr(kind, "__mro__", ())
             if any(base.__module__.startswith(SPARK_OPERATORS) for base in bases):
-                raise self.invalid(
+                raise self.make_error(
                     f"{task.task_id!r} is a {kind.__name__}, which starts Spark by itself: write it as a step "
                     "(@task.spark_step, SparkSqlStep) or move it out of the with block"
                 )
 
-    def invalid(self, rule: str, field: str = "") -> InvalidInput:
+    def make_error(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
         return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
 
 
-def enclosing_dataflow(step: StepMirror) -> SparkDataflow:
+def find_enclosing_dataflow(step: StepMirror) -> SparkDataflow:
     """The dataflow ``step`` was made in; raises :class:`InvalidInput` outside of one."""
     group = step.task_group
     while group is not None and not isinstance(group, SparkDataflow):
         group = group.parent_group
     if group is None:
-        raise step.invalid("a Spark step must be made inside `with SparkDataflow(...)`")
+        raise step.make_error("a Spark step must be made inside `with SparkDataflow(...)`")
     mapped = next(step.iter_mapped_task_groups(), None)
     if mapped is not None:
-        raise step.invalid(
+        raise step.make_error(
             f"is inside the mapped task group {mapped.group_id!r}: mapped steps cannot be shown, write a loop with "
             ".override(task_id=...)"
         )

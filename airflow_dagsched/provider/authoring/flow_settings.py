@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
+from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
 from airflow_dagsched.plan.settings import Mode
-from airflow_dagsched.provider.spec.hints import did_you_mean
-from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, launch_settings
+from airflow_dagsched.provider.spec.hints import suggest_name
+from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, list_launch_settings
 
 Rule = tuple[Callable[[Any], bool], str]
 Mistake = tuple[str, str]
@@ -72,7 +72,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
-def mistake_in(settings: Mapping[str, Any]) -> Mistake | None:
+def find_mistake(settings: Mapping[str, Any]) -> Mistake | None:
     """The first of ``settings`` that is not what it must be."""
     for name, rules in RULES.items():
         for holds, rule in rules:
@@ -81,30 +81,30 @@ def mistake_in(settings: Mapping[str, Any]) -> Mistake | None:
     cluster = settings["cluster"]
     if isinstance(cluster, str | Path) and not Path(cluster).is_file():
         return "cluster", f"no file {str(cluster)!r}"
-    mistake = mistake_in_settings(settings["conf"]) if settings["conf"] is not None else ""
+    mistake = find_settings_mistake(settings["conf"]) if settings["conf"] is not None else ""
     return ("conf", mistake) if mistake else None
 
 
-def mistake_in_launch_args(arguments: Mapping[str, Any]) -> Mistake | None:
+def find_launch_args_mistake(arguments: Mapping[str, Any]) -> Mistake | None:
     """The first of the arguments of launch tasks, also by ``default_args``, that is not the author's to give."""
     defaults = arguments.get("default_args") or {}
     if not isinstance(defaults, Mapping):
         return "default_args", f"must be a dict of arguments of the launch tasks, not {type(defaults).__name__}"
     for name in arguments:
-        if mistake := _not_for_launch_tasks(name):
+        if mistake := _explain_refusal(name):
             return name, mistake
     for name in defaults:
-        mistake = "belongs to SparkDataflow(...) itself" if name in OF_THE_FLOW else _not_for_launch_tasks(name)
+        mistake = "belongs to SparkDataflow(...) itself" if name in OF_THE_FLOW else _explain_refusal(name)
         if mistake:
             return "default_args", f"{name!r} {mistake}"
     return None
 
 
-def _not_for_launch_tasks(name: Any) -> str:
+def _explain_refusal(name: Any) -> str:
     """Why an argument is refused; empty if it is not."""
     if name in SET_BY_US:
         return f"is no setting of a dataflow: {SET_BY_US[name]}"
-    if name in launch_settings():
+    if name in list_launch_settings():
         return ""
-    hint = did_you_mean(name, launch_settings())
+    hint = suggest_name(name, list_launch_settings())
     return f"is no setting of a dataflow, nor of its launch tasks{f'; {hint}' if hint else ''}"

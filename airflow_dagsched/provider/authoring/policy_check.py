@@ -19,8 +19,8 @@ def check_policy(name: str, settings: Settings, named: Mapping[str, Any]) -> Set
     if name == DEFAULT and not named:
         return settings
     from airflow_dagsched.placement.policy import load_policy
-    from airflow_dagsched.plan.settings_file import placement_settings, share_sizes
+    from airflow_dagsched.plan.settings_file import parse_placement_settings, share_sizes
 
     sized = share_sizes(settings, named, "placement_settings")
-    load_policy(name, placement_settings(sized, named, "placement_settings"))
+    load_policy(name, parse_placement_settings(sized, named, "placement_settings"))
     return sized

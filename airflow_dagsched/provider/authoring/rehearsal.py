@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.specs import Submit, parts_of
-from airflow_dagsched.provider.spec.call_arguments import source
+from airflow_dagsched.provider.runtime.specs import Submit, build_parts
+from airflow_dagsched.provider.spec.call_arguments import find_source
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
@@ -20,9 +20,9 @@ def run_local(flow: SparkDataflow, interval: Interval | None, inputs: Mapping[st
     """See :meth:`SparkDataflow.run_local`."""
     from airflow_dagsched.local import run_local as run
 
-    facts = _facts(flow, interval or Interval("local"), inputs)
+    facts = _make_facts(flow, interval or Interval("local"), inputs)
     graph, roots = flow.graph, (Path(flow.dag.fileloc).parent,)
-    parts = parts_of(Submit(flow, graph, graph.topological(), facts, _renderer(flow, facts, inputs), roots))
+    parts = build_parts(Submit(flow, graph, graph.sort_steps(), facts, _make_renderer(flow, facts, inputs), roots))
     rows = {name: value for name, value in inputs.items() if name in flow.steps}
     return run(
         parts.specs,
@@ -35,7 +35,7 @@ def run_local(flow: SparkDataflow, interval: Interval | None, inputs: Mapping[st
     )
 
 
-def _facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -> RunFacts:
+def _make_facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -> RunFacts:
     start = interval.start
     dates = {"ds": f"{start:%Y-%m-%d}", "ts": start.isoformat(), "logical_date": start.isoformat()} if start else {}
     params = dict(flow.dag.params.items())
@@ -46,11 +46,11 @@ def _facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -
     )  # fmt: skip
 
 
-def _renderer(flow: SparkDataflow, facts: RunFacts, inputs: Mapping[str, Any]) -> Any:
+def _make_renderer(flow: SparkDataflow, facts: RunFacts, inputs: Mapping[str, Any]) -> Any:
     """Templates with the interval's values; return values of ordinary tasks come from ``inputs``."""
 
     def render(value: Any) -> Any:
-        found = source(value)
+        found = find_source(value)
         if found is not None:
             task_id = found[0].task_id
             if task_id not in inputs:

@@ -23,7 +23,7 @@ class RepeatBlock(Struct, frozen=True):
     feedback: Mapping[str, StepMirror]
 
 
-def repeat_block(
+def make_repeat_block(
     flow: SparkDataflow,
     steps: Sequence[Any],
     until: Callable[..., Any] | None,
@@ -31,22 +31,22 @@ def repeat_block(
     feedback: Mapping[str, Any],
 ) -> RepeatBlock:
     """The block of ``steps`` of ``flow``; raises :class:`InvalidInput` where they can be none."""
-    members = tuple(_member(flow, step) for step in steps)
+    members = tuple(_find_member(flow, step) for step in steps)
     if not isinstance(max_iterations, int) or max_iterations < 1 or not members:
-        raise flow.invalid("repeat needs steps and max_iterations of at least 1", "repeat")
+        raise flow.make_error("repeat needs steps and max_iterations of at least 1", "repeat")
     _check_in_no_repeat(flow, members)
-    back = {name: _member(flow, step) for name, step in feedback.items()}
+    back = {name: _find_member(flow, step) for name, step in feedback.items()}
     _check_feedback(flow, members, back)
     return RepeatBlock(flow.step_id(members[0].task_id), members, until, max_iterations, back)
 
 
-def _member(flow: SparkDataflow, value: Any) -> StepMirror:
+def _find_member(flow: SparkDataflow, value: Any) -> StepMirror:
     """The step of ``flow`` that ``value`` is, or is what it returns."""
     mirror = getattr(value, "operator", value)
     task_id = getattr(mirror, "task_id", None)
     member = None if task_id is None else flow.steps.get(flow.step_id(task_id))
     if member is None or member is not mirror:
-        raise flow.invalid(f"{task_id or value!r} is not a step of this dataflow", "repeat")
+        raise flow.make_error(f"{task_id or value!r} is not a step of this dataflow", "repeat")
     return member
 
 
@@ -55,29 +55,31 @@ def _check_in_no_repeat(flow: SparkDataflow, members: Sequence[StepMirror]) -> N
     for step in members:
         step_id = flow.step_id(step.task_id)
         if step_id in blocks or step_id in seen:
-            raise flow.invalid(f"step {step.task_id!r} can be in one repeat, once", "repeat")
+            raise flow.make_error(f"step {step.task_id!r} can be in one repeat, once", "repeat")
         seen.add(step_id)
 
 
 def _check_feedback(flow: SparkDataflow, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
     """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
-    from airflow_dagsched.provider.spec.dataflow_graph import first_input
+    from airflow_dagsched.provider.spec.dataflow_graph import find_first_input
 
     by_id = {flow.step_id(step.task_id): step for step in members}
     for name, origin in back.items():
         owner, _, parameter = name.rpartition(".")
-        if owner not in by_id or not _takes(by_id[owner], parameter):
-            known = ", ".join(sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.arguments))
-            raise flow.invalid(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
+        if owner not in by_id or not _has_parameter(by_id[owner], parameter):
+            known = ", ".join(
+                sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.list_arguments)
+            )
+            raise flow.make_error(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
         if flow.step_id(origin.task_id) not in by_id:
-            raise flow.invalid(f"feedback {name!r} comes from {origin.task_id!r}, which is not repeated", "repeat")
-    if not back and first_input(flow, members[0]) is None:
-        raise members[0].invalid("the first step takes no rows to feed back; say which with feedback=", "repeat")
+            raise flow.make_error(f"feedback {name!r} comes from {origin.task_id!r}, which is not repeated", "repeat")
+    if not back and find_first_input(flow, members[0]) is None:
+        raise members[0].make_error("the first step takes no rows to feed back; say which with feedback=", "repeat")
 
 
-def _takes(step: StepMirror, parameter: str) -> bool:
+def _has_parameter(step: StepMirror, parameter: str) -> bool:
     """Whether ``step`` has ``parameter``: the first iteration may leave one with a default out."""
-    if step.function is None or parameter in step.arguments:
-        return parameter in step.arguments
+    if step.function is None or parameter in step.list_arguments:
+        return parameter in step.list_arguments
     parameters = inspect.signature(step.function).parameters
     return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())

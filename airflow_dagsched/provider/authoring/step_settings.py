@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_dagsched.provider.spec.hints import did_you_mean
+from airflow_dagsched.provider.spec.hints import suggest_name
 from airflow_dagsched.provider.spec.step_declaration import Declared
-from airflow_dagsched.provider.wiring.launch import SET_BY_US, launch_settings
+from airflow_dagsched.provider.wiring.launch import SET_BY_US, list_launch_settings
 
 DECLARED = frozenset(Declared.__struct_fields__) - {"rule"}
 HONOURED = frozenset({
@@ -32,9 +32,9 @@ LAUNCH_TASK = "belongs to the launch task: set it on SparkDataflow(...)"
 NEITHER = "is no argument of a step"
 
 
-def mistake_in_step(arguments: Mapping[str, Any]) -> tuple[str, str] | None:
+def find_step_mistake(arguments: Mapping[str, Any]) -> tuple[str, str] | None:
     """Name and rule of the first of a step's ``arguments`` that the author gave it and no mirror honours."""
-    inherited, own = _inherited(arguments), arguments.get("default_args") or {}
+    inherited, own = _collect_inherited(arguments), arguments.get("default_args") or {}
     for name, value in own.items():
         if name not in inherited or inherited[name] != value:
             return "default_args", "are a dataflow's or a DAG's: give the step its arguments one by one"
@@ -42,20 +42,20 @@ def mistake_in_step(arguments: Mapping[str, Any]) -> tuple[str, str] | None:
         return "params", LAUNCH_TASK
     for name, value in arguments.items():
         if name not in HONOURED and not (name in inherited and inherited[name] == value):
-            return name, _rule(name)
+            return name, _explain_refusal(name)
     return None
 
 
-def _inherited(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_inherited(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The ``default_args`` of DAG and task group: they mean tasks that work."""
     above = (arguments.get("dag"), arguments.get("task_group"))
     return {name: value for each in above if each is not None for name, value in each.default_args.items()}
 
 
-def _rule(name: str) -> str:
+def _explain_refusal(name: str) -> str:
     if name in INSTEAD:
         return INSTEAD[name]
-    if name in launch_settings() and name not in SET_BY_US:
+    if name in list_launch_settings() and name not in SET_BY_US:
         return LAUNCH_TASK
-    hint = did_you_mean(name, DECLARED | HONOURED)
+    hint = suggest_name(name, DECLARED | HONOURED)
     return f"{NEITHER}{f'; {hint}' if hint else ''}"

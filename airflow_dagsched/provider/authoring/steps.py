@@ -17,9 +17,14 @@ from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.authoring.policy_check import check_policy
-from airflow_dagsched.provider.authoring.step_settings import DECLARED, HONOURED, mistake_in_step
+from airflow_dagsched.provider.authoring.step_settings import DECLARED, HONOURED, find_step_mistake
 from airflow_dagsched.provider.mirrors.held import HOLDS_NOTHING
-from airflow_dagsched.provider.spec.call_arguments import bind, forbidden_template_names, operators_in, walk
+from airflow_dagsched.provider.spec.call_arguments import (
+    bind_arguments,
+    find_forbidden_names,
+    iterate_leaves,
+    list_operators,
+)
 from airflow_dagsched.provider.spec.step_declaration import Declared
 
 if TYPE_CHECKING:
@@ -35,39 +40,39 @@ class StepMirror(BaseOperator):
 
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
-        mistake = mistake_in_step(kwargs)
+        mistake = find_step_mistake(kwargs)
         honoured = {name: value for name, value in kwargs.items() if name in HONOURED}
         super().__init__(task_id=task_id, trigger_rule="one_done", **{**honoured, **HOLDS_NOTHING})
-        from airflow_dagsched.provider.authoring.dataflow import enclosing_dataflow
+        from airflow_dagsched.provider.authoring.dataflow import find_enclosing_dataflow
 
-        self.flow = enclosing_dataflow(self)
+        self.flow = find_enclosing_dataflow(self)
         if mistake is not None:
-            raise self.invalid(mistake[1], mistake[0])
+            raise self.make_error(mistake[1], mistake[0])
         self.step_outlets = list(outlets or [])
         self.function: Callable[..., Any] | None = None
-        self.arguments: dict[str, Any] = {}
+        self.list_arguments: dict[str, Any] = {}
         self.sql: str | None = None
         try:
             self.declared = Declared(rule=str(trigger_rule), **declared)
         except (ValueError, TypeError) as error:
-            raise self.invalid(str(error)) from None
+            raise self.make_error(str(error)) from None
         self._check_placement()
-        self.flow.adopt(self)
-        self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.edges_changed)
+        self.flow.add_step(self)
+        self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.note_new_edge)
 
     def _check_placement(self) -> None:
         if self.declared.placement:
             try:
                 check_policy(self.declared.placement, self.flow.settings, self.flow.placement_settings)
             except InvalidInput as error:
-                raise self.invalid(error.rule, "placement") from None
+                raise self.make_error(error.rule, "placement") from None
 
     @classmethod
     def partial(cls, task_id: str = "?", **kwargs: Any) -> NoReturn:
         """Refused: mapped tasks cannot start from a trigger."""
         _refuse_mapping(task_id)
 
-    def invalid(self, rule: str, field: str = "") -> InvalidInput:
+    def make_error(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this step, naming DAG and step."""
         where = f"DAG {self.dag.dag_id!r}, step {self.task_id!r}" if self.has_dag() else f"step {self.task_id!r}"
         return InvalidInput(where, field, rule)
@@ -116,9 +121,9 @@ class PythonStep(StepMirror):
         super().__init__(task_id=unique, **{**kwargs, **refused})
         self.function = python_callable
         try:
-            self.arguments = bind(python_callable, tuple(op_args), dict(op_kwargs or {}))
+            self.list_arguments = bind_arguments(python_callable, tuple(op_args), dict(op_kwargs or {}))
         except TypeError as error:
-            raise self.invalid(f"{python_callable.__name__}() {error}") from None
+            raise self.make_error(f"{python_callable.__name__}() {error}") from None
         connect_arguments(self)
 
 
@@ -141,27 +146,27 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
         self, *, task_id: str, sql: str, inputs: Sequence[Any] | Mapping[str, Any] = (), **kwargs: Any
     ) -> None:
         super().__init__(task_id=task_id, **kwargs)
-        self.sql = self._text(sql)
-        self.arguments = dict(inputs) if isinstance(inputs, Mapping) else self._views(inputs)
+        self.sql = self._read_sql(sql)
+        self.list_arguments = dict(inputs) if isinstance(inputs, Mapping) else self._name_views(inputs)
         connect_arguments(self)
 
-    def _text(self, sql: str) -> str:
+    def _read_sql(self, sql: str) -> str:
         if not sql.strip().endswith(".sql"):
             return sql
         path = Path(self.dag.folder) / sql.strip()
         if not path.is_file():
-            raise self.invalid(f"no file {str(path)!r}", "sql")
+            raise self.make_error(f"no file {str(path)!r}", "sql")
         return path.read_text()
 
-    def _views(self, inputs: Sequence[Any]) -> dict[str, Any]:
-        named = [(_view_name(item), item) for item in inputs]
+    def _name_views(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        named = [(_derive_view_name(item), item) for item in inputs]
         views = dict(named)
         if len(views) != len(named):
-            raise self.invalid("two inputs have one view name: pass a mapping from view name to input", "inputs")
+            raise self.make_error("two inputs have one view name: pass a mapping from view name to input", "inputs")
         return views
 
 
-def _view_name(value: Any) -> str:
+def _derive_view_name(value: Any) -> str:
     if isinstance(value, XComArg):
         operator, _ = next(iter(XComArg.iter_xcom_references(value)))
         key = getattr(value, "key", "return_value")
@@ -172,17 +177,17 @@ def _view_name(value: Any) -> str:
 def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
     """Check the step's arguments and make Airflow's edges for the return values among them."""
     try:
-        names = forbidden_template_names([list(step.arguments.values()), step.sql])
+        names = find_forbidden_names([list(step.list_arguments.values()), step.sql])
     except ValueError as error:
-        raise step.invalid(str(error)) from None
+        raise step.make_error(str(error)) from None
     if names:
-        raise step.invalid(
+        raise step.make_error(
             f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
         )
-    bare = [leaf for leaf in walk(step.arguments) if isinstance(leaf, StepMirror)]
-    for operator in [*operators_in([*step.arguments.values()]), *bare]:
+    bare = [leaf for leaf in iterate_leaves(step.list_arguments) if isinstance(leaf, StepMirror)]
+    for operator in [*list_operators([*step.list_arguments.values()]), *bare]:
         if isinstance(operator, StepMirror) and operator.flow.group_id != step.flow.group_id:
-            raise step.invalid(
+            raise step.make_error(
                 f"takes the rows of {operator.task_id!r}, a step of dataflow {operator.flow.group_id!r}: write "
                 "them to a Table there (writes=Table(...)) and read it here"
             )

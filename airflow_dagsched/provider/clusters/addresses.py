@@ -10,14 +10,14 @@ from airflow_dagsched.errors import ClusterUnknown
 T = TypeVar("T")
 
 
-def addresses(value: Any) -> list[str]:
+def parse_addresses(value: Any) -> list[str]:
     """Of a connection's extra: a list, or text with commas; ``http://`` in front where nothing is."""
     parts = value.split(",") if isinstance(value, str) else value or ()
     found = (str(part).strip() for part in parts)
     return [(part if "://" in part else f"http://{part}").rstrip("/") for part in found if part]
 
 
-def first(asked: Iterable[str], answer_of: Callable[[str], T]) -> T:
+def ask_in_turn(asked: Iterable[str], answer_of: Callable[[str], T]) -> T:
     """Of the first address that answers, and leads: others are its standbys. Raises what all of them said."""
     refusals = []
     for address in asked:

@@ -16,7 +16,7 @@ from airflow_dagsched.errors import ClusterUnknown
 T = TypeVar("T")
 
 
-def in_time(work: Callable[[], T], within_s: float, asked: str) -> T:
+def call_with_timeout(work: Callable[[], T], within_s: float, asked: str) -> T:
     """What ``work`` returns or raises. Raises :class:`ClusterUnknown` where it does neither in time.
 
     Nothing can stop it then: its thread is left to itself, and keeps no process from ending.

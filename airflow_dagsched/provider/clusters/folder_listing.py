@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from airflow_dagsched.plan.pruning.layout import Entry, Lister
-from airflow_dagsched.provider.clusters.call_with_timeout import in_time
+from airflow_dagsched.provider.clusters.call_with_timeout import call_with_timeout
 
 DEFAULT_FS = "spark.hadoop.fs.defaultFS"
 HDFS = "hdfs://"
@@ -18,7 +18,7 @@ _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names for what fsspec calls otherwise."""
 
 
-def stored_at(location: str, conf: Mapping[str, str], master: Callable[[], str]) -> str:
+def resolve_location(location: str, conf: Mapping[str, str], master: Callable[[], str]) -> str:
     """Where fsspec finds what Spark finds at ``location``.
 
     Raises ``ValueError`` where only the cluster knows which file system a path without a scheme is on.
@@ -27,7 +27,7 @@ def stored_at(location: str, conf: Mapping[str, str], master: Callable[[], str])
     if colon and "/" not in scheme:
         return f"{_SCHEMES.get(scheme, scheme)}:{rest}" if rest.startswith("//") else rest
     if DEFAULT_FS in conf:
-        return stored_at(f"{conf[DEFAULT_FS].rstrip('/')}{location}", {}, master)
+        return resolve_location(f"{conf[DEFAULT_FS].rstrip('/')}{location}", {}, master)
     if master().startswith("yarn"):
         raise ValueError(
             f"{location} names no file system: on YARN that is the cluster's own; write file:// or hdfs://"
@@ -74,14 +74,14 @@ class TimelyLister(Struct, frozen=True):
     @classmethod
     def of(cls, location: str, within_s: float) -> tuple[TimelyLister, str]:
         """As :meth:`FileLister.of`; raises :class:`ClusterUnknown`."""
-        lister, path = in_time(lambda: FileLister.of(location), within_s, location)
+        lister, path = call_with_timeout(lambda: FileLister.of(location), within_s, location)
         return cls(lister, within_s), path
 
     def list_children(self, folder: str) -> list[Entry]:
         """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
-        return in_time(lambda: list(self.lister.list_children(folder)), self.within_s, folder)
+        return call_with_timeout(lambda: list(self.lister.list_children(folder)), self.within_s, folder)
 
 
-def local_listing(location: str) -> AbstractContextManager[Opened]:
+def open_local_lister(location: str) -> AbstractContextManager[Opened]:
     """By what this machine has: fsspec."""
     return nullcontext(FileLister.of(location))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from airflow_dagsched.errors import ClusterUnknown
-from airflow_dagsched.provider.clusters.call_with_timeout import in_time
+from airflow_dagsched.provider.clusters.call_with_timeout import call_with_timeout
 
 
 class Answered(NamedTuple):
@@ -19,31 +19,33 @@ class Answered(NamedTuple):
     content: bytes
 
 
-def ask(url: str, *, within_s: float, headers: Mapping[str, str] | None = None, ca_file: str | None = None) -> bytes:
+def fetch_json(
+    url: str, *, within_s: float, headers: Mapping[str, str] | None = None, ca_file: str | None = None
+) -> bytes:
     """The JSON text that ``url`` answers in time; raises :class:`ClusterUnknown`.
 
     A page in HTML is no answer, whatever its status: Spark's Master sends one for every path it doesn't know.
     """
-    with asking(within_s, ca_file) as client:
-        status, content = answered(client, url, headers)
+    with open_client(within_s, ca_file) as client:
+        status, content = request_json(client, url, headers)
     if status >= 400:
         raise ClusterUnknown(url, f"status {status}")
     return content
 
 
-def asking(within_s: float, ca_file: str | None = None) -> httpx.Client:
+def open_client(within_s: float, ca_file: str | None = None) -> httpx.Client:
     """Keeps connections for many questions; several threads may use it."""
     verify = ssl.create_default_context(cafile=ca_file) if ca_file else True
     return httpx.Client(verify=verify, timeout=within_s, follow_redirects=True)
 
 
-def answered(client: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Answered:
+def request_json(client: httpx.Client, url: str, headers: Mapping[str, str] | None = None) -> Answered:
     """The JSON text that ``url`` answers, a refusal's too; raises :class:`ClusterUnknown`."""
     within_s = client.timeout.read
     assert within_s is not None  # see asking
     wanted = {"Accept": "application/json", **(headers or {})}
     try:
-        answer = in_time(lambda: client.get(url, headers=wanted), within_s, url)
+        answer = call_with_timeout(lambda: client.get(url, headers=wanted), within_s, url)
     except httpx.TimeoutException:
         raise ClusterUnknown(url, f"no whole answer came within {within_s:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:

@@ -10,8 +10,8 @@ from airflow.sdk import DAG, BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
-from airflow_dagsched.launch.managers.declared import live_of_declared
-from airflow_dagsched.launch.managers.webhdfs import address_of
+from airflow_dagsched.launch.managers.declared import merge_live_and_declared
+from airflow_dagsched.launch.managers.webhdfs import parse_location
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking import Violation, check
@@ -21,10 +21,10 @@ from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.provider.clusters.folder_listing import HDFS, TimelyLister
 from airflow_dagsched.provider.clusters.spark_connection import (
     Reached,
-    declared_cluster,
-    live_cluster,
-    seconds,
-    tolerations,
+    ask_live_cluster,
+    read_declared_cluster,
+    read_seconds,
+    read_tolerations,
 )
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ class PlannerHook(BaseHook):
         ``declared`` comes before the connection's own extra ``cluster``. Raises :class:`LaunchRefused` where the
         manager doesn't answer, can't be asked, or has no such worker.
         """
-        reached = self._reached()
-        declared = declared or declared_cluster(reached)
+        reached = self._read_connection()
+        declared = declared or read_declared_cluster(reached)
         try:
-            live = live_cluster(reached)
+            live = ask_live_cluster(reached)
         except ClusterUnknown as error:
-            return self._instead(reached, declared, error)
-        found = live if declared is None else declared if live is None else live_of_declared(live, declared)
+            return self._replace_unreachable(reached, declared, error)
+        found = live if declared is None else declared if live is None else merge_live_and_declared(live, declared)
         if found is None:
             raise LaunchRefused(
                 self.conn_id, f"master {reached.master!r} can't be asked for its workers",
@@ -128,11 +128,11 @@ class PlannerHook(BaseHook):
 
         Raises :class:`InvalidInput`.
         """
-        return seconds(self._reached(), "executor_within_s", EXECUTOR_WITHIN_S)
+        return read_seconds(self._read_connection(), "executor_within_s", EXECUTOR_WITHIN_S)
 
     def tolerations(self) -> tuple[Toleration, ...]:
-        """Of executors on Kubernetes: the connection's extra ``tolerations``."""
-        return tolerations(self._reached())
+        """Of executors on Kubernetes: the connection's extra ``read_tolerations``."""
+        return read_tolerations(self._read_connection())
 
     @contextmanager
     def listing(self, location: str) -> Iterator[Opened]:
@@ -140,20 +140,20 @@ class PlannerHook(BaseHook):
 
         Raises :class:`ClusterUnknown` where it doesn't answer in time, and so does its lister.
         """
-        reached = self._reached()
+        reached = self._read_connection()
         if not location.startswith(HDFS):
             yield TimelyLister.of(location, reached.answer_within_s)
             return
         from airflow_dagsched.provider.clusters.webhdfs import WebHdfsLister
 
         with WebHdfsLister.of(location, reached) as lister:
-            yield lister, address_of(location)[1]
+            yield lister, parse_location(location)[1]
 
     def plan(self, what: DAG | SparkDataflow | Dataflow, cluster: Cluster | None = None) -> Plan:
         """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""
-        dataflow = dataflow_of(what)
+        dataflow = extract_dataflow(what)
         where = cluster or self.cluster()
-        self._known = (dataflow, where, settings_of(what))
+        self._known = (dataflow, where, extract_settings(what))
         return plan(*self._known)
 
     def check(self, planned: Plan) -> tuple[Violation, ...]:
@@ -172,11 +172,11 @@ class PlannerHook(BaseHook):
         cores = sum(worker.free_cores for worker in ours)
         return True, f"{found.manager}: {len(ours)} worker(s), {cores} cores free"
 
-    def _reached(self) -> Reached:
+    def _read_connection(self) -> Reached:
         connection = self.check_connection(self.conn_id)
         return Reached(self.conn_id, self.master(), connection.password, connection.extra_dejson)
 
-    def _instead(self, reached: Reached, declared: Cluster | None, error: ClusterUnknown) -> Cluster:
+    def _replace_unreachable(self, reached: Reached, declared: Cluster | None, error: ClusterUnknown) -> Cluster:
         """The declared cluster in place of one that doesn't answer, if the connection says so."""
         if reached.extra.get("if_unreachable") == "declared" and declared is not None:
             log.warning("planned for the declared cluster: %s", error)
@@ -185,26 +185,26 @@ class PlannerHook(BaseHook):
         raise LaunchRefused(self.conn_id, str(error), remedy, passing=True) from None
 
 
-def dataflow_of(what: DAG | SparkDataflow | Dataflow) -> Dataflow:
+def extract_dataflow(what: DAG | SparkDataflow | Dataflow) -> Dataflow:
     """The planner's view of ``what``; raises ``ValueError`` for a DAG without, or with several, dataflows."""
-    return what if isinstance(what, Dataflow) else _flow(what).dataflow
+    return what if isinstance(what, Dataflow) else _find_flow(what).dataflow
 
 
-def settings_of(what: DAG | SparkDataflow | Dataflow) -> Settings:
-    """What the author set for its plan; raises as ``dataflow_of``."""
-    return DEFAULTS if isinstance(what, Dataflow) else _flow(what).settings
+def extract_settings(what: DAG | SparkDataflow | Dataflow) -> Settings:
+    """What the author set for its plan; raises as ``extract_dataflow``."""
+    return DEFAULTS if isinstance(what, Dataflow) else _find_flow(what).settings
 
 
-def _flow(what: DAG | SparkDataflow) -> SparkDataflow:
+def _find_flow(what: DAG | SparkDataflow) -> SparkDataflow:
     if not isinstance(what, DAG):
         return what
-    flows = list(dataflows(what))
+    flows = list(list_dataflows(what))
     if len(flows) != 1:
         raise ValueError(f"DAG {what.dag_id!r} has {len(flows)} dataflows: pass one of them")
     return flows[0]
 
 
-def dataflows(dag: DAG) -> Iterator[SparkDataflow]:
+def list_dataflows(dag: DAG) -> Iterator[SparkDataflow]:
     """The dataflows of a DAG: its task groups that have one. Not by ``task_group_dict``, which keeps what it finds
     when first read, and that may be before the DAG is complete.
     """

@@ -22,29 +22,29 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.escalation.reservations import Reservation
-from airflow_dagsched.model.codec import encode, read
-from airflow_dagsched.provider.spec.work_dir import local_root
+from airflow_dagsched.model.codec import encode_value, read_file
+from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
 
 class Reservations:
     """Those for one cluster. Whoever reads, decides and adds does so inside :meth:`exclusively`."""
 
     def __init__(self, work_dir: str, master: str) -> None:
-        self._folder = local_root(work_dir) / "reservations" / quote(master, safe="")
+        self._folder = parse_local_root(work_dir) / "reservations" / quote(master, safe="")
 
     @contextmanager
-    def exclusively(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Nobody else reads or writes meanwhile; a process that dies lets go."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def valid(self, now: float) -> list[Reservation]:
+    def list_valid(self, now: float) -> list[Reservation]:
         """Those that have not expired at ``now`` (seconds since 1970); the others go, and what is torn."""
         found = []
         for file in sorted(self._folder.glob("*.json")):
-            held = _read(file)
+            held = _read_reservation(file)
             if held is not None and held.expires > now:
                 found.append(held)
             else:
@@ -53,9 +53,9 @@ class Reservations:
 
     def add(self, reservation: Reservation) -> None:
         """Write it down, in one move; one with its name is replaced."""
-        file = self._file(reservation.id)
+        file = self._locate_file(reservation.id)
         draft = file.with_suffix(".new")
-        draft.write_bytes(encode(reservation))
+        draft.write_bytes(encode_value(reservation))
         draft.replace(file)
 
     def end(self, reservation: Reservation, at: float) -> None:
@@ -64,14 +64,14 @@ class Reservations:
 
     def drop(self, reservation: Reservation) -> None:
         """It may have expired already."""
-        self._file(reservation.id).unlink(missing_ok=True)
+        self._locate_file(reservation.id).unlink(missing_ok=True)
 
-    def _file(self, name: str) -> Path:
+    def _locate_file(self, name: str) -> Path:
         return self._folder / f"{quote(name, safe='')}.json"
 
 
-def _read(file: Path) -> Reservation | None:
+def _read_reservation(file: Path) -> Reservation | None:
     try:
-        return read(Reservation, file)
+        return read_file(Reservation, file)
     except InvalidInput:
         return None

@@ -25,16 +25,16 @@ from airflow_dagsched.launch.managers.webhdfs import (
     LIST,
     LOCATE,
     FileStatus,
-    address_of,
-    blocks_in,
-    live_hosts,
-    page_in,
-    refusal_in,
-    request,
+    build_request,
+    parse_location,
+    read_blocks,
+    read_live_hosts,
+    read_page,
+    read_refusal,
 )
 from airflow_dagsched.plan.pruning.layout import Entry, is_hidden
-from airflow_dagsched.provider.clusters.addresses import addresses, first
-from airflow_dagsched.provider.clusters.http_json import answered, asking
+from airflow_dagsched.provider.clusters.addresses import ask_in_turn, parse_addresses
+from airflow_dagsched.provider.clusters.http_json import open_client, request_json
 
 if TYPE_CHECKING:
     import httpx
@@ -73,11 +73,11 @@ class WebHdfsLister:
 
         Raises :class:`ClusterUnknown` where neither location nor connection has an address.
         """
-        found = addresses(reached.extra.get(EXTRA)) or address_of(location)[0]
+        found = parse_addresses(reached.extra.get(EXTRA)) or parse_location(location)[0]
         if not found:
             raise ClusterUnknown(location, f"no NameNode is named: set the connection's extra {EXTRA!r}")
         user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-        return cls(found, user, asking(reached.answer_within_s, reached.extra.get("ca_file")))
+        return cls(found, user, open_client(reached.answer_within_s, reached.extra.get("ca_file")))
 
     def __enter__(self) -> Self:
         return self
@@ -87,71 +87,71 @@ class WebHdfsLister:
 
     def list_children(self, folder: str) -> list[Entry]:
         """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
-        names = [name for name in self._names(folder) if not is_hidden(name.path_suffix)]
+        names = [name for name in self._list_names(folder) if not is_hidden(name.path_suffix)]
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(lambda name: self._entry(folder, name), names))
+            return list(pool.map(lambda name: self._read_entry(folder, name), names))
 
-    def _names(self, folder: str) -> Iterator[FileStatus]:
+    def _list_names(self, folder: str) -> Iterator[FileStatus]:
         after: str | None = None
         while True:
-            answer = self._either(LIST, folder, after)
-            names, more = page_in(answer.content, answer.asked)
+            answer = self._ask_either(LIST, folder, after)
+            names, more = read_page(answer.content, answer.asked)
             yield from names
             if not (more and names):
                 return
             after = names[-1].path_suffix
 
-    def _entry(self, folder: str, name: FileStatus) -> Entry:
+    def _read_entry(self, folder: str, name: FileStatus) -> Entry:
         if name.is_folder:
             return Entry(name.path_suffix, is_folder=True)
-        blocks = self._blocks(f"{folder.rstrip('/')}/{name.path_suffix}")
+        blocks = self._locate_blocks(f"{folder.rstrip('/')}/{name.path_suffix}")
         return Entry(name.path_suffix, bytes=name.length, blocks=blocks)
 
-    def _blocks(self, file: str) -> tuple[Block, ...]:
+    def _locate_blocks(self, file: str) -> tuple[Block, ...]:
         """None of a file that has gone since."""
         try:
-            answer = self._either(LOCATE, file)
+            answer = self._ask_either(LOCATE, file)
         except FileNotFoundError:
             return ()
-        return blocks_in(answer.content, answer.asked, self._live)
+        return read_blocks(answer.content, answer.asked, self._live)
 
     @cached_property
     def _leader(self) -> str:
         """The address that answers, of a NameNode that leads."""
-        return first(self.addresses, self._checked)
+        return ask_in_turn(self.addresses, self._check_leads)
 
-    def _checked(self, address: str) -> str:
-        self._ask(address, request("GETFILESTATUS", "/", self.user))
+    def _check_leads(self, address: str) -> str:
+        self._send_request(address, build_request("GETFILESTATUS", "/", self.user))
         return address
 
     @cached_property
     def _live(self) -> frozenset[str] | None:
         url = f"{self._leader}{DATA_NODES}"
         try:
-            status, content = answered(self.client, url)
-            return live_hosts(content, url) if status < 400 else None
+            status, content = request_json(self.client, url)
+            return read_live_hosts(content, url) if status < 400 else None
         except ClusterUnknown:
             return None
 
-    def _either(self, operations: tuple[str, str], path: str, after: str | None = None) -> _Answer:
+    def _ask_either(self, operations: tuple[str, str], path: str, after: str | None = None) -> _Answer:
         newer, older = operations
         if newer not in self._refused:
-            found = self._ask(self._leader, request(newer, path, self.user, after))
+            found = self._send_request(self._leader, build_request(newer, path, self.user, after))
             if found is not None:
                 return found
             self._refused.add(newer)
-        found = self._ask(self._leader, request(older, path, self.user))
+        found = self._send_request(self._leader, build_request(older, path, self.user))
         if found is None:
             raise ClusterUnknown(self._leader, f"it knows neither {newer} nor {older}")
         return found
 
-    def _ask(self, address: str, path: str) -> _Answer | None:
+    def _send_request(self, address: str, path: str) -> _Answer | None:
         """None: refused, as something the server doesn't know."""
         url = f"{address}{path}"
-        status, content = answered(self.client, url)
+        status, content = request_json(self.client, url)
         if status < 400:
             return _Answer(url, content)
-        why = refusal_in(content, url)
+        why = read_refusal(content, url)
         if why.exception == "FileNotFoundException":
             raise FileNotFoundError(why.message)
         if why.exception in MEANT or status in (401, 403):

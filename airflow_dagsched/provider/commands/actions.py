@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.retention.expiry import expired, remove
+from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
 from airflow_dagsched.launch.retention.inventory import LOCAL
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
-from airflow_dagsched.provider.commands.answer import answer
-from airflow_dagsched.provider.commands.bag import flows_of
-from airflow_dagsched.provider.spec.configuration import retention_days
-from airflow_dagsched.provider.spec.work_dir import default_work_dir, local_root
+from airflow_dagsched.provider.commands.answer import print_answer
+from airflow_dagsched.provider.commands.bag import find_flows
+from airflow_dagsched.provider.spec.configuration import read_retention_days
+from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.plan_types import Plan
@@ -31,29 +31,29 @@ DAY_S = 86_400.0
 
 def plan(args: Namespace) -> None:
     """Print the plan of each dataflow of a DAG, on the cluster its connection names."""
-    answer(lambda: PRINTERS[args.format]([_planned(flow, args.conn_id) for flow in flows_of(args.dag)]))
+    print_answer(lambda: PRINTERS[args.format]([_plan_flow(flow, args.conn_id) for flow in find_flows(args.dag)]))
 
 
-def _planned(flow: SparkDataflow, conn_id: str | None) -> Plan:
+def _plan_flow(flow: SparkDataflow, conn_id: str | None) -> Plan:
     hook = PlannerHook(conn_id or flow.conn_id)
     return hook.plan(flow, hook.cluster(flow.declared_cluster))
 
 
 def tune(args: Namespace) -> None:
     """Write a plan file for each dataflow of a DAG, by what its runs measured; print what changes."""
-    answer(lambda: "\n".join(_tuned(flow, args) for flow in flows_of(args.dag)))
+    print_answer(lambda: "\n".join(_tune_flow(flow, args) for flow in find_flows(args.dag)))
 
 
-def _tuned(flow: SparkDataflow, args: Namespace) -> str:
+def _tune_flow(flow: SparkDataflow, args: Namespace) -> str:
     from airflow_dagsched.provider.commands.tuning import tune as tuned
 
     found = tuned(flow, PlannerHook(args.conn_id or flow.conn_id), exact=args.exact)
     if not args.dry_run:
-        _write(found)
+        _write_plan_file(found)
     return "\n".join([*found.lines, f"  {'would write' if args.dry_run else 'wrote'} {found.file}"])
 
 
-def _write(found: Tuned) -> None:
+def _write_plan_file(found: Tuned) -> None:
     """The plan file. Raises :class:`InvalidInput` where its folder takes none."""
     try:
         found.write()
@@ -63,43 +63,45 @@ def _write(found: Tuned) -> None:
 
 def clean(args: Namespace) -> None:
     """Remove runs, events and datasets that are older than the retention."""
-    answer(lambda: "\n".join(_cleaned(each, _days(args), args) for each in _work_dirs(args)))
+    print_answer(lambda: "\n".join(_clean_work_dir(each, _read_days(args), args) for each in _list_work_dirs(args)))
 
 
-def _work_dirs(args: Namespace) -> list[str]:
+def _list_work_dirs(args: Namespace) -> list[str]:
     """Those that were named, relative to where the command is called; else Airflow's own, which need not be there yet.
 
     Raises :class:`InvalidInput` for what is no folder.
     """
-    named = [str(local_root(each) if each.startswith("file:") else Path(each).absolute()) for each in args.work_dirs]
+    named = [
+        str(parse_local_root(each) if each.startswith("file:") else Path(each).absolute()) for each in args.work_dirs
+    ]
     for folder in named:
         if not Path(folder).is_dir():
             raise InvalidInput(folder, "", "is no folder")
-    return named or [default_work_dir()]
+    return named or [find_default_work_dir()]
 
 
-def _days(args: Namespace) -> float:
-    days = retention_days() if args.days is None else float(args.days)
+def _read_days(args: Namespace) -> float:
+    days = read_retention_days() if args.days is None else float(args.days)
     if not 0 <= days < float("inf"):
         raise InvalidInput("airflow dagsched clean", "days", f"must be 0 or more, not {days:g}")
     return days
 
 
-def _cleaned(work_dir: str, days: float, args: Namespace) -> str:
-    found = expired(work_dir, time.time(), days * DAY_S, LOCAL, tempfile.gettempdir())
-    troubles = found.troubles if args.dry_run else (*found.troubles, *remove(found.paths, LOCAL))
+def _clean_work_dir(work_dir: str, days: float, args: Namespace) -> str:
+    found = find_expired(work_dir, time.time(), days * DAY_S, LOCAL, tempfile.gettempdir())
+    troubles = found.troubles if args.dry_run else (*found.troubles, *remove_expired(found.paths, LOCAL))
     lines = [f"{'would remove' if args.dry_run else 'remove'} {path}" for path in found.paths]
     lines += [f"stays {trouble}" for trouble in troubles]
     return "\n".join([*lines, f"{work_dir}: {len(found.paths)} path(s)"])
 
 
-def _as_json(plans: Sequence[Plan]) -> str:
+def _format_json(plans: Sequence[Plan]) -> str:
     """One document: the plan, or the list of them where the DAG has several dataflows."""
-    documents = [encode(each).decode().strip() for each in plans]
+    documents = [encode_value(each).decode().strip() for each in plans]
     return documents[0] if len(documents) == 1 else f"[{','.join(documents)}]"
 
 
-def _as_picture(plans: Sequence[Plan]) -> str:
+def _draw_picture(plans: Sequence[Plan]) -> str:
     """Raises :class:`InvalidInput` for several plans: a file of this kind holds one."""
     if len(plans) > 1:
         raise InvalidInput("--format svg", "", f"is for one dataflow, the DAG has {len(plans)}: take --format dot")
@@ -109,6 +111,6 @@ def _as_picture(plans: Sequence[Plan]) -> str:
 PRINTERS: dict[str, Callable[[Sequence[Plan]], str]] = {
     "text": lambda plans: "\n".join(map(explain_plan, plans)),
     "dot": lambda plans: "\n".join(map(draw_dot, plans)),
-    "svg": _as_picture,
-    "json": _as_json,
+    "svg": _draw_picture,
+    "json": _format_json,
 }

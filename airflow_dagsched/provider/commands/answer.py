@@ -17,49 +17,49 @@ STREAMS = (1, 2)
 """Standard output and standard error, as the system numbers them."""
 
 
-def answer(work: Callable[[], str]) -> None:
+def print_answer(work: Callable[[], str]) -> None:
     """Print what ``work`` returns. Ends the process with the exit codes of ``dagsched`` where it is refused."""
     with tempfile.TemporaryFile() as noise:
         refused = None
         try:
-            with aside(noise):
+            with collect_output(noise):
                 text = work()
         except DagschedError as error:
             refused = error
         except BaseException:
-            _tell(noise)
+            _print_noise(noise)
             raise
         if refused is not None:
             print(" ".join(str(refused).split()), file=sys.stderr)
             sys.exit(DOES_NOT_FIT if isinstance(refused, DoesNotFit) else BAD_INPUT)
-        _tell(noise)
+        _print_noise(noise)
     print(text)
 
 
 @contextmanager
-def aside(noise: BinaryIO) -> Iterator[None]:
+def collect_output(noise: BinaryIO) -> Iterator[None]:
     """What is printed and logged meanwhile goes to ``noise``: also by Airflow's loggers, which hold on to the stream
     they met first, so that only the system's own streams can be turned.
     """
-    _flush()
+    _flush_streams()
     kept = [os.dup(stream) for stream in STREAMS]
     try:
         for stream in STREAMS:
             os.dup2(noise.fileno(), stream)
         yield
     finally:
-        _flush()
+        _flush_streams()
         for stream, own in zip(STREAMS, kept, strict=True):
             os.dup2(own, stream)
             os.close(own)
 
 
-def _flush() -> None:
+def _flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
 
 
-def _tell(noise: BinaryIO) -> None:
+def _print_noise(noise: BinaryIO) -> None:
     """On standard error: warnings of a DAG file, what its author prints, Airflow's log."""
     noise.seek(0)
     with open(STREAMS[1], "wb", closefd=False) as errors:

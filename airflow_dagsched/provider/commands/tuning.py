@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.model.cluster import idle
-from airflow_dagsched.model.codec import pretty
+from airflow_dagsched.model.cluster import make_idle
+from airflow_dagsched.model.codec import format_json
 from airflow_dagsched.plan.checking import check
-from airflow_dagsched.plan.exact.mode import exact_plan
+from airflow_dagsched.plan.exact.mode import plan_exactly
 from airflow_dagsched.plan.measurements import apply_measurements
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.regrouping import list_regrouped
-from airflow_dagsched.provider.runtime.history import history_file, recall
-from airflow_dagsched.provider.wiring.plan_file import plan_file
+from airflow_dagsched.provider.runtime.history import locate_history, recall_history
+from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.plan_types import Plan
@@ -35,7 +35,7 @@ class Tuned(Struct, frozen=True):
     def write(self) -> None:
         """In one move: a parse sees the old file or the new one."""
         draft = self.file.with_suffix(".new")
-        draft.write_text(pretty(self.plan))
+        draft.write_text(format_json(self.plan))
         draft.replace(self.file)
 
 
@@ -47,19 +47,23 @@ def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tune
     Raises :class:`DoesNotFit`, :class:`LaunchRefused` where the cluster does not answer, and :class:`InvalidInput`
     where the solver is asked for and not installed.
     """
-    history = recall(history_file(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
+    history = recall_history(locate_history(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
     settings = flow.settings
     known = apply_measurements(
-        flow.dataflow, idle(hook.cluster(flow.declared_cluster)), history, connection=flow.conn_id, settings=settings
+        flow.dataflow,
+        make_idle(hook.cluster(flow.declared_cluster)),
+        history,
+        connection=flow.conn_id,
+        settings=settings,
     )
-    made = (exact_plan if exact else plan)(*known, settings)
+    made = (plan_exactly if exact else plan)(*known, settings)
     violations = check(made, *known, settings)
     if violations:
         raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
-    return Tuned(plan_file(flow), made, tuple(_lines(flow, made, len(history.measured))))
+    return Tuned(locate_plan_file(flow), made, tuple(_describe_changes(flow, made, len(history.measured))))
 
 
-def _lines(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:
+def _describe_changes(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:
     steps, groups = len(flow.steps), len(made.groups)
     yield f"{flow.group_id}: {measured} of {steps} steps measured; {groups} group(s), {made.makespan_s:.1f} s predicted"
     yield from (f"  {line}" for line in list_regrouped(flow.grouping.groups, made.groups) or ("the groups stay",))

@@ -19,11 +19,11 @@ from airflow_dagsched.launch.protocol.events import (
     StepDone,
     StepLog,
     StepRunning,
-    from_line,
-    from_marker,
+    decode_batch,
+    decode_marker,
 )
 from airflow_dagsched.launch.protocol.feed import GREEN, Feed
-from airflow_dagsched.launch.secrecy.masked_events import masked
+from airflow_dagsched.launch.secrecy.masked_events import mask_event
 from airflow_dagsched.launch.secrecy.masking import Masking
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Follower:
         self._publish = publish
         self._on_started = on_started
         self._end = end
-        self._file = Path()
+        self._locate_file = Path()
         self._taken = 0
         """Batches of the event file that were taken in."""
         self._passed = (0, 0)
@@ -82,19 +82,19 @@ class Follower:
 
     def open(self, events: str) -> None:
         """A submit begins, whose driver program writes to this event file."""
-        self._file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
+        self._locate_file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
         self.ran_out_of_memory, self.executors = False, None
         self.stalls = {}
 
     def line(self, nonce: str, line: str) -> bool:
         """Take in a line of the driver's output; False where it is no event."""
         try:
-            marked = from_marker(line, nonce)
+            marked = decode_marker(line, nonce)
         except ValueError:
             self.catch_up()
             return True
         if marked is None:
-            self.ran_out_of_memory |= says_out_of_memory(line)
+            self.ran_out_of_memory |= is_out_of_memory(line)
             return False
         beats = all(isinstance(event, Heartbeat) for event in marked.events)
         if beats and marked.number == self._taken:
@@ -109,26 +109,26 @@ class Follower:
     def take(self, events: Iterable[Event]) -> None:
         """Take in a batch."""
         before = self.feed
-        for event in (masked(each, self.masking) for each in events):
-            self._note(event)
+        for event in (mask_event(each, self.masking) for each in events):
+            self._note_event(event)
             self.feed = self.feed.add((event,), time.monotonic())
         if self.feed is not before:
             self.push()
 
     def catch_up(self) -> None:
         """Read from the event file what did not come, or not whole, over stdout."""
-        if not self._file.is_file():
+        if not self._locate_file.is_file():
             return
         lines, at = self._passed
-        with self._file.open("rb") as file:
+        with self._locate_file.open("rb") as file:
             file.seek(at)
             complete = file.read().split(b"\n")[:-1]
         for text in complete[self._taken - lines :]:
             self._taken += 1
-            self.take(_batch_in(text))
+            self.take(_parse_batch(text))
         self._passed = lines + len(complete), at + sum(len(text) + 1 for text in complete)
 
-    def forget_bad(self) -> None:
+    def forget_failed(self) -> None:
         """What failed, and what did not run because of it, is tried again."""
         good = {name: done for name, done in self.feed.steps.items() if done.state not in BAD}
         self.feed = replace(self.feed, steps=good, running=())
@@ -144,7 +144,7 @@ class Follower:
         """Push the feed as it is."""
         self._push(self.feed)
 
-    def _note(self, event: Event) -> None:
+    def _note_event(self, event: Event) -> None:
         match event:
             case Started(application_id, ui):
                 self.applications += 1
@@ -173,23 +173,23 @@ class Follower:
     def _note_end(self, done: StepDone) -> None:
         self.stalls.pop(done.step, None)
         green = done.state in GREEN
-        log.log(logging.INFO if green else logging.WARNING, "%s", describe(done))
+        log.log(logging.INFO if green else logging.WARNING, "%s", describe_end(done))
         if green:
             self._publish(done)
 
 
-def _batch_in(line: bytes) -> tuple[Event, ...]:
+def _parse_batch(line: bytes) -> tuple[Event, ...]:
     """A line that cannot be read, as one that a full disk cut off, says nothing; a step it would have ended is run
     again.
     """
     try:
-        return from_line(line.decode())
+        return decode_batch(line.decode())
     except ValueError as error:
         log.warning("a line of the event file can't be read, and is left out: %s", error)
         return ()
 
 
-def describe(done: StepDone) -> str:
+def describe_end(done: StepDone) -> str:
     """One line about how a step ended."""
     numbers = [f"{done.rows:,} rows" if done.rows is not None else "", f"{done.seconds:.1f} s" if done.seconds else ""]
     with_others = f"with {', '.join(done.fused)}" if done.fused else ""
@@ -198,19 +198,19 @@ def describe(done: StepDone) -> str:
     return f"{done.step}: {done.state}" + (f" ({'; '.join(parts)})" if parts else "")
 
 
-def says_out_of_memory(text: str) -> bool:
+def is_out_of_memory(text: str) -> bool:
     """Whether what spark-submit printed tells of it."""
     return any(sign in text.lower() for sign in MEMORY_SIGNS)
 
 
-def lost(submit_error: str) -> Failure:
+def judge_lost_driver(submit_error: str) -> Failure:
     """The failure of a driver that went without a last word, from what spark-submit's error says."""
     found = EXIT_CODE.search(submit_error)
     code = found[1] if found else "unknown"
     if code == KILLED:
         reason = "the driver program was killed from outside (exit code 137), as the system does when memory runs out"
         return Failure("out_of_memory", f"{reason}: it gets more of it")
-    if says_out_of_memory(submit_error):
+    if is_out_of_memory(submit_error):
         reason = f"the driver program ran out of memory (exit code {code})"
         return Failure("out_of_memory", f"{reason}: it gets more of it")
     return Failure(

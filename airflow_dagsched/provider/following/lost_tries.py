@@ -49,7 +49,7 @@ def on_task_instance_failed(previous_state: Any, task_instance: Any, error: Any)
     """
     if not is_launch_in_scheduler(task_instance) or task_instance.state != "up_for_retry":
         return
-    if task_instance.try_number <= task_instance.task.retries + MOST_TRIES and api_server_is_away():
+    if task_instance.try_number <= task_instance.task.retries + MOST_TRIES and is_api_server_away():
         task_instance.max_tries += 1
 
 
@@ -58,22 +58,22 @@ def is_launch_in_scheduler(task_instance: Any) -> bool:
     return getattr(getattr(task_instance, "task", None), "_task_module", "") == LAUNCH_MODULE
 
 
-def api_server_is_away() -> bool:
+def is_api_server_away() -> bool:
     """Whether nobody answers where workers send their heartbeats."""
     if time.monotonic() - _asked.at > ASK_EVERY_S:
-        _asked.away = not answers(f"{execution_api().rstrip('/')}/health", ANSWERS_WITHIN_S)
+        _asked.away = not is_answering(f"{find_execution_api().rstrip('/')}/health", ANSWERS_WITHIN_S)
         _asked.at = time.monotonic()
     return _asked.away
 
 
-def execution_api() -> str:
+def find_execution_api() -> str:
     """Address of the API that workers use."""
     from airflow.executors.base_executor import get_execution_api_server_url
 
     return get_execution_api_server_url()
 
 
-def answers(url: str, within_s: float) -> bool:
+def is_answering(url: str, within_s: float) -> bool:
     """Whether a server is there: what it answers doesn't matter, but for errors of its own."""
     from urllib.error import HTTPError
     from urllib.request import urlopen

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.execution_time.xcom import XCom
 
 from airflow_dagsched.launch.protocol.events import Started, StepDone
-from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed, returned_key, xcoms
-from airflow_dagsched.launch.protocol.push_limit import pushed
+from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed, list_xcoms, name_returned_key
+from airflow_dagsched.launch.protocol.push_limit import encode_feed
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.following.telling import Teller, can_tell_beside
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 
-def reporting(launch: LaunchOperator, context: Context, facts: RunFacts, standing: Standing) -> Follower:
+def open_follower(launch: LaunchOperator, context: Context, facts: RunFacts, standing: Standing) -> Follower:
     """The follower of one try, with an empty feed on its way to the mirrors. A try that has lost its ``standing`` tells
     nothing more.
     """
@@ -37,18 +37,18 @@ def reporting(launch: LaunchOperator, context: Context, facts: RunFacts, standin
 
     def push(feed: Feed) -> None:
         if standing.holds():
-            ti.xcom_push(FEED_KEY, pushed(feed, time.monotonic()))
+            ti.xcom_push(FEED_KEY, encode_feed(feed, time.monotonic()))
             standing.said = True
 
     teller = Teller(push, beside=beside)
 
     def publish(done: StepDone) -> None:
-        mirror, values = _xcoms_of(launch, done)
+        mirror, values = _collect_xcoms(launch, done)
         where = {"dag_id": ti.dag_id, "task_id": mirror, "run_id": ti.run_id}
         for key, value in values.items():
             teller.note(f"XCom {key!r} of {mirror!r}", partial(if_it_counts, XCom.set, key, value, **where))
         if values and not beside:
-            key = returned_key(done.step)
+            key = name_returned_key(done.step)
             teller.note(f"XCom {key!r}", partial(if_it_counts, ti.xcom_push, key, values["return_value"]))
 
     def started(event: Started) -> None:
@@ -63,7 +63,7 @@ def reporting(launch: LaunchOperator, context: Context, facts: RunFacts, standin
     return follower
 
 
-def _xcoms_of(launch: LaunchOperator, done: StepDone) -> tuple[str, dict[str, Any]]:
+def _collect_xcoms(launch: LaunchOperator, done: StepDone) -> tuple[str, dict[str, Any]]:
     """The mirror, and its XComs by key; none where an event that was garbled names a step that there isn't."""
     step = launch.flow.steps.get(done.step)
-    return ("", {}) if step is None else (step.task_id, xcoms(done))
+    return ("", {}) if step is None else (step.task_id, list_xcoms(done))

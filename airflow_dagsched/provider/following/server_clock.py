@@ -10,33 +10,33 @@ from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from airflow_dagsched.launch.protocol.clocks import disagreement
-from airflow_dagsched.provider.following.lost_tries import ANSWERS_WITHIN_S, SERVER_ERRORS, execution_api
+from airflow_dagsched.launch.protocol.clocks import compare_clocks
+from airflow_dagsched.provider.following.lost_tries import ANSWERS_WITHIN_S, SERVER_ERRORS, find_execution_api
 
 log = logging.getLogger(__name__)
 
 
-def server_time() -> float | None:
+def ask_server_time() -> float | None:
     """Seconds since 1970, at most one too few; None where nobody says. Says in the log where our clock differs."""
-    now = time_at(f"{execution_api().rstrip('/')}/health", ANSWERS_WITHIN_S)
-    wrong = disagreement(now, time.time()) if now is not None else ""
+    now = ask_time_at(f"{find_execution_api().rstrip('/')}/health", ANSWERS_WITHIN_S)
+    wrong = compare_clocks(now, time.time()) if now is not None else ""
     if wrong:
         log.warning("%s", wrong)
     return now
 
 
-def time_at(url: str, within_s: float) -> float | None:
+def ask_time_at(url: str, within_s: float) -> float | None:
     """The time by which a server dates its answer, whatever it answers but for errors of its own."""
     try:
         with urlopen(url, timeout=within_s) as answer:
-            return _date_of(answer.headers)
+            return _read_date(answer.headers)
     except HTTPError as refused:
-        return _date_of(refused.headers) if refused.code < SERVER_ERRORS else None
+        return _read_date(refused.headers) if refused.code < SERVER_ERRORS else None
     except (OSError, HTTPException, ValueError):
         return None
 
 
-def _date_of(headers: Message) -> float | None:
+def _read_date(headers: Message) -> float | None:
     try:
         return parsedate_to_datetime(headers["Date"]).timestamp() if headers["Date"] else None
     except (ValueError, OverflowError):

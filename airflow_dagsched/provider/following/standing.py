@@ -104,7 +104,7 @@ class Standing:
         return other.nonce != self.nonce and other.try_id >= self.try_id
 
 
-def standing_of(launch: LaunchOperator, ti: Any, try_id: TryId) -> Standing:
+def make_standing(launch: LaunchOperator, ti: Any, try_id: TryId) -> Standing:
     """Of the try that ``ti`` is."""
 
     def state() -> str | None:
@@ -118,6 +118,6 @@ def standing_of(launch: LaunchOperator, ti: Any, try_id: TryId) -> Standing:
     return Standing(launch.task_id, secrets.token_hex(8), state, feed, try_id=try_id)
 
 
-def unrivalled() -> Standing:
+def make_unrivalled() -> Standing:
     """Of a try outside of Airflow."""
     return Standing("", "", state=lambda: "running", feed=lambda: {"nonce": ""})

@@ -64,7 +64,7 @@ class Teller:
         self._given_up = threading.Event()
         self._away = False
         self._told_at = float("-inf")
-        self._thread = threading.Thread(target=self._run, name="dagsched-teller", daemon=True)
+        self._thread = threading.Thread(target=self._tell_until_closed, name="dagsched-teller", daemon=True)
         if beside:
             self._thread.start()
 
@@ -74,7 +74,7 @@ class Teller:
             self._notes.append(Note(what, send))
         self._news.set()
         if not self._beside:
-            self._tell()
+            self._tell_all()
 
     def feed(self, feed: Feed) -> None:
         """Tell ``feed``, and none that came before it and is still untold."""
@@ -82,7 +82,7 @@ class Teller:
             self._feed = feed
         self._news.set()
         if not self._beside and (feed.final or time.monotonic() - self._told_at >= TELL_EVERY_S):
-            self._tell()
+            self._tell_all()
 
     def close(self, within_s: float = LAST_WORD_S) -> bool:
         """Tell all there is, for so long; whether the last feed was told."""
@@ -92,22 +92,22 @@ class Teller:
             self._thread.join(within_s)
             self._given_up.set()
         else:
-            self._tell()
+            self._tell_all()
         with self._guard:
             return self._feed is None
 
-    def _run(self) -> None:
+    def _tell_until_closed(self) -> None:
         while not (self._closing.is_set() and not self._news.is_set()):
             self._news.wait()
             self._news.clear()
-            if self._tell():
+            if self._tell_all():
                 self._closing.wait(TELL_EVERY_S)
             elif self._given_up.wait(AGAIN_S):
                 return
             else:
                 self._news.set()
 
-    def _tell(self) -> bool:
+    def _tell_all(self) -> bool:
         """Tell all there is; False where the rest must be tried again."""
         self._told_at = time.monotonic()
         with self._guard:
@@ -127,10 +127,10 @@ class Teller:
         try:
             note.send()
         except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on
-            if not is_refusal(error) and not (status_of(error) and note.tries >= TRIES):
+            if not is_refusal(error) and not (read_status(error) and note.tries >= TRIES):
                 self._say_away(error)
                 return False
-            log.warning("Airflow refuses %s, which is left out: %s", note.what, describe(error))
+            log.warning("Airflow refuses %s, which is left out: %s", note.what, describe_error(error))
         self._say_back()
         return True
 
@@ -149,7 +149,9 @@ class Teller:
     def _say_away(self, error: Exception) -> None:
         """Once an outage."""
         if not self._away:
-            log.warning("Airflow can't be told of the steps now, which go on; it is tried again: %s", describe(error))
+            log.warning(
+                "Airflow can't be told of the steps now, which go on; it is tried again: %s", describe_error(error)
+            )
         self._away = True
 
     def _say_back(self) -> None:
@@ -162,17 +164,17 @@ def is_refusal(error: Exception) -> bool:
     """Whether ``error`` will be the same next time: the server's no, or a value that can't even be sent."""
     if not isinstance(error, AirflowRuntimeError):
         return not isinstance(error, (OSError, EOFError))
-    status = status_of(error)
+    status = read_status(error)
     return 400 <= status < 500 and status not in PASSING
 
 
-def status_of(error: Exception) -> int:
+def read_status(error: Exception) -> int:
     """HTTP status of what the API server answered; 0 where it did not answer."""
     detail = error.error.detail if isinstance(error, AirflowRuntimeError) else None
     return int((detail or {}).get("status_code") or 0)
 
 
-def describe(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """One short line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 

@@ -27,14 +27,14 @@ class Watch:
     def look(self, executors: int | None, now_s: float) -> None:
         """The application has so many (None: it needs none, or hasn't said), at ``now_s`` of a monotonic clock."""
         self._without = self._without.after(executors, now_s)
-        if self.stranded or not self._without.lasts(self.within_s, now_s):
+        if self.stranded or not self._without.has_lasted(self.within_s, now_s):
             return
         self._without = Without()
-        self.stranded = self._asked()
+        self.stranded = self._ask_verdict()
         if self.stranded:
             self.stop()
 
-    def _asked(self) -> str:
+    def _ask_verdict(self) -> str:
         """A manager that doesn't answer is no reason to stop what it may still serve; nor an Airflow that doesn't."""
         try:
             found = self.verdict()

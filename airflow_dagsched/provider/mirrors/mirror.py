@@ -1,8 +1,8 @@
 """Mirrors' eyes: one poll per launch task, shared by all its mirrors, in the triggerer.
 
 A mirror holds no worker slot: the scheduler hands it straight to the triggerer, where it waits for its
-verdict (:func:`airflow_dagsched.launch.protocol.feed.verdict`). Mirrors are released in the order in which the launch
-task reported their steps, so none turns green before those above it. Their XComs are there by then: the launch
+verdict (:func:`airflow_dagsched.launch.protocol.feed.decide_verdict`). Mirrors are released in the order in which the
+launch task reported their steps, so none turns green before those above it. Their XComs are there by then: the launch
 task sets them. (A triggerer answers one request of its triggers at a time, with a round of queries to the
 database between two; and stores the XComs of an end event as text, which workers read as text.)
 """
@@ -29,8 +29,16 @@ from airflow.triggers.base import (
 from asgiref.sync import sync_to_async
 from msgspec.structs import asdict
 
-from airflow_dagsched.launch.protocol.feed import FEED_KEY, End, Feed, Wait, is_of_its_round, returned_key, verdict
-from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId, made_at
+from airflow_dagsched.launch.protocol.feed import (
+    FEED_KEY,
+    End,
+    Feed,
+    Wait,
+    decide_verdict,
+    is_of_its_round,
+    name_returned_key,
+)
+from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId, read_creation_time
 from airflow_dagsched.launch.protocol.push_limit import read_feed
 from airflow_dagsched.provider.mirrors.light import LightTrigger
 from airflow_dagsched.provider.mirrors.mirror_args import TRIGGER, MirrorArgs
@@ -69,14 +77,14 @@ class View:
     """The greatest of the tries that were seen."""
 
 
-def look(before: View, state: str | None, raw: Any) -> View:
+def update_view(before: View, state: str | None, raw: Any) -> View:
     """The next view: a feed that was there before the try began does not count, nor what an earlier try says after a
     later one (a worker that was frozen, and woke).
 
     The state was asked before the feed, and a try may have begun between: only a feed that the look before this one
     saw too is an earlier try's for sure.
     """
-    feed = _readable(raw) if raw else None
+    feed = _parse_feed(raw) if raw else None
     if feed is not None and feed.try_id < before.latest:
         feed = before.feed
     if feed is None:
@@ -86,7 +94,7 @@ def look(before: View, state: str | None, raw: Any) -> View:
     return View(state, None if feed.nonce == stale else feed, feed.nonce, stale, feed.try_id)
 
 
-def _readable(raw: Any) -> Feed | None:
+def _parse_feed(raw: Any) -> Feed | None:
     """The feed; None where it is none, as what workers of another version than the triggerer say: mirrors then end
     with their launch task, instead of never.
     """
@@ -102,7 +110,7 @@ class Waiter:
 
     step: str
     made: float
-    """See ``verdict``."""
+    """See ``decide_verdict``."""
     news: asyncio.Queue[str | End] = field(default_factory=asyncio.Queue)
     """Lines of its step, then its end."""
     seen: int = 0
@@ -125,13 +133,13 @@ class Poll:
         while self.waiting:
             asked = tuple(self.waiting.values())
             try:
-                await self._look()
-                self._release(asked)
+                await self._look_once()
+                self._release_ended(asked)
             except Exception as error:  # noqa: BLE001 - the API server may be away: no reason to end a mirror
                 log.warning("cannot look at %s, trying again: %s", self.watched.launch, error)
             await asyncio.sleep(POLL_S)
 
-    async def _look(self) -> None:
+    async def _look_once(self) -> None:
         """The state first: a feed read after it is the last word of a launch task that has ended."""
         at, state = self.watched, self.view.state
         if state != "running" or not self._news:  # whoever pushed news at the last look was running then
@@ -143,10 +151,10 @@ class Poll:
             raw = await BaseXCom.aget_one(key=FEED_KEY, dag_id=at.dag_id, task_id=at.launch, run_id=at.run_id)
         except NO_VALUE as error:
             raw = f"{type(error).__name__}: {error}"
-        seen, self.view = self.view, look(self.view, state, raw)
+        seen, self.view = self.view, update_view(self.view, state, raw)
         self._news = self.view.feed != seen.feed
 
-    def _release(self, asked: Iterable[Waiter]) -> None:
+    def _release_ended(self, asked: Iterable[Waiter]) -> None:
         """Hand out verdicts, in the order in which the steps ended. Whoever came while this looked waits for the next
         look: what was seen may be older than the clear that made its mirror anew.
         """
@@ -156,7 +164,7 @@ class Poll:
             if self.waiting.get(waiter.step) is not waiter:
                 continue
             self._tell_lines(waiter)
-            found = verdict(self.view.state, feed, waiter.step, waiter.made, self.watched.launch)
+            found = decide_verdict(self.view.state, feed, waiter.step, waiter.made, self.watched.launch)
             if isinstance(found, End):
                 waiter.news.put_nowait(found)
                 del self.waiting[waiter.step]
@@ -209,11 +217,11 @@ class MirrorTrigger(LightTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         ti: Any = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
-        end = await wait_for_end(watched, self.args.step, made_at(ti.id), self.log.info)
-        yield event_of(end, self.log)
+        end = await wait_for_end(watched, self.args.step, read_creation_time(ti.id), self.log.info)
+        yield make_event(end, self.log)
 
 
-def event_of(end: End, logger: Any) -> TriggerEvent:
+def make_event(end: End, logger: Any) -> TriggerEvent:
     """The end as Airflow's trigger event; the reason goes to the mirror's log."""
     if end.reason:
         (logger.error if end.state == "failed" else logger.info)("%s", end.reason)
@@ -234,13 +242,13 @@ def conclude_or_reschedule(start: StartTriggerArgs, context: Context) -> Any:
     args = MirrorArgs(**(start.trigger_kwargs or {}))
     states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[args.launch], run_ids=[ti.run_id])
     raw = BaseXCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=args.launch, run_id=ti.run_id)
-    view = look(View(), states.get(ti.run_id, {}).get(args.launch), raw)
-    found = verdict(view.state, view.feed, args.step, made_at(ti.id), args.launch)
+    view = update_view(View(), states.get(ti.run_id, {}).get(args.launch), raw)
+    found = decide_verdict(view.state, view.feed, args.step, read_creation_time(ti.id), args.launch)
     match found:
         case Wait():
             raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))
         case End("success"):
-            key = returned_key(args.step)
+            key = name_returned_key(args.step)
             return BaseXCom.get_one(key=key, dag_id=ti.dag_id, task_id=args.launch, run_id=ti.run_id)
         case End("skipped", reason):
             raise AirflowSkipException(reason)

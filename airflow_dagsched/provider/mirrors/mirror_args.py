@@ -21,17 +21,17 @@ class MirrorArgs(Struct, frozen=True):
     step: str
 
 
-def trigger_args(launch: str, step: str) -> StartTriggerArgs:
+def make_trigger_args(launch: str, step: str) -> StartTriggerArgs:
     """How the mirror of ``step`` is started, without a worker."""
-    return _from_trigger(TRIGGER, asdict(MirrorArgs(launch, step)))
+    return _start_from_trigger(TRIGGER, asdict(MirrorArgs(launch, step)))
 
 
-def start_args(launch: str) -> StartTriggerArgs:
+def make_start_args(launch: str) -> StartTriggerArgs:
     """How the gate that waits for ``launch`` to begin is started, without a worker."""
-    return _from_trigger(START_TRIGGER, {"launch": launch})
+    return _start_from_trigger(START_TRIGGER, {"launch": launch})
 
 
-def _from_trigger(trigger: str, arguments: dict[str, Any]) -> StartTriggerArgs:
+def _start_from_trigger(trigger: str, arguments: dict[str, Any]) -> StartTriggerArgs:
     from airflow.triggers.base import StartTriggerArgs
 
     return StartTriggerArgs(trigger_cls=trigger, trigger_kwargs=arguments, next_method="execute", timeout=None)

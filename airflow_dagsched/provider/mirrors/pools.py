@@ -30,8 +30,8 @@ def on_dag_run_running(dag_run: DagRun, msg: str) -> None:
     from sqlalchemy.orm import object_session
 
     session = object_session(dag_run)
-    ours = {task.task_id for task in dag_run.get_dag().tasks if _module(task).startswith(OURS)}
-    if session is None or not ours or not _counts_deferred(session):
+    ours = {task.task_id for task in dag_run.get_dag().tasks if _read_module(task).startswith(OURS)}
+    if session is None or not ours or not _does_count_deferred(session):
         return
     for instance in dag_run.get_task_instances(session=session):
         if instance.task_id in ours and instance.state not in ("success", "skipped"):
@@ -39,12 +39,12 @@ def on_dag_run_running(dag_run: DagRun, msg: str) -> None:
             instance.note = REFUSAL
 
 
-def _module(task: Any) -> str:
+def _read_module(task: Any) -> str:
     """Of the class of a task read from the database."""
     return str(getattr(task, "_task_module", ""))
 
 
-def _counts_deferred(session: Session) -> bool:
+def _does_count_deferred(session: Session) -> bool:
     from airflow.models.pool import Pool
     from sqlalchemy import select
 

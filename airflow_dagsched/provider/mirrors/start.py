@@ -53,12 +53,12 @@ class Poll:
         """Look until nobody waits."""
         while self.waiting:
             try:
-                await self._look()
+                await self._look_once()
             except Exception as error:  # noqa: BLE001 - the database may be away: no reason to end a gate
                 log.warning("cannot look at the launch tasks of %s, trying again: %s", self.dag_id, error)
             await asyncio.sleep(POLL_S)
 
-    async def _look(self) -> None:
+    async def _look_once(self) -> None:
         asked = tuple(self.waiting)
         states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
             dag_id=self.dag_id,

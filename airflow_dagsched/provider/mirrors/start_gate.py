@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_dagsched.provider.mirrors.held import HOLDS_NOTHING
-from airflow_dagsched.provider.mirrors.mirror_args import start_args
+from airflow_dagsched.provider.mirrors.mirror_args import make_start_args
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -27,7 +27,7 @@ class StartGate(BaseOperator):
     def __init__(self, *, task_id: str, launch: str, **kwargs: Any) -> None:
         super().__init__(task_id=task_id, **{**kwargs, **HOLDS_NOTHING})
         self.launch = launch
-        self.start_trigger_args = start_args(launch)
+        self.start_trigger_args = make_start_args(launch)
 
     def execute(self, context: Context) -> None:
         """Without a triggerer (``dag.test()``): look once, then come back later."""

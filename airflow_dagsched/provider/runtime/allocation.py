@@ -16,24 +16,24 @@ import msgspec
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, choose
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.group_fit import Fit
-from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reservation
-from airflow_dagsched.launch.managers.executors import executors
-from airflow_dagsched.launch.managers.hosts import as_called, holding, with_stored
+from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
+from airflow_dagsched.launch.managers.executors import size_executors
+from airflow_dagsched.launch.managers.hosts import add_stored_sources, locate_sources, rename_hosts
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, TEMPLATE
 from airflow_dagsched.launch.managers.local.live import is_local
-from airflow_dagsched.launch.managers.settings import submission
+from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.measurements import apply_measurements
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.report.page import write_pruning
-from airflow_dagsched.plan.settings_file import placement_settings
+from airflow_dagsched.plan.settings_file import parse_placement_settings
 from airflow_dagsched.provider.clusters.reservations import Reservations
-from airflow_dagsched.provider.runtime.history import recall
+from airflow_dagsched.provider.runtime.history import recall_history
 from airflow_dagsched.provider.runtime.input_pruning import Pruning
-from airflow_dagsched.provider.spec.work_dir import default_work_dir
+from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
 from airflow_dagsched.provider.submission.private import write_file
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ class Room:
     def started(self) -> None:
         """The cluster manager knows of the application: from now on it counts."""
         if self.held is not None:
-            with self.reservations.exclusively():
+            with self.reservations.hold_lock():
                 self.reservations.end(self.held, time.time() + SETTLE_S)
 
     def leave(self) -> None:
         """The application has ended, or never started."""
         if self.held is not None:
-            with self.reservations.exclusively():
+            with self.reservations.hold_lock():
                 self.reservations.drop(self.held)
 
 
@@ -82,33 +82,33 @@ class Sized:
 
 
 @contextmanager
-def room_for(
+def allocate_room(
     launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str], pruning: Pruning
 ) -> Iterator[Room]:
     """Room for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
-    reservations = Reservations(default_work_dir(), hook.master())
-    ask = partial(knowledge, launch, hook, level, pruning)
+    reservations = Reservations(find_default_work_dir(), hook.master())
+    ask = partial(gather_group_fit, launch, hook, level, pruning)
     if is_local(hook.master()):
-        room = _here(ask(), steps, reservations)
+        room = _allocate_here(ask(), steps, reservations)
     else:
         name = f"{launch.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
-        room = _wait(ask, steps, level, reservations, name)
+        room = _wait_for_room(ask, steps, level, reservations, name)
     try:
-        _check(launch, room.chosen)
+        _check_plan(launch, room.chosen)
         yield room
     finally:
         room.leave()
 
 
-def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
+def gather_group_fit(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
     """The dataflow as measured, the cluster as it is, how many steps may run side by side, and what is left out."""
     pruning = pruning or Pruning(launch.graph.dataflow)
     flow = launch.flow
     wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
-    known = recall(launch.history)
+    known = recall_history(launch.history)
     dataflow, cluster = apply_measurements(
         pruning.dataflow,
         hook.cluster(flow.declared_cluster),
@@ -116,21 +116,21 @@ def knowledge(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: 
         connection=flow.conn_id,
         settings=wanted,
     )
-    dataflow, stored = with_stored(dataflow, pruning.asked.stored)
-    selections = as_called({**pruning.selections, **stored}, cluster)
-    policy = Policy(flow.placement, placement_settings(wanted, flow.placement_settings), known)
-    return Fit(holding(dataflow, selections), cluster, wanted, policy, pruning.asked, selections)
+    dataflow, stored = add_stored_sources(dataflow, pruning.asked.stored)
+    selections = rename_hosts({**pruning.selections, **stored}, cluster)
+    policy = Policy(flow.placement, parse_placement_settings(wanted, flow.placement_settings), known)
+    return Fit(locate_sources(dataflow, selections), cluster, wanted, policy, pruning.asked, selections)
 
 
-def sized(author: Mapping[str, str], hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
+def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
     """The application as chosen: the plan's Spark settings, then the author's; files they name are put into ``folder``.
 
     Raises :class:`DoesNotFit` for custom resources that no worker offers.
     """
     manager, steps = chosen.cluster.manager, chosen.dataflow.steps
-    pod = executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
-    asked = submission(chosen.group, chosen.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
-    conf = {**asked.conf, **author, **written(asked.files, folder)}
+    pod = build_executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
+    asked = make_submission(chosen.group, chosen.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
+    conf = {**asked.conf, **author, **write_files(asked.files, folder)}
     if manager == "standalone":
         check_offered(conf, chosen.cluster.workers)
     containers = chosen.group.containers
@@ -139,48 +139,52 @@ def sized(author: Mapping[str, str], hook: PlannerHook, chosen: Chosen, level: L
         predicted_s=chosen.group.end_s - chosen.group.start_s,
         cores=sum(box.cores for box in containers),
         wanted={step.id: step.cores * step.parallelism for step in steps},
-        memory_mb=_heap_mb(asked.conf) // max(1, containers[0].cores // min(step.cores for step in steps)),
+        memory_mb=_read_heap_mb(asked.conf) // max(1, containers[0].cores // min(step.cores for step in steps)),
     )
 
 
-def _heap_mb(planned: Mapping[str, str]) -> int:
+def _read_heap_mb(planned: Mapping[str, str]) -> int:
     """Of an executor; a local application's is its driver's."""
     return int(planned.get("spark.executor.memory", planned["spark.driver.memory"]).removesuffix("m"))
 
 
-def _here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Room:
+def _allocate_here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Room:
     """On this machine, which nobody shares out."""
-    chosen = choose(known, steps)
+    chosen = plan_on_free_cluster(known, steps)
     assert chosen is not None  # nothing is reserved here
     return Room(chosen, reservations)
 
 
-def _wait(ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str) -> Room:
-    while (room := _find(ask, steps, level, reservations, name)) is None:
+def _wait_for_room(
+    ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
+) -> Room:
+    while (room := _find_room(ask, steps, level, reservations, name)) is None:
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
         time.sleep(ASK_AGAIN_S)
     return room
 
 
-def _find(
+def _find_room(
     ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
 ) -> Room | None:
     """Room, reserved, or None where others have reserved it. Asked while nobody else does: what they have
     reserved, or what the manager counts already, is seen, and never neither.
     """
-    with reservations.exclusively():
+    with reservations.hold_lock():
         now = time.time()
-        chosen = choose(ask(), steps, reservations.valid(now))
+        chosen = plan_on_free_cluster(ask(), steps, reservations.list_valid(now))
         if chosen is None:
             return None
         if not chosen.exact:
             return Room(chosen, reservations)
-        held = reservation(name, executors(chosen.group, chosen.cluster, level.memory_factor), now + FOR_START_S)
+        held = reserve_executors(
+            name, size_executors(chosen.group, chosen.cluster, level.memory_factor), now + FOR_START_S
+        )
         reservations.add(held)
         return Room(chosen, reservations, held)
 
 
-def _check(launch: LaunchOperator, chosen: Chosen) -> None:
+def _check_plan(launch: LaunchOperator, chosen: Chosen) -> None:
     """One checker accepts every plan before anything is launched; what gave way or is left out is in the log."""
     if chosen.note:
         log.warning("%s", chosen.note)
@@ -193,7 +197,7 @@ def _check(launch: LaunchOperator, chosen: Chosen) -> None:
         )
 
 
-def executor_pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, Any]:
+def build_executor_pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, Any]:
     """The author's template of executor pods, or an empty one, with the connection's tolerations."""
     import yaml
 
@@ -203,7 +207,7 @@ def executor_pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping
     return {**pod, "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *added]}}
 
 
-def written(files: Mapping[str, str], folder: Path) -> dict[str, str]:
+def write_files(files: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Setting -> path of the file with its text."""
     paths = {setting: folder / f"{setting.rpartition('.')[2]}.json" for setting in files}
     for setting, path in paths.items():

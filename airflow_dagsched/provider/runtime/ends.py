@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_dagsched.launch.protocol.events import StepDone
 
 
-def bad_of(ends: Iterable[StepDone]) -> list[StepDone]:
+def list_failed(ends: Iterable[StepDone]) -> list[StepDone]:
     """The ends that make a launch task red."""
     return [done for done in ends if done.state in ("failed", "upstream_failed")]
 
@@ -30,6 +30,6 @@ def is_fresh(done: StepDone, emitted: frozenset[str]) -> bool:
     return done.state == "success" or (done.state == "reused" and done.step not in emitted)
 
 
-def measured(done: StepDone) -> dict[str, Any]:
+def report_measured(done: StepDone) -> dict[str, Any]:
     """What the launch task returns of a step."""
     return {"state": done.state, "rows": done.rows, "bytes": done.bytes, "seconds": done.seconds}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.launch.protocol.keys import safe
-from airflow_dagsched.provider.spec.work_dir import local_root
+from airflow_dagsched.launch.protocol.keys import escape_key
+from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 
-def group_folder(launch: LaunchOperator, facts: RunFacts) -> Path:
+def locate_group_folder(launch: LaunchOperator, facts: RunFacts) -> Path:
     """Folder of what one launch task leaves in one run: another dataflow of the DAG may have a group of that name, and
     a run that was deleted and made again may have the run's.
     """
-    root = local_root(launch.flow.work_dir)
+    root = parse_local_root(launch.flow.work_dir)
     names = (facts.dag_id, facts.run_id, facts.try_id.incarnation, str(launch.flow.group_id), launch.group.id)
-    return root.joinpath("runs", *map(safe, names))
+    return root.joinpath("runs", *map(escape_key, names))
 
 
-def make_own(wanted: Path, group: str) -> Path:
+def make_own_folder(wanted: Path, group: str) -> Path:
     """A folder that nobody had before, ``wanted`` or one named after it: what a driver program writes there is its
     launch's alone, whatever the umask is. (``dag.test()`` repeats a run with its id and its dates.)
 
@@ -50,7 +50,7 @@ def _is_made(folder: Path) -> bool:
     return True
 
 
-def bundle_roots(flow: SparkDataflow, context: Mapping[str, Any]) -> tuple[Path, ...]:
+def list_bundle_roots(flow: SparkDataflow, context: Mapping[str, Any]) -> tuple[Path, ...]:
     """Folders whose modules are the author's: the DAG bundle, else the folder of the DAG file."""
     bundle = getattr(context.get("ti"), "bundle_instance", None)
     found = [Path(str(bundle.path))] if bundle is not None else []

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.history.forecast import Ahead, Outlook, Run, ahead, state_of
-from airflow_dagsched.model.cluster import idle
-from airflow_dagsched.model.codec import encode, read
-from airflow_dagsched.provider.runtime.history import recall
+from airflow_dagsched.launch.history.forecast import Ahead, Outlook, Run, derive_state, forecast_run
+from airflow_dagsched.model.cluster import make_idle
+from airflow_dagsched.model.codec import encode_value, read_file
+from airflow_dagsched.provider.runtime.history import recall_history
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
@@ -29,13 +29,13 @@ MOST_STEPS = 1_000
 """Of more it is not foretold: a launch would wait for it."""
 
 
-def foretell(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, folder: Path) -> dict[str, Any]:
+def foretell_rest(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, folder: Path) -> dict[str, Any]:
     """Say what is left of the run whose ``folder`` this is, and return it; empty where there is but one group."""
     flow = launch.flow
     if len(flow.grouping.groups) < 2 or len(flow.steps) > MOST_STEPS:
         return {}
     try:
-        found = _foreseen(launch, facts, hook, folder / "outlook.json")
+        found = _forecast_run(launch, facts, hook, folder / "outlook.json")
     except Exception as error:  # noqa: BLE001 - whatever it is, the group can be launched without
         log.warning("what is left of the run is not foretold: %s: %s", type(error).__name__, error)
         return {}
@@ -44,33 +44,33 @@ def foretell(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, folder:
     return {"groups": list(found.left), "seconds": round(found.left_s, 1), "later_s": round(found.later_s, 1)}
 
 
-def _foreseen(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
+def _forecast_run(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
     flow, now = launch.flow, time.time()
-    groups, known = flow.grouping.groups, recall(launch.history)
+    groups, known = flow.grouping.groups, recall_history(launch.history)
     ours = {flow.conn_id: known.connections[flow.conn_id]} if flow.conn_id in known.connections else {}
     group_of = {other.task_id: other.group.id for other in flow.launches()}
     feeds = {group_of[task_id]: feed for task_id, feed in facts.feeds.items()}
-    state = state_of(
+    state = derive_state(
         launch.group.id, groups, feeds, replace(known, connections=ours), this_round=facts.try_id.round, now=now
     )
-    cluster = idle(hook.cluster(flow.declared_cluster))
+    cluster = make_idle(hook.cluster(flow.declared_cluster))
     run = Run(launch.graph.dataflow, groups, cluster, flow.settings, facts.try_id.round, now)
-    found = ahead(run, state, _last(file))
-    _keep(found.outlook, file)
+    found = forecast_run(run, state, _read_last_outlook(file))
+    _keep_outlook(found.outlook, file)
     return found
 
 
-def _last(file: Path) -> Outlook | None:
+def _read_last_outlook(file: Path) -> Outlook | None:
     """A torn or foreign file is none."""
     try:
-        return read(Outlook, file) if file.is_file() else None
+        return read_file(Outlook, file) if file.is_file() else None
     except InvalidInput:
         return None
 
 
-def _keep(outlook: Outlook, file: Path) -> None:
+def _keep_outlook(outlook: Outlook, file: Path) -> None:
     """In one move: launches may begin at one moment."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{time.monotonic_ns()}.new")
-    draft.write_bytes(encode(outlook))
+    draft.write_bytes(encode_value(outlook))
     draft.replace(file)

@@ -8,28 +8,28 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.history.learning import Ran, learned
-from airflow_dagsched.model.codec import encode, read
+from airflow_dagsched.launch.history.learning import Ran, update_history
+from airflow_dagsched.model.codec import encode_value, read_file
 from airflow_dagsched.model.state import State
-from airflow_dagsched.provider.spec.work_dir import local_root
+from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
 log = logging.getLogger(__name__)
 
 
-def history_file(work_dir: str, dag_id: str, dataflow: str) -> Path:
+def locate_history(work_dir: str, dag_id: str, dataflow: str) -> Path:
     """Where the history of a dataflow is kept: ``dagsched plan --state`` reads it too."""
-    return local_root(work_dir) / "history" / dag_id / f"{dataflow}.json"
+    return parse_local_root(work_dir) / "history" / dag_id / f"{dataflow}.json"
 
 
-def recall(file: Path) -> State:
+def recall_history(file: Path) -> State:
     """The history, or an empty one; a torn or foreign file costs an estimate, never a run."""
     try:
-        return read(State, file) if file.is_file() else State()
+        return read_file(State, file) if file.is_file() else State()
     except InvalidInput:
         return State()
 
 
-def record(file: Path, connection: str, applications: Iterable[Ran]) -> None:
+def record_applications(file: Path, connection: str, applications: Iterable[Ran]) -> None:
     """Put what was measured in this run into the history; runs that end at one moment follow one another.
 
     A history that cannot be written costs an estimate, never a run.
@@ -39,7 +39,7 @@ def record(file: Path, connection: str, applications: Iterable[Ran]) -> None:
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             draft = file.with_suffix(".new")
-            draft.write_bytes(encode(learned(recall(file), connection, applications)))
+            draft.write_bytes(encode_value(update_history(recall_history(file), connection, applications)))
             draft.replace(file)
     except OSError as error:
         log.warning("the run history %s cannot be written: %s", file, error)

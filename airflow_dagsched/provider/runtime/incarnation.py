@@ -18,18 +18,18 @@ INCARNATION_KEY = "dagsched_incarnation"
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
 
-def incarnation_of(start_date: datetime | None, recall: Callable[[], Any], keep: Callable[[str], None]) -> str:
+def determine_incarnation(start_date: datetime | None, recall: Callable[[], Any], keep: Callable[[str], None]) -> str:
     """See ``TryId.incarnation``. Launches that begin side by side find the same moment: no clear is between them, for
     only a run that has ended gets another. What cannot be read is kept anew: the run is a later one then.
     """
     known = recall()
     if isinstance(known, str) and _MOMENT.fullmatch(known):
         return known
-    began = moment(start_date)
+    began = format_moment(start_date)
     keep(began)
     return began
 
 
-def moment(at: datetime | None) -> str:
+def format_moment(at: datetime | None) -> str:
     """As text of a fixed width, in UTC, so that texts compare as moments do; empty for none."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z" if at is not None else ""

@@ -18,12 +18,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown, InvalidInput
-from airflow_dagsched.launch.protocol.keys import beside, safe
+from airflow_dagsched.launch.protocol.keys import escape_key, name_hidden_folder
 from airflow_dagsched.launch.protocol.manifest import Needed, StepSpec
-from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, Table, place
-from airflow_dagsched.launch.steps.sql_facts import SqlFacts, sql_facts
+from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, Table, normalise_location
+from airflow_dagsched.launch.steps.sql_facts import SqlFacts, read_sql_facts
 from airflow_dagsched.model.dataflow import Dataflow, Source, Step
-from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.pruning import PruningInput, list_stored, name_interval
 from airflow_dagsched.plan.pruning.apply import combine_conditions
 from airflow_dagsched.plan.pruning.columns import has_same_types
@@ -33,9 +33,15 @@ from airflow_dagsched.plan.pruning.sources import Selection, select_found
 from airflow_dagsched.plan.pruning.steps import find_idle_steps
 from airflow_dagsched.plan.reasons.pruning import ListingRefused
 from airflow_dagsched.plan.report.sentences import say_idle
-from airflow_dagsched.provider.clusters.folder_listing import HDFS, FileLister, Open, local_listing, stored_at
+from airflow_dagsched.provider.clusters.folder_listing import (
+    HDFS,
+    FileLister,
+    Open,
+    open_local_lister,
+    resolve_location,
+)
 from airflow_dagsched.provider.runtime.specs import Parts, Submit
-from airflow_dagsched.provider.runtime.stored import stored_for
+from airflow_dagsched.provider.runtime.stored import locate_stored
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +58,7 @@ class Pruning(Struct, frozen=True):
     needed: Mapping[str, Mapping[str, Needed]] = field(default_factory=dict)
     """Step -> place of a table -> all that is read of it."""
 
-    def applied(self, parts: Parts) -> Parts:
+    def apply_to_parts(self, parts: Parts) -> Parts:
         """The steps as the driver program is to see them."""
         idle = {step: say_idle(reason) for step, reason in self.asked.idle.items()}
         specs = (
@@ -61,20 +67,20 @@ class Pruning(Struct, frozen=True):
         return changed(parts, specs=tuple(specs))
 
 
-def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str], listing: Open = local_listing) -> Pruning:
+def prune_inputs(submit: Submit, parts: Parts, master: Callable[[], str], listing: Open = open_local_lister) -> Pruning:
     """Look at the inputs of ``submit``; ``master``: Spark's, asked for only where a path does not say its file system.
 
     ``listing`` opens what lists a location.
 
     Raises :class:`InvalidInput` for a condition of the run on a table that no step reads.
     """
-    where = _conditions_of_run(submit)
+    where = _read_run_conditions(submit)
     if submit.flow.prune is False:
         return Pruning(submit.graph.dataflow)
     listed = [spec for spec in parts.specs if spec.id in submit.targets or submit.states.get(spec.id) == "pruned"]
-    told = {spec.id: sql_facts(call, spec.reads or ()) for spec in listed if (call := parts.calls[spec.id]).sql}
-    asked = _asked(submit, listed, told, where)
-    dataflow = _known(submit, listed, told)
+    told = {spec.id: read_sql_facts(call, spec.reads or ()) for spec in listed if (call := parts.calls[spec.id]).sql}
+    asked = _build_pruning_input(submit, listed, told, where)
+    dataflow = _describe_known_dataflow(submit, listed, told)
     steps = {step.id: step for step in dataflow.steps}
     look = _Look(submit, master, listing, {})
     found = {
@@ -83,28 +89,28 @@ def pruning_of(submit: Submit, parts: Parts, master: Callable[[], str], listing:
         for table in spec.reads or ()
     }
     selections = {key: seen.selection for key, seen in found.items()}
-    idle = find_idle_steps(graph_of(dataflow), selections, asked).steps
+    idle = find_idle_steps(build_graph(dataflow), selections, asked).steps
     mine = {name: reason for name, reason in idle.items() if name in submit.targets}
     needed: dict[str, dict[str, Needed]] = {}
     for (name, key), seen in found.items():
         if seen.needed is not None:
             needed.setdefault(name, {})[key] = seen.needed
-    asked = replace(asked, idle=mine, stored=stored_for(submit, master, listing))
+    asked = replace(asked, idle=mine, stored=locate_stored(submit, master, listing))
     return Pruning(dataflow, asked, selections, needed)
 
 
-def _conditions_of_run(submit: Submit) -> dict[str, str]:
+def _read_run_conditions(submit: Submit) -> dict[str, str]:
     """``{"dagsched": {"where": {path: condition}}}`` of the run's configuration, by place."""
     given = (submit.facts.conf.get("dagsched") or {}).get("where") or {}
     known = {table.key for step in submit.flow.steps.values() for table in step.declared.read_tables or ()}
     for path, condition in given.items():
-        if place(path) not in known or not isinstance(condition, str):
+        if normalise_location(path) not in known or not isinstance(condition, str):
             rule = f"{path!r}: {condition!r} is no condition on a declared read; there are {', '.join(sorted(known))}"
             raise InvalidInput(f"run {submit.facts.run_id!r}", "conf.dagsched.where", rule)
-    return {place(path): condition for path, condition in given.items()}
+    return {normalise_location(path): condition for path, condition in given.items()}
 
 
-def _asked(
+def _build_pruning_input(
     submit: Submit, listed: list[StepSpec], told: Mapping[str, SqlFacts], where: Mapping[str, str]
 ) -> PruningInput:
     interval = submit.facts.interval
@@ -119,7 +125,7 @@ def _asked(
     )
 
 
-def _known(submit: Submit, listed: list[StepSpec], told: Mapping[str, SqlFacts]) -> Dataflow:
+def _describe_known_dataflow(submit: Submit, listed: list[StepSpec], told: Mapping[str, SqlFacts]) -> Dataflow:
     specs = {spec.id: spec for spec in listed}
 
     def known(step: Step) -> Step:
@@ -127,13 +133,15 @@ def _known(submit: Submit, listed: list[StepSpec], told: Mapping[str, SqlFacts])
         if spec is None:
             return step
         sources = (Source(path=table.key, where=table.where) for table in spec.reads or ())
-        return replace(step, sources=tuple(sources), works_without_input=_works(submit, step, spec, told.get(step.id)))
+        return replace(
+            step, sources=tuple(sources), works_without_input=_has_work(submit, step, spec, told.get(step.id))
+        )
 
     whole = submit.graph.dataflow
     return replace(whole, steps=tuple(known(step) for step in whole.steps))
 
 
-def _works(submit: Submit, step: Step, spec: StepSpec, told: SqlFacts | None) -> bool:
+def _has_work(submit: Submit, step: Step, spec: StepSpec, told: SqlFacts | None) -> bool:
     """Whether the step has something to do without rows: as declared, else as its SQL says.
 
     It has where an ordinary task takes the path of its rows, and where its table holds what an earlier run of this
@@ -154,11 +162,11 @@ def _has_written(submit: Submit, spec: StepSpec) -> bool:
     if spec.writes is None:
         return False
     table, work_dir = spec.writes, submit.flow.work_dir
-    interval = "" if table.is_replaced_whole else f"/{safe(submit.facts.interval.key)}"
-    if _has_files(f"{work_dir}/commits/{safe(table.key)}{interval}"):
+    interval = "" if table.is_replaced_whole else f"/{escape_key(submit.facts.interval.key)}"
+    if _has_files(f"{work_dir}/commits/{escape_key(table.key)}{interval}"):
         return True
     if table.is_path and "://" not in table.key:
-        return _has_files(f"{beside(os.path.realpath(table.key))}/commits{interval}")
+        return _has_files(f"{name_hidden_folder(os.path.realpath(table.key))}/commits{interval}")
     return _has_files(f"{work_dir}/tables")  # written before or not: where its records are, Spark alone knows
 
 
@@ -187,33 +195,33 @@ class _Look(Struct, frozen=True):
     listings: dict[tuple[str, Condition], Listing | str]
 
     def at(self, table: Table, condition: Condition, reader: StepSpec) -> _Seen:
-        off = self._hidden(table, condition, reader)
-        listing = off or self._listing(table, condition)
+        off = self._explain_unlisted(table, condition, reader)
+        listing = off or self._list_once(table, condition)
         if isinstance(listing, str):
             return _Seen(Selection(table.key, condition, objection=ListingRefused(listing), listed=False))
         selection = select_found(Source(path=table.key), condition, listing)
-        return _Seen(selection, _needed(listing) if selection.objection is None else None)
+        return _Seen(selection, _find_needed(listing) if selection.objection is None else None)
 
-    def _hidden(self, table: Table, condition: Condition, reader: StepSpec) -> str:
+    def _explain_unlisted(self, table: Table, condition: Condition, reader: StepSpec) -> str:
         """Why the table is not listed; empty: it is."""
         if not table.is_path or table.format not in FILE_FORMATS:
             return "only Spark knows its files"
         if condition == ALWAYS and not table.location.startswith(HDFS):
             return "nothing says which of its partitions are needed"
-        writers = (name for name in self.submit.targets if _writes(self.submit, name, table))
+        writers = (name for name in self.submit.targets if _does_write(self.submit, name, table))
         writer = next((name for name in writers if name != reader.id), "")
         return f"step {writer!r} of the same application writes it" if writer else ""
 
-    def _listing(self, table: Table, condition: Condition) -> Listing | str:
+    def _list_once(self, table: Table, condition: Condition) -> Listing | str:
         key = table.key, condition
         if key not in self.listings:
-            self.listings[key] = self._listed(table, condition)
+            self.listings[key] = self._list_table(table, condition)
         return self.listings[key]
 
-    def _listed(self, table: Table, condition: Condition) -> Listing | str:
+    def _list_table(self, table: Table, condition: Condition) -> Listing | str:
         url = table.location
         try:
-            url = stored_at(table.location, self.submit.flow.conf, self.master)
+            url = resolve_location(table.location, self.submit.flow.conf, self.master)
             with self.listing(url) as (lister, root):
                 return list_stored(lister, root, condition)
         except ClusterUnknown as error:
@@ -225,12 +233,12 @@ class _Look(Struct, frozen=True):
             return f"it cannot be listed here: {type(error).__name__}: {error}"
 
 
-def _writes(submit: Submit, name: str, table: Table) -> bool:
+def _does_write(submit: Submit, name: str, table: Table) -> bool:
     written = submit.flow.steps[name].declared.writes
     return written is not None and written.key == table.key
 
 
-def _needed(listing: Listing) -> Needed | None:
+def _find_needed(listing: Listing) -> Needed | None:
     """None where nothing is left out, or where Spark would read fewer folders as other types."""
     folders = tuple(dict.fromkeys(stored.folder for stored in listing.stored))
     shown = folders or listing.left_out[:1]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airflow_dagsched.launch.escalation.levels import LEVELS
-from airflow_dagsched.launch.protocol.wire import encode, parse
+from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ class Memory:
     """Of one launch task in one run."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / "memory.json"
-        self._known = _read(self._file)
+        self._locate_file = folder / "memory.json"
+        self._known = _read_file(self._locate_file)
 
     @property
     def level(self) -> int:
@@ -46,26 +46,26 @@ class Memory:
         """
         return frozenset(step for at, steps in self._known.emitted.items() if at < clear_number for step in steps)
 
-    def remember(self, level: int) -> None:
+    def remember_level(self, level: int) -> None:
         """Write down the level of the next try."""
-        self._write(replace(self._known, level=level))
+        self._write_file(replace(self._known, level=level))
 
-    def ended_well(self, steps: Iterable[str], clear_number: int) -> None:
+    def note_good_end(self, steps: Iterable[str], clear_number: int) -> None:
         """Write down what emits its event now; whatever comes next starts from the plan again."""
-        self._write(Remembered(emitted={**self._known.emitted, clear_number: tuple(sorted(steps))}))
+        self._write_file(Remembered(emitted={**self._known.emitted, clear_number: tuple(sorted(steps))}))
 
-    def _write(self, known: Remembered) -> None:
+    def _write_file(self, known: Remembered) -> None:
         self._known = known
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps(encode(known)))
-        fresh.replace(self._file)
+        self._locate_file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._locate_file.with_suffix(".new")
+        fresh.write_text(json.dumps(encode_plain(known)))
+        fresh.replace(self._locate_file)
 
 
-def _read(file: Path) -> Remembered:
+def _read_file(file: Path) -> Remembered:
     """What cannot be read is forgotten: a level is climbed again, an event emitted again."""
     try:
-        known = parse(Remembered, file.read_text("utf-8"))
+        known = parse_dataclass(Remembered, file.read_text("utf-8"))
     except FileNotFoundError:
         return Remembered()
     except (OSError, ValueError) as error:

@@ -13,14 +13,14 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.sdk.execution_time.xcom import XCom
 from msgspec import Struct
 
-from airflow_dagsched.launch.protocol.clocks import began_at
+from airflow_dagsched.launch.protocol.clocks import compute_begin
 from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed
-from airflow_dagsched.launch.protocol.identity import TryId, made_at
+from airflow_dagsched.launch.protocol.identity import TryId, read_creation_time
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.push_limit import read_feed
 from airflow_dagsched.provider.following.patience import ask_patiently
-from airflow_dagsched.provider.following.server_clock import server_time
-from airflow_dagsched.provider.runtime.incarnation import INCARNATION_KEY, incarnation_of
+from airflow_dagsched.provider.following.server_clock import ask_server_time
+from airflow_dagsched.provider.runtime.incarnation import INCARNATION_KEY, determine_incarnation
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -54,12 +54,12 @@ class RunFacts(Struct, frozen=True):
     """Whether the run is one of many, for as many intervals."""
 
 
-def gather(launch: LaunchOperator, context: Context) -> RunFacts:
+def gather_run_facts(launch: LaunchOperator, context: Context) -> RunFacts:
     """Ask Airflow for all that ``launch`` has to know; again and again while it does not answer."""
-    return ask_patiently(lambda: _gather(launch, context))
+    return ask_patiently(lambda: _ask_airflow(launch, context))
 
 
-def _gather(launch: LaunchOperator, context: Context) -> RunFacts:
+def _ask_airflow(launch: LaunchOperator, context: Context) -> RunFacts:
     ti, dag_run = context["ti"], context["dag_run"]
     flow, graph = launch.flow, launch.graph
     mirrors = [step.task_id for step in flow.steps.values()]
@@ -69,53 +69,55 @@ def _gather(launch: LaunchOperator, context: Context) -> RunFacts:
     return RunFacts(
         dag_id=ti.dag_id,
         run_id=ti.run_id,
-        try_id=_try_id(launch, ti, dag_run),
-        began=_began(ti, dag_run),
+        try_id=_identify_try(launch, ti, dag_run),
+        began=_estimate_beginning(ti, dag_run),
         conf=dag_run.conf or {},
-        interval=interval_of(dag_run),
-        context=json_context(context),
+        interval=derive_interval(dag_run),
+        context=collect_json_context(context),
         states=states,
-        skipped=_skipped(launch, ti, states),
-        feeds=_feeds(launch, ti),
+        skipped=_find_skipped(launch, ti, states),
+        feeds=_read_feeds(launch, ti),
         backfill=dag_run.run_type == "backfill",
     )
 
 
-def _try_id(launch: LaunchOperator, ti: Any, dag_run: Any) -> TryId:
+def _identify_try(launch: LaunchOperator, ti: Any, dag_run: Any) -> TryId:
     first = next(iter(launch.flow.steps.values())).task_id
     where = {"key": INCARNATION_KEY, "dag_id": ti.dag_id, "task_id": first, "run_id": ti.run_id}
-    known = incarnation_of(
+    known = determine_incarnation(
         dag_run.start_date, lambda: XCom.get_one(**where), lambda began: XCom.set(value=began, **where)
     )
     return TryId(known, dag_run.clear_number or 0, ti.try_number)
 
 
-def _began(ti: Any, dag_run: Any) -> float:
+def _estimate_beginning(ti: Any, dag_run: Any) -> float:
     started = dag_run.start_date
-    return began_at(made_at(ti.id), started.timestamp() if started is not None else None, server_time())
+    return compute_begin(
+        read_creation_time(ti.id), started.timestamp() if started is not None else None, ask_server_time()
+    )
 
 
-def interval_of(dag_run: Any) -> Interval:
+def derive_interval(dag_run: Any) -> Interval:
     """The data interval, else the partition, else nothing but the run's id as key."""
     if dag_run.data_interval_start is not None:
-        return _between(dag_run.data_interval_start, dag_run.data_interval_end)
+        return _make_interval(dag_run.data_interval_start, dag_run.data_interval_end)
     if dag_run.partition_date is not None:
         return Interval(str(dag_run.partition_key), dag_run.partition_date)
     if dag_run.partition_key:
-        return Interval(dag_run.partition_key, _date_in(dag_run.partition_key))
+        return Interval(dag_run.partition_key, _parse_date(dag_run.partition_key))
     if dag_run.logical_date is not None:
-        return _between(dag_run.logical_date, dag_run.logical_date)
+        return _make_interval(dag_run.logical_date, dag_run.logical_date)
     return Interval(dag_run.run_id)
 
 
-def _between(start: datetime, end: datetime | None) -> Interval:
+def _make_interval(start: datetime, end: datetime | None) -> Interval:
     moment = pendulum.instance(start).in_timezone("UTC")
     until = pendulum.instance(end).in_timezone("UTC") if end else moment
     same = moment == until
     return Interval(moment.isoformat() if same else f"{moment.isoformat()}--{until.isoformat()}", start, end)
 
 
-def _date_in(key: str) -> datetime | None:
+def _parse_date(key: str) -> datetime | None:
     try:
         found = pendulum.parse(key, strict=True)
     except ValueError:
@@ -123,19 +125,19 @@ def _date_in(key: str) -> datetime | None:
     return found if isinstance(found, datetime) else None
 
 
-def json_context(context: Mapping[str, Any]) -> dict[str, Any]:
+def collect_json_context(context: Mapping[str, Any]) -> dict[str, Any]:
     """The values of ``PLAIN_CONTEXT`` the run has, dates as ISO 8601, plus ``params`` and ``dag_id``."""
     dag_run = context["dag_run"]
     found = {name: context.get(name, getattr(dag_run, name, None)) for name in PLAIN_CONTEXT}
-    plain = {name: _json(value) for name, value in found.items() if value is not None}
+    plain = {name: _convert_to_json(value) for name, value in found.items() if value is not None}
     return {**plain, "params": dict(context.get("params") or {}), "dag_id": dag_run.dag_id}
 
 
-def _json(value: Any) -> Any:
+def _convert_to_json(value: Any) -> Any:
     return value.isoformat() if isinstance(value, (date, datetime)) else value
 
 
-def _skipped(launch: LaunchOperator, ti: Any, states: Mapping[str, str]) -> dict[str, str]:
+def _find_skipped(launch: LaunchOperator, ti: Any, states: Mapping[str, str]) -> dict[str, str]:
     """Mirrors a branch or short circuit decided to skip, by what it left in XCom (as Airflow itself reads it)."""
     found: dict[str, str] = {}
     for task_id in launch.skippers:
@@ -147,19 +149,19 @@ def _skipped(launch: LaunchOperator, ti: Any, states: Mapping[str, str]) -> dict
             if isinstance(followed, (list, tuple)):
                 if task_id in launch.graph.outside[name] and step.task_id not in followed:
                     found[step.task_id] = task_id
-            elif _names_task(decision.get(XCOM_SKIPMIXIN_SKIPPED), step.task_id):
+            elif _is_named(decision.get(XCOM_SKIPMIXIN_SKIPPED), step.task_id):
                 found[step.task_id] = task_id
     return found
 
 
-def _names_task(skipped: Any, task_id: str) -> bool:
+def _is_named(skipped: Any, task_id: str) -> bool:
     listed = skipped if isinstance(skipped, (list, tuple)) else ()
     return any(task_id == item or (isinstance(item, (list, tuple)) and task_id in item[:1]) for item in listed)
 
 
-def _feeds(launch: LaunchOperator, ti: Any) -> dict[str, Feed]:
+def _read_feeds(launch: LaunchOperator, ti: Any) -> dict[str, Feed]:
     found = {}
-    for other in launch.other_launches():
+    for other in launch.list_other_launches():
         raw = ti.xcom_pull(task_ids=other, key=FEED_KEY)
         feed = read_feed(raw)
         if feed is not None:

@@ -20,12 +20,12 @@ from airflow_dagsched.launch.protocol.manifest import (
     ENV_PAYLOAD,
     ENV_PAYLOAD_SHA256,
     Manifest,
-    digest,
+    hash_content,
 )
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.runtime.specs import Parts, Submit
-from airflow_dagsched.provider.submission.payload import pickled
+from airflow_dagsched.provider.submission.payload import pickle_payload
 from airflow_dagsched.provider.submission.private import write_file
 from airflow_dagsched.version import __version__
 
@@ -60,7 +60,7 @@ class Shipment(Struct, frozen=True):
     """The manifest for everybody to read."""
 
 
-def ship(
+def build_shipment(
     submit: Submit, parts: Parts, group: str, paths: Paths, *, slots: int, masking: Masking | None = None
 ) -> Shipment:
     """Manifest and payload of ``submit``, whose steps are ``parts``, itself a part of ``group``.
@@ -82,8 +82,8 @@ def ship(
         work_dir=flow.work_dir,
         events=str(paths.events),
         interval_key=facts.interval.key,
-        interval_start=_iso(facts.interval.start),
-        interval_end=_iso(facts.interval.end),
+        interval_start=_format_iso(facts.interval.start),
+        interval_end=_format_iso(facts.interval.end),
         context=dict(facts.context),
         datasets=dict(submit.datasets),
         targets=submit.targets,
@@ -97,20 +97,20 @@ def ship(
     masking = masking or Masking()
     masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
     shown = mask_manifest(manifest, masking)
-    return Shipment(manifest, pickled(manifest, parts.calls, submit.roots, masking.known), shown)
+    return Shipment(manifest, pickle_payload(manifest, parts.calls, submit.roots, masking.known), shown)
 
 
-def _iso(moment: datetime | None) -> str | None:
+def _format_iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def store(shipment: Shipment, paths: Paths) -> None:
+def store_shipment(shipment: Shipment, paths: Paths) -> None:
     """Write the files that the driver program reads."""
     write_file(paths.manifest, shipment.shown.encode(), 0o644)
     write_file(paths.payload, shipment.payload, 0o600)
 
 
-def driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipment, paths: Paths) -> dict[str, str]:
+def build_driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipment, paths: Paths) -> dict[str, str]:
     """Environment of the driver program: this Python, this package, the DAG bundle's modules; and what it has to find
     in the files, which others may have changed.
     """
@@ -119,9 +119,9 @@ def driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipment, pa
     python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
     return {
         ENV_NONCE: nonce,
-        ENV_MANIFEST_SHA256: digest(shipment.shown.encode()),
+        ENV_MANIFEST_SHA256: hash_content(shipment.shown.encode()),
         ENV_PAYLOAD: str(paths.payload),
-        ENV_PAYLOAD_SHA256: digest(shipment.payload),
+        ENV_PAYLOAD_SHA256: hash_content(shipment.payload),
         "PYTHONPATH": os.pathsep.join(path for path in modules if path),
         **python,
     }

@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.definitions.xcom_arg import XComArg
 
-from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
+from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
 from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
-from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec, digest
+from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec, hash_content
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.launch.steps.code import Uses, location, read_code
+from airflow_dagsched.launch.steps.code import Uses, locate_function, read_code
 from airflow_dagsched.launch.steps.dated import find_dated, find_shared
-from airflow_dagsched.launch.steps.outcome import hopeless
-from airflow_dagsched.launch.steps.row_settings import row_settings
-from airflow_dagsched.launch.steps.sql_facts import reads_declared_alone
+from airflow_dagsched.launch.steps.outcome import find_hopeless
+from airflow_dagsched.launch.steps.row_settings import select_row_settings
+from airflow_dagsched.launch.steps.sql_facts import has_declared_reads_only
 from airflow_dagsched.launch.steps.static import may_hold_session, may_vary
-from airflow_dagsched.provider.spec.call_arguments import DATED_NAMES, optional, transform, walk
-from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph, first_input, placeholder
-from airflow_dagsched.provider.submission.secrets import secrets_of
+from airflow_dagsched.provider.spec.call_arguments import (
+    DATED_NAMES,
+    iterate_leaves,
+    list_optional_names,
+    transform_leaves,
+)
+from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph, find_first_input, replace_with_output
+from airflow_dagsched.provider.submission.secrets import collect_secrets
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
@@ -64,60 +69,60 @@ class Parts:
     repeats: tuple[Repeat, ...]
 
 
-def parts_of(submit: Submit) -> Parts:
+def build_parts(submit: Submit) -> Parts:
     """The steps to run, in topological order, with those above them, which run only if their data is gone.
 
     Raises :class:`InvalidInput` for a step whose arguments this run does not have.
     """
-    flow, order = submit.flow, _with_ancestors(submit)
-    blank = {name: _spec(submit, name) for name in order}
-    dead = hopeless(blank[name] for name in order if name in submit.targets)
-    calls = {name: NO_CALL if name in dead else _call(submit, flow.steps[name]) for name in order}
+    flow, order = submit.flow, _add_ancestors(submit)
+    blank = {name: _build_spec(submit, name) for name in order}
+    dead = find_hopeless(blank[name] for name in order if name in submit.targets)
+    calls = {name: NO_CALL if name in dead else _build_call(submit, flow.steps[name]) for name in order}
     blocks = [block for block in flow.repeats if flow.step_id(block.steps[0].task_id) in order]
     untils = {f"repeat:{block.id}": Call(block.until) for block in blocks if block.until is not None}
-    specs = tuple(_coded(submit, blank[name], calls[name]) for name in order)
+    specs = tuple(_add_fingerprint(submit, blank[name], calls[name]) for name in order)
     if submit.facts.backfill:
-        specs = _with_shared(submit, specs)
-    return Parts(specs, {**calls, **untils}, tuple(_repeat(flow, block) for block in blocks))
+        specs = _add_shared(submit, specs)
+    return Parts(specs, {**calls, **untils}, tuple(_build_repeat(flow, block) for block in blocks))
 
 
-def author_settings(submit: Submit) -> dict[str, str]:
+def render_author_settings(submit: Submit) -> dict[str, str]:
     """Spark settings as the author wants them in this run: the dataflow's ``conf``, then the ``application`` of the
     steps, which is equal in all of a group.
 
     Raises :class:`InvalidInput` for one that cannot be rendered, or that is none then.
     """
-    return _rendered_settings(submit, submit.flow.steps[submit.targets[0]])
+    return _render_settings(submit, submit.flow.steps[submit.targets[0]])
 
 
-def _settings(flow: SparkDataflow, step: StepMirror) -> dict[str, Any]:
+def _merge_settings(flow: SparkDataflow, step: StepMirror) -> dict[str, Any]:
     return {**flow.conf, **step.declared.application}
 
 
-def _rendered_settings(submit: Submit, step: StepMirror) -> dict[str, str]:
+def _render_settings(submit: Submit, step: StepMirror) -> dict[str, str]:
     flow = submit.flow
     try:
-        rendered = submit.render(_settings(flow, step))
+        rendered = submit.render(_merge_settings(flow, step))
     except Exception as error:
-        raise flow.invalid(f"a setting cannot be rendered: {type(error).__name__}: {error}", "conf") from error
-    mistake = mistake_in_settings(rendered, rendered=True)
+        raise flow.make_error(f"a setting cannot be rendered: {type(error).__name__}: {error}", "conf") from error
+    mistake = find_settings_mistake(rendered, rendered=True)
     if mistake:
-        raise flow.invalid(f"as rendered, {mistake}", "conf")
+        raise flow.make_error(f"as rendered, {mistake}", "conf")
     return {str(name): str(value) for name, value in rendered.items()}
 
 
-def _settings_digest(submit: Submit, step: StepMirror) -> str:
+def _digest_settings(submit: Submit, step: StepMirror) -> str:
     """Digest of the settings that may be in the step's rows, as anybody may see them: a short secret could be guessed
     from a digest of it, and a step that could tell one from another counts as dated anyway.
     """
-    settings = _rendered_settings(submit, step)
+    settings = _render_settings(submit, step)
     masking = Masking()
-    masking.add(secrets_of(settings))
-    shown = masking.value(row_settings(settings))
-    return digest(json.dumps(shown, sort_keys=True).encode())
+    masking.add(collect_secrets(settings))
+    shown = masking.value(select_row_settings(settings))
+    return hash_content(json.dumps(shown, sort_keys=True).encode())
 
 
-def _with_shared(submit: Submit, specs: tuple[StepSpec, ...]) -> tuple[StepSpec, ...]:
+def _add_shared(submit: Submit, specs: tuple[StepSpec, ...]) -> tuple[StepSpec, ...]:
     """The steps, with what the other runs of a backfill need of them too."""
     rendered = [spec.id for spec in specs if _is_rendered(submit, submit.flow.steps[spec.id])]
     shared = find_shared(specs, find_dated(specs, also=rendered))
@@ -126,108 +131,110 @@ def _with_shared(submit: Submit, specs: tuple[StepSpec, ...]) -> tuple[StepSpec,
 
 def _is_rendered(submit: Submit, step: StepMirror) -> bool:
     """Whether an argument or a setting is a template, or an ordinary task's: it may be another value in each run."""
-    settings = row_settings(_settings(submit.flow, step))
-    leaves = [placeholder(submit.flow, leaf) for leaf in walk([step.arguments, step.sql, settings])]
+    settings = select_row_settings(_merge_settings(submit.flow, step))
+    leaves = [
+        replace_with_output(submit.flow, leaf) for leaf in iterate_leaves([step.list_arguments, step.sql, settings])
+    ]
     return any(
         isinstance(leaf, XComArg) or (isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)) for leaf in leaves
     )
 
 
-def _with_ancestors(submit: Submit) -> tuple[str, ...]:
+def _add_ancestors(submit: Submit) -> tuple[str, ...]:
     needed, queue = set(submit.targets), list(submit.targets)
     while queue:
         above = {output.step for output in submit.graph.inputs[queue.pop()]} - needed
         needed |= above
         queue += above
-    return tuple(name for name in submit.graph.topological() if name in needed)
+    return tuple(name for name in submit.graph.sort_steps() if name in needed)
 
 
-def _spec(submit: Submit, name: str) -> StepSpec:
+def _build_spec(submit: Submit, name: str) -> StepSpec:
     step, target = submit.flow.steps[name], name in submit.targets
     return StepSpec(
         id=name,
         code="",
         inputs=submit.graph.inputs[name],
         upstream=tuple(up for up in submit.graph.upstream[name] if up in submit.targets) if target else (),
-        outside=_outside(submit, name) if target else {},
+        outside=_collect_outside_states(submit, name) if target else {},
         skipped_by=submit.facts.skipped.get(step.task_id, "") if target else "",
         rule=step.declared.rule,
         reads=step.declared.read_tables,
         writes=step.declared.writes,
-        store=_stored(submit, name),
+        store=_list_stored_outputs(submit, name),
         works_without_input=step.declared.works_without_input,
-        force=_forced(submit, step),
+        force=_is_forced(submit, step),
         repeat=next((block.id for block in submit.flow.repeats if step in block.steps), ""),
     )
 
 
-def _coded(submit: Submit, spec: StepSpec, call: Call) -> StepSpec:
+def _add_fingerprint(submit: Submit, spec: StepSpec, call: Call) -> StepSpec:
     """``spec`` with the fingerprint of its rendered call."""
     untils = [block.until for block in submit.flow.repeats if spec.repeat == block.id]
-    arguments = {name: _as_in_this_run(submit, value) for name, value in call.kwargs.items()}
-    settings = _settings_digest(submit, submit.flow.steps[spec.id])
+    arguments = {name: _resolve_context_value(submit, value) for name, value in call.kwargs.items()}
+    settings = _digest_settings(submit, submit.flow.steps[spec.id])
     code = read_code([call.function or call.sql, *untils], [arguments, settings], submit.roots)
-    by_interval = _asks_for_dates(call) or any(table.is_dated for table in spec.reads or ())
+    by_interval = _needs_dates(call) or any(table.is_dated for table in spec.reads or ())
     return replace(
         spec,
         code=code.fingerprint,
         dated=by_interval or may_vary(code.uses),
-        within_run=_reads_undeclared(spec, call, code.uses),
-        location=location(call.function),
+        within_run=_may_read_undeclared(spec, call, code.uses),
+        location=locate_function(call.function),
     )
 
 
-def _reads_undeclared(spec: StepSpec, call: Call, uses: Uses) -> bool:
+def _may_read_undeclared(spec: StepSpec, call: Call, uses: Uses) -> bool:
     """Whether the step may read what it does not declare. What a function declares is its author's word; what a SQL
     text reads can be seen.
     """
-    if call.sql is not None and not reads_declared_alone(call, spec.reads or ()):
+    if call.sql is not None and not has_declared_reads_only(call, spec.reads or ()):
         return True
     return spec.reads is None and ("spark" in call.kwargs or may_hold_session(uses) or may_vary(uses))
 
 
-def _asks_for_dates(call: Call) -> bool:
-    return any(isinstance(leaf, ContextValue) and leaf.name in DATED_NAMES for leaf in walk(call.kwargs))
+def _needs_dates(call: Call) -> bool:
+    return any(isinstance(leaf, ContextValue) and leaf.name in DATED_NAMES for leaf in iterate_leaves(call.kwargs))
 
 
-def _as_in_this_run(submit: Submit, value: Any) -> Any:
+def _resolve_context_value(submit: Submit, value: Any) -> Any:
     """What the step will see: its rows depend on it. The interval counts by itself (``StepSpec.dated``)."""
     if isinstance(value, ContextValue) and value.name not in ("spark", "interval"):
         return (value.name, submit.facts.context.get(value.name))
     return value
 
 
-def _call(submit: Submit, step: StepMirror) -> Call:
-    arguments = transform(step.arguments, lambda leaf: placeholder(submit.flow, leaf))
-    kept = {name: value for name, value in arguments.items() if not _absent(submit, step, value)}
+def _build_call(submit: Submit, step: StepMirror) -> Call:
+    arguments = transform_leaves(step.list_arguments, lambda leaf: replace_with_output(submit.flow, leaf))
+    kept = {name: value for name, value in arguments.items() if not _is_absent(submit, step, value)}
     try:
-        rendered = transform(kept, lambda leaf: _rendered(submit, leaf))
+        rendered = transform_leaves(kept, lambda leaf: _render_leaf(submit, leaf))
         sql = None if step.sql is None else submit.render(step.sql)
     except Exception as error:
-        raise step.invalid(f"an argument cannot be rendered: {type(error).__name__}: {error}") from error
+        raise step.make_error(f"an argument cannot be rendered: {type(error).__name__}: {error}") from error
     return Call(step.function, (), rendered, sql)
 
 
-def _rendered(submit: Submit, leaf: Any) -> Any:
+def _render_leaf(submit: Submit, leaf: Any) -> Any:
     return leaf if isinstance(leaf, (Output, ContextValue)) else submit.render(leaf)
 
 
-def _absent(submit: Submit, step: StepMirror, value: Any) -> bool:
+def _is_absent(submit: Submit, step: StepMirror, value: Any) -> bool:
     """Whether the run lacks the context value and the parameter has a default; lacking both is an error."""
     facts = submit.facts
     if not isinstance(value, ContextValue) or value.name == "spark" or value.name in facts.context:
         return False
     if value.name == "interval" and facts.interval.start is not None:
         return False
-    if step.function is not None and value.name in optional(step.function):
+    if step.function is not None and value.name in list_optional_names(step.function):
         return True
-    raise step.invalid(
+    raise step.make_error(
         f"asks for {value.name!r}, but run {facts.run_id!r} has no date: trigger it with a logical date "
         f"(or a partition), or give the parameter a default"
     )
 
 
-def _outside(submit: Submit, name: str) -> dict[str, str]:
+def _collect_outside_states(submit: Submit, name: str) -> dict[str, str]:
     """How everything directly above the step ended that is not in this submit."""
     graph, facts, states = submit.graph, submit.facts, submit.states
     ordinary = {task_id: facts.states.get(task_id, "success") for task_id in graph.outside[name]}
@@ -239,7 +246,7 @@ def _outside(submit: Submit, name: str) -> dict[str, str]:
     return {**ordinary, **steps}
 
 
-def _stored(submit: Submit, name: str) -> tuple[str, ...]:
+def _list_stored_outputs(submit: Submit, name: str) -> tuple[str, ...]:
     """Outputs with a reader outside this submit; what a table holds is not stored again."""
     others = (inputs for other, inputs in submit.graph.inputs.items() if other not in submit.targets)
     readers = {output.name for inputs in others for output in inputs if output.step == name}
@@ -247,7 +254,7 @@ def _stored(submit: Submit, name: str) -> tuple[str, ...]:
     return tuple(sorted(wanted - {""} if submit.flow.steps[name].declared.writes is not None else wanted))
 
 
-def _forced(submit: Submit, step: StepMirror) -> bool:
+def _is_forced(submit: Submit, step: StepMirror) -> bool:
     """A person cleared the step: its mirror is open although the run was cleared.
 
     The clear opened it, and nothing of an earlier round closes it again: a mirror believes no try that began before its
@@ -256,12 +263,12 @@ def _forced(submit: Submit, step: StepMirror) -> bool:
     return submit.facts.try_id.clear_number > 0 and submit.facts.states.get(step.task_id) != "success"
 
 
-def _repeat(flow: SparkDataflow, block: RepeatBlock) -> Repeat:
+def _build_repeat(flow: SparkDataflow, block: RepeatBlock) -> Repeat:
     ids = tuple(flow.step_id(step.task_id) for step in block.steps)
     feedback = {name: flow.step_id(step.task_id) for name, step in block.feedback.items()}
-    return Repeat(block.id, ids, block.max_iterations, feedback or _default_feedback(flow, block, ids))
+    return Repeat(block.id, ids, block.max_iterations, feedback or _derive_feedback(flow, block, ids))
 
 
-def _default_feedback(flow: SparkDataflow, block: RepeatBlock, ids: tuple[str, ...]) -> dict[str, str]:
+def _derive_feedback(flow: SparkDataflow, block: RepeatBlock, ids: tuple[str, ...]) -> dict[str, str]:
     """The last step's output goes back into the first step's first input."""
-    return {f"{ids[0]}.{first_input(flow, block.steps[0])}": ids[-1]}
+    return {f"{ids[0]}.{find_first_input(flow, block.steps[0])}": ids[-1]}

@@ -16,22 +16,22 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.launch.protocol.calls import Output
-from airflow_dagsched.launch.protocol.keys import safe
+from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.launch.protocol.wire import parse
+from airflow_dagsched.launch.protocol.wire import parse_dataclass
 from airflow_dagsched.launch.retention.records import Written
 from airflow_dagsched.model.dataflow import Partition, Source
 from airflow_dagsched.plan.pruning import list_stored
 from airflow_dagsched.plan.pruning.layout import parse_partition_name
-from airflow_dagsched.plan.pruning.steps import dataset_name
-from airflow_dagsched.provider.clusters.folder_listing import HDFS, Open, stored_at
+from airflow_dagsched.plan.pruning.steps import name_dataset
+from airflow_dagsched.provider.clusters.folder_listing import HDFS, Open, resolve_location
 from airflow_dagsched.provider.runtime.specs import Submit
-from airflow_dagsched.provider.spec.work_dir import local_root
+from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
 log = logging.getLogger(__name__)
 
 
-def stored_for(submit: Submit, master: Callable[[], str], listing: Open) -> dict[str, Source]:
+def locate_stored(submit: Submit, master: Callable[[], str], listing: Open) -> dict[str, Source]:
     """Dataset, as ``step/output`` -> where its blocks are; without those of which it is not known.
 
     :param master: Spark's, asked for only where a path does not say its file system.
@@ -40,42 +40,42 @@ def stored_for(submit: Submit, master: Callable[[], str], listing: Open) -> dict
     read = dict.fromkeys(output for name in submit.targets for output in submit.graph.inputs[name])
     found = {}
     for output in (one for one in read if one.step in submit.states and one.step not in submit.targets):
-        name = dataset_name(output.step, output.name)
-        partitions = tuple(_located(submit, name, _places(submit, output), master, listing))
+        name = name_dataset(output.step, output.name)
+        partitions = tuple(_locate_partitions(submit, name, _list_places(submit, output), master, listing))
         if any(block.hosts for one in partitions for block in one.blocks):
             found[name] = Source(path=name, partitions=partitions)
     return found
 
 
-def _places(submit: Submit, output: Output) -> Iterator[tuple[str, str]]:
+def _list_places(submit: Submit, output: Output) -> Iterator[tuple[str, str]]:
     """Location and folder in it of all that was committed of an output."""
-    dataset = submit.datasets.get(dataset_name(output.step, output.name))
+    dataset = submit.datasets.get(name_dataset(output.step, output.name))
     if dataset is not None:
         yield dataset, ""
         return
     table = submit.flow.steps[output.step].declared.writes
     if table is not None and table.is_path and not output.name:
-        for folder in _written(submit, table):
+        for folder in _read_written_folders(submit, table):
             yield table.location, folder
 
 
-def _written(submit: Submit, table: Table) -> tuple[str, ...]:
+def _read_written_folders(submit: Submit, table: Table) -> tuple[str, ...]:
     """The folders that the newest commit of this interval wrote; all of the table, where its record doesn't say."""
-    root = local_root(submit.flow.work_dir)
-    records = root.glob(f"commits/{safe(table.key)}/{safe(submit.facts.interval.key)}/*.json")
+    root = parse_local_root(submit.flow.work_dir)
+    records = root.glob(f"commits/{escape_key(table.key)}/{escape_key(submit.facts.interval.key)}/*.json")
     try:
-        written = parse(Written, max(records).read_text("utf-8"))
+        written = parse_dataclass(Written, max(records).read_text("utf-8"))
     except (OSError, ValueError):  # no record, or none that is a text
         return ("",)
     return ("",) if written is None else written.partitions or ("",)
 
 
-def _located(
+def _locate_partitions(
     submit: Submit, name: str, places: Iterator[tuple[str, str]], master: Callable[[], str], listing: Open
 ) -> Iterator[Partition]:
     for location, folder in places:
         try:
-            url = stored_at(location, submit.flow.conf, master)
+            url = resolve_location(location, submit.flow.conf, master)
             if not url.startswith(HDFS):
                 return
             with listing(url) as (lister, root):

@@ -27,40 +27,40 @@ FORBIDDEN_IN_TEMPLATES = frozenset({"ti", "task_instance", "task", "task_instanc
 """In a template these would be the launch task's, not the step's."""
 
 
-def walk(value: Any) -> Iterator[Any]:
+def iterate_leaves(value: Any) -> Iterator[Any]:
     """Every leaf of ``value``, looking into lists, tuples, sets and dicts."""
     if isinstance(value, Mapping):
         for item in value.values():
-            yield from walk(item)
+            yield from iterate_leaves(item)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in value:
-            yield from walk(item)
+            yield from iterate_leaves(item)
     else:
         yield value
 
 
-def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
+def transform_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
     """``value`` with ``leaf`` applied to every leaf."""
     if isinstance(value, Mapping):
-        return {key: transform(item, leaf) for key, item in value.items()}
+        return {key: transform_leaves(item, leaf) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)(transform(item, leaf) for item in value)
+        return type(value)(transform_leaves(item, leaf) for item in value)
     return leaf(value)
 
 
-def source(value: Any) -> tuple[Any, str] | None:
+def find_source(value: Any) -> tuple[Any, str] | None:
     """(operator, output name) where ``value`` is the plain return value of an operator; None otherwise."""
     if not isinstance(value, PlainXComArg):
         return None
     return value.operator, "" if value.key == "return_value" else value.key
 
 
-def operators_in(value: Any) -> list[Any]:
+def list_operators(value: Any) -> list[Any]:
     """Operators whose return values ``value`` refers to, in any form."""
     return [operator for operator, _ in XComArg.iter_xcom_references(value)]
 
 
-def checked_signature(function: Callable[..., Any]) -> inspect.Signature:
+def check_signature(function: Callable[..., Any]) -> inspect.Signature:
     """Signature of ``function``; raises ``TypeError`` where it asks for what only exists in an Airflow worker."""
     signature = inspect.signature(function)
     asked = sorted(FORBIDDEN_NAMES & signature.parameters.keys())
@@ -80,18 +80,18 @@ def checked_signature(function: Callable[..., Any]) -> inspect.Signature:
     return signature
 
 
-def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of a call, with :class:`ContextValue` for names the author left to us.
 
     A context parameter with a default is left out where the run has no such value; see :func:`optional`.
     Raises ``TypeError`` for a call that does not fit the function.
     """
-    signature = checked_signature(function)
+    signature = check_signature(function)
     names = list(signature.parameters)
     filled: dict[str, Any] = {
         name: ContextValue(name) for name in names if name in CONTEXT_NAMES and name not in kwargs
     }
-    given = _positional(names, args, filled)
+    given = _bind_positional(names, args, filled)
     overlap = given.keys() & kwargs.keys()
     if overlap:
         raise TypeError(f"got multiple values for argument {min(overlap)!r}")
@@ -108,7 +108,7 @@ def bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     return call
 
 
-def _positional(names: list[str], args: tuple[Any, ...], filled: Mapping[str, Any]) -> dict[str, Any]:
+def _bind_positional(names: list[str], args: tuple[Any, ...], filled: Mapping[str, Any]) -> dict[str, Any]:
     """Positional arguments by name: they fill, in order, the parameters that are no context names."""
     free = [name for name in names if name not in filled]
     if len(args) > len(free):
@@ -116,18 +116,18 @@ def _positional(names: list[str], args: tuple[Any, ...], filled: Mapping[str, An
     return dict(zip(free, args, strict=False))
 
 
-def optional(function: Callable[..., Any]) -> frozenset[str]:
+def list_optional_names(function: Callable[..., Any]) -> frozenset[str]:
     """Context names that ``function`` has a default for."""
     parameters = inspect.signature(function).parameters.values()
     return frozenset(p.name for p in parameters if p.name in CONTEXT_NAMES and p.default is not p.empty)
 
 
-def forbidden_template_names(value: Any) -> list[str]:
+def find_forbidden_names(value: Any) -> list[str]:
     """Names in the templates of ``value`` that would mean the launch task instead of the step.
 
     Raises ``ValueError`` for a template that cannot be parsed.
     """
-    texts = [leaf for leaf in walk(value) if isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)]
+    texts = [leaf for leaf in iterate_leaves(value) if isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)]
     if not texts:
         return []
     from jinja2 import Environment, TemplateError, meta

@@ -13,19 +13,19 @@ from airflow_dagsched.errors import InvalidInput
 T = TypeVar("T")
 
 
-def retention_days() -> float:
+def read_retention_days() -> float:
     """Days after which nobody reads any more what runs left."""
-    return _read(
+    return _read_option(
         "retention_days", lambda name: float(conf.getfloat("dagsched", name, fallback=30.0)), "a number of days"
     )
 
 
 def is_planning() -> bool:
     """Whether steps run together at all."""
-    return _read("enabled", lambda name: bool(conf.getboolean("dagsched", name, fallback=True)), "True or False")
+    return _read_option("enabled", lambda name: bool(conf.getboolean("dagsched", name, fallback=True)), "True or False")
 
 
-def _read(name: str, read: Callable[[str], T], kind: str) -> T:
+def _read_option(name: str, read: Callable[[str], T], kind: str) -> T:
     try:
         return read(name)
     except (AirflowConfigException, ValueError):

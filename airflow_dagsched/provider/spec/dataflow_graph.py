@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.model.dataflow import PLACEMENT, Channel, Dataflow, Step, Task
-from airflow_dagsched.provider.spec.call_arguments import operators_in, source, walk
-from airflow_dagsched.provider.spec.step_declaration import mebibytes
+from airflow_dagsched.provider.spec.call_arguments import find_source, iterate_leaves, list_operators
+from airflow_dagsched.provider.spec.step_declaration import parse_mebibytes
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
@@ -36,9 +36,9 @@ class DataflowGraph(Struct, frozen=True):
     def of(cls, flow: SparkDataflow) -> DataflowGraph:
         """Read the edges of ``flow``'s DAG as they are now (without ours)."""
         steps = {step.task_id: name for name, step in flow.steps.items()}
-        ordinary = _ordinary_above(flow, steps)
-        names = _names(steps, ordinary)
-        inputs = {name: tuple(_outputs(flow, step)) for name, step in flow.steps.items()}
+        ordinary = _find_ordinary_above(flow, steps)
+        names = _name_nodes(steps, ordinary)
+        inputs = {name: tuple(_list_inputs(flow, step)) for name, step in flow.steps.items()}
         upstream = {
             name: tuple(sorted(steps[t] for t in step.upstream_task_ids if t in steps))
             for name, step in flow.steps.items()
@@ -51,26 +51,26 @@ class DataflowGraph(Struct, frozen=True):
             dataflow=Dataflow(
                 version=1,
                 name=str(flow.group_id),
-                steps=tuple(_step(flow, name, step, at) for at, (name, step) in enumerate(flow.steps.items())),
-                channels=tuple(_channels(flow, inputs)),
+                steps=tuple(_build_step(flow, name, step, at) for at, (name, step) in enumerate(flow.steps.items())),
+                channels=tuple(_list_channels(flow, inputs)),
                 tasks=tuple(Task(id=names[one], runtime_s=flow.task_runtimes.get(one, 0.0)) for one in ordinary),
-                dependencies=tuple(_dependencies(flow, names, inputs)),
+                dependencies=tuple(_list_dependencies(flow, names, inputs)),
             ),
             ordinary=tuple(ordinary),
             inputs=inputs,
             upstream=upstream,
             outside=outside,
-            consumed=_consumed(flow, steps),
+            consumed=_find_consumed_outputs(flow, steps),
         )
 
-    def topological(self) -> tuple[str, ...]:
+    def sort_steps(self) -> tuple[str, ...]:
         """All steps, those above first; ties in the author's order."""
         done: dict[str, None] = {}
         for name in self.upstream:
-            self._visit(name, done)
+            self._visit_above(name, done)
         return tuple(done)
 
-    def _visit(self, start: str, done: dict[str, None]) -> None:
+    def _visit_above(self, start: str, done: dict[str, None]) -> None:
         """Put ``start`` into ``done`` behind all above it, without recursion."""
         stack = [start]
         while stack:
@@ -81,41 +81,41 @@ class DataflowGraph(Struct, frozen=True):
                 done.setdefault(stack.pop())
 
 
-def placeholder(flow: SparkDataflow, value: Any) -> Any:
+def replace_with_output(flow: SparkDataflow, value: Any) -> Any:
     """``value`` with the return value of one of ``flow``'s steps replaced by an :class:`Output`."""
-    operator, name = source(value) or (value, "")
+    operator, name = find_source(value) or (value, "")
     step_id = flow.step_id(getattr(operator, "task_id", ""))
     return Output(step_id, name) if step_id in flow.steps and flow.steps[step_id] is operator else value
 
 
-def first_input(flow: SparkDataflow, step: StepMirror) -> str | None:
+def find_first_input(flow: SparkDataflow, step: StepMirror) -> str | None:
     """The first argument of ``step`` that is the rows of a step; None if none is."""
-    arguments = step.arguments.items()
-    return next((name for name, value in arguments if isinstance(placeholder(flow, value), Output)), None)
+    arguments = step.list_arguments.items()
+    return next((name for name, value in arguments if isinstance(replace_with_output(flow, value), Output)), None)
 
 
-def _outputs(flow: SparkDataflow, step: StepMirror) -> Iterator[Output]:
+def _list_inputs(flow: SparkDataflow, step: StepMirror) -> Iterator[Output]:
     seen = set()
-    for leaf in walk(step.arguments):
-        found = placeholder(flow, leaf)
+    for leaf in iterate_leaves(step.list_arguments):
+        found = replace_with_output(flow, leaf)
         if isinstance(found, Output):
             if found not in seen:
                 yield found
             seen.add(found)
             continue
-        ours = [op.task_id for op in operators_in(leaf) if op in flow.steps.values()]
+        ours = [op.task_id for op in list_operators(leaf) if op in flow.steps.values()]
         if ours:
-            raise step.invalid(f"takes {ours[0]!r} through .map() or .zip(): rows can only be passed as they are")
+            raise step.make_error(f"takes {ours[0]!r} through .map() or .zip(): rows can only be passed as they are")
 
 
-def _step(flow: SparkDataflow, name: str, mirror: StepMirror, order: int) -> Step:
+def _build_step(flow: SparkDataflow, name: str, mirror: StepMirror, order: int) -> Step:
     declared = mirror.declared
     return Step(
         id=name,
         parallelism=declared.parallelism,
         cores=declared.cores,
-        memory_mb=mebibytes(declared.memory),
-        disk_mb=mebibytes(declared.disk),
+        memory_mb=parse_mebibytes(declared.memory),
+        disk_mb=parse_mebibytes(declared.disk),
         runtime_s=declared.runtime_s,
         mode=declared.mode,
         stateful=declared.stateful,
@@ -123,24 +123,24 @@ def _step(flow: SparkDataflow, name: str, mirror: StepMirror, order: int) -> Ste
         needs=declared.needs,
         repeat=any(mirror in block.steps for block in flow.repeats),
         isolate=declared.isolate,
-        application=_application(flow, mirror),
+        application=_collect_application_settings(flow, mirror),
         order=order,
     )
 
 
-def _application(flow: SparkDataflow, mirror: StepMirror) -> dict[str, Any]:
+def _collect_application_settings(flow: SparkDataflow, mirror: StepMirror) -> dict[str, Any]:
     """Settings equal within one application; the policy that places it is one, where it is not the dataflow's."""
     named = mirror.declared.placement
     return {**mirror.declared.application, **({PLACEMENT: named} if named not in ("", flow.placement) else {})}
 
 
-def _channels(flow: SparkDataflow, inputs: dict[str, tuple[Output, ...]]) -> Iterator[Channel]:
+def _list_channels(flow: SparkDataflow, inputs: dict[str, tuple[Output, ...]]) -> Iterator[Channel]:
     for name, outputs in inputs.items():
         for output in outputs:
             yield Channel(src=output.step, dst=name, output=output.name)
 
 
-def _ordinary_above(flow: SparkDataflow, steps: dict[str, str]) -> list[str]:
+def _find_ordinary_above(flow: SparkDataflow, steps: dict[str, str]) -> list[str]:
     """Ids of the ordinary tasks that a step waits for, directly or not, in the DAG's order."""
     tasks = flow.dag.task_dict
     found: set[str] = set()
@@ -155,13 +155,13 @@ def _ordinary_above(flow: SparkDataflow, steps: dict[str, str]) -> list[str]:
     return [task_id for task_id in tasks if task_id in found]
 
 
-def _names(steps: dict[str, str], ordinary: list[str]) -> dict[str, str]:
+def _name_nodes(steps: dict[str, str], ordinary: list[str]) -> dict[str, str]:
     """Name of every task in the dataflow: an ordinary task called like a step gets a suffix."""
     taken = set(steps.values())
     return {**steps, **{task_id: f"{task_id}@dag" if task_id in taken else task_id for task_id in ordinary}}
 
 
-def _dependencies(
+def _list_dependencies(
     flow: SparkDataflow, names: dict[str, str], inputs: dict[str, tuple[Output, ...]]
 ) -> Iterator[tuple[str, str]]:
     """Edges that carry no rows, between steps and ordinary tasks."""
@@ -171,24 +171,24 @@ def _dependencies(
             if up in names and (names[up], name) not in channels:
                 yield names[up], name
     for block in flow.repeats:
-        yield from _ring([names[step.task_id] for step in block.steps])
+        yield from _close_ring([names[step.task_id] for step in block.steps])
 
 
-def _ring(ids: list[str]) -> Iterator[tuple[str, str]]:
+def _close_ring(ids: list[str]) -> Iterator[tuple[str, str]]:
     """Edges that put all of ``ids`` on one cycle: a composite step."""
     if len(ids) > 1:
         yield from zip(ids, [*ids[1:], ids[0]], strict=True)
 
 
-def _consumed(flow: SparkDataflow, steps: dict[str, str]) -> dict[str, tuple[str, ...]]:
+def _find_consumed_outputs(flow: SparkDataflow, steps: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """Which outputs ordinary tasks take: they must be stored, for a path means nothing without its rows."""
     wanted: dict[str, set[str]] = {}
     readers = {t for step in flow.steps.values() for t in step.downstream_task_ids if t not in steps}
     for task_id in readers:
         task = flow.dag.task_dict[task_id]
         values = [getattr(task, field, None) for field in task.template_fields]
-        for leaf in walk(values):
-            found = placeholder(flow, leaf)
+        for leaf in iterate_leaves(values):
+            found = replace_with_output(flow, leaf)
             if isinstance(found, Output):
                 wanted.setdefault(found.step, set()).add(found.name)
     return {step: tuple(sorted(names)) for step, names in wanted.items()}

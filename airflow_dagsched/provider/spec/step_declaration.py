@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from airflow_dagsched.launch.managers.author_conf import mistake_in_settings
+from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
 from airflow_dagsched.launch.protocol.rules import RULES
 from airflow_dagsched.launch.protocol.tables import Table
 
@@ -16,7 +16,7 @@ _UNITS = {"": 1.0, "m": 1.0, "mb": 1.0, "g": 1024.0, "gb": 1024.0, "t": 1024.0**
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 
 
-def mebibytes(size: str | float) -> int:
+def parse_mebibytes(size: str | float) -> int:
     """``"1g"``, ``"512m"`` or a number of MiB as MiB; raises ``ValueError`` for anything else."""
     if isinstance(size, (int, float)):
         return int(size)
@@ -58,7 +58,7 @@ class Declared(Struct, frozen=True, kw_only=True):
             raise ValueError(f"runtime_s must be a number of at least 0, not {self.runtime_s!r}")
         for value, name in ((self.memory, "memory"), (self.disk, "disk")):
             try:
-                mebibytes(value)
+                parse_mebibytes(value)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
         self._check_what_runs()
@@ -68,7 +68,7 @@ class Declared(Struct, frozen=True, kw_only=True):
         if self.mode != "batch" or self.stateful:
             wanted = "stateful=True" if self.mode == "batch" else f"mode={self.mode!r}"
             raise ValueError(f"{wanted} does not run yet: a step of a DAG reads what is there, and ends; leave it out")
-        mistake = mistake_in_settings(self.application)
+        mistake = find_settings_mistake(self.application)
         if mistake:
             raise ValueError(f"application: {mistake}")
 
@@ -83,7 +83,7 @@ class Declared(Struct, frozen=True, kw_only=True):
             if not isinstance(table, Table):
                 raise ValueError(f"reads must be a Table or a list of Tables, not one with {table!r}")
         for name, each in (("writes", self.writes), *(("reads", table) for table in self.read_tables or ())):
-            mistake = each.mistake() if each is not None else ""
+            mistake = each.find_mistake() if each is not None else ""
             if mistake:
                 raise ValueError(f"{name}: {mistake}")
 

@@ -12,7 +12,7 @@ _URL = re.compile(r"file:(//(localhost)?(?=/))?")
 _LOCAL = re.compile(r"/(?!/)[^\x00-\x1f]*")
 
 
-def default_work_dir() -> str:
+def find_default_work_dir() -> str:
     """``[dagsched] work_dir``, else ``dagsched`` beside the DAGs folder.
 
     Raises :class:`InvalidInput` as :func:`local_root`.
@@ -21,10 +21,10 @@ def default_work_dir() -> str:
 
     configured = conf.get("dagsched", "work_dir", fallback="")
     beside_dags = Path(conf.get("core", "dags_folder")).absolute().parent / "dagsched"
-    return str(local_root(configured, CONFIGURED) if configured else beside_dags)
+    return str(parse_local_root(configured, CONFIGURED) if configured else beside_dags)
 
 
-def local_root(work_dir: str, field: str = "work_dir") -> Path:
+def parse_local_root(work_dir: str, field: str = "work_dir") -> Path:
     """The folder that ``work_dir`` names: an absolute path, or that as a ``file:`` URL of this machine.
 
     Raises :class:`InvalidInput` about ``field`` for anything else. Not even ``~`` is expanded: the scheduler and the

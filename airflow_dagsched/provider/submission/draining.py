@@ -24,13 +24,13 @@ class Drained:
         self._held = 0
         self._left_out = 0
         self._ended = False
-        threading.Thread(target=self._read, name="dagsched-output", daemon=True).start()
+        threading.Thread(target=self._read_source, name="dagsched-output", daemon=True).start()
 
     def __iter__(self) -> Iterator[str]:
-        while (line := self._take()) is not None:
+        while (line := self._take_line()) is not None:
             yield line
 
-    def _take(self) -> str | None:
+    def _take_line(self) -> str | None:
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._left_out or self._ended)
             if self._lines:
@@ -42,16 +42,16 @@ class Drained:
                 return said
             return None
 
-    def _read(self) -> None:
+    def _read_source(self) -> None:
         try:
             for line in self._source:
-                self._put(line)
+                self._put_line(line)
         finally:
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
 
-    def _put(self, line: str) -> None:
+    def _put_line(self, line: str) -> None:
         with self._changed:
             if self._left_out or self._held + len(line) > self._most:
                 self._left_out += 1  # until all that came before is taken: what is left out is said in its place

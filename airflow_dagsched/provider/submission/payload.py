@@ -15,7 +15,7 @@ from airflow_dagsched.launch.protocol.calls import Call
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, Manifest
 
 
-def pickled(
+def pickle_payload(
     manifest: Manifest, calls: Mapping[str, Call], roots: tuple[Path, ...], secrets: Iterable[str] = ()
 ) -> bytes:
     """The payload: the manifest as it is; each call apart, so that one that cannot be read fails its step alone; and
@@ -25,15 +25,15 @@ def pickled(
     Raises :class:`InvalidInput` naming the step that cannot be shipped.
     """
     where = f"DAG {manifest.dag_id!r}"
-    with _by_value(roots):
-        parts = {name: _pickle(where, name, call) for name, call in calls.items()}
+    with _pickle_by_value(roots):
+        parts = {name: _pickle_call(where, name, call) for name, call in calls.items()}
     content: bytes = cloudpickle.dumps(
         {PAYLOAD_KEY: manifest.to_json().encode(), SECRETS_KEY: json.dumps(sorted(secrets)).encode(), **parts}
     )
     return content
 
 
-def _pickle(where: str, name: str, call: Call) -> bytes:
+def _pickle_call(where: str, name: str, call: Call) -> bytes:
     try:
         content: bytes = cloudpickle.dumps(call)
     except Exception as error:
@@ -43,10 +43,10 @@ def _pickle(where: str, name: str, call: Call) -> bytes:
 
 
 @contextmanager
-def _by_value(roots: tuple[Path, ...]) -> Iterator[None]:
+def _pickle_by_value(roots: tuple[Path, ...]) -> Iterator[None]:
     """Pickle functions of the DAG bundle's modules by value: the cluster does not have them."""
     known = cloudpickle.list_registry_pickle_by_value()
-    found = {module.__name__: module for module in list(sys.modules.values()) if _in_bundle(module, roots)}
+    found = {module.__name__: module for module in list(sys.modules.values()) if _is_in_bundle(module, roots)}
     modules = [module for name, module in found.items() if name not in known]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
@@ -57,7 +57,7 @@ def _by_value(roots: tuple[Path, ...]) -> Iterator[None]:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _in_bundle(module: object, roots: Iterable[Path]) -> bool:
+def _is_in_bundle(module: object, roots: Iterable[Path]) -> bool:
     file, name = getattr(module, "__file__", None), str(getattr(module, "__name__", ""))
     if not isinstance(file, str) or "site-packages" in file or name.startswith("airflow_dagsched"):
         return False

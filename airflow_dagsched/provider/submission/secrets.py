@@ -12,26 +12,26 @@ from collections.abc import Iterable, Mapping
 from airflow.sdk._shared.secrets_masker import _secrets_masker, should_hide_value_for_key
 from airflow.sdk.log import mask_secret
 
-from airflow_dagsched.launch.secrecy.masking import secrets_in
+from airflow_dagsched.launch.secrecy.masking import find_secrets
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
-def learned_by_airflow() -> frozenset[str]:
+def read_airflow_secrets() -> frozenset[str]:
     """The secrets this process's masker knows by now."""
     return frozenset(_ESCAPED.sub(r"\1", pattern) for pattern in _secrets_masker().patterns)
 
 
-def secrets_of(settings: Mapping[str, str]) -> frozenset[str]:
+def collect_secrets(settings: Mapping[str, str]) -> frozenset[str]:
     """What Airflow knows by now, and what is secret in ``settings``: by their names, also those that this Airflow hides
     (``[core] sensitive_var_conn_names``), or by how they look.
     """
     named = {value for name, value in settings.items() if should_hide_value_for_key(name)}
-    return learned_by_airflow() | named | secrets_in(settings)
+    return read_airflow_secrets() | named | find_secrets(settings)
 
 
 def mask_in_airflow(secrets: Iterable[str]) -> None:
     """Let Airflow mask ``secrets`` in this task's log, errors and rendered fields."""
-    found = sorted(set(secrets) - learned_by_airflow())
+    found = sorted(set(secrets) - read_airflow_secrets())
     if found:
         mask_secret([*found])

@@ -8,20 +8,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.launch.managers.spark_versions import judge_version, version_of_jars
+from airflow_dagsched.launch.managers.spark_versions import find_jar_version, judge_version
 
 
 def check_spark(group: str, spark_submit: str) -> None:
     """Raises :class:`LaunchRefused` for a Spark that must run no step. One that can't be told passes: the driver
     program asks the running Spark itself.
     """
-    version = version_at(spark_home(Path(shutil.which(spark_submit) or spark_submit)))
+    version = read_version_at(find_spark_home(Path(shutil.which(spark_submit) or spark_submit)))
     unfit = judge_version(version) if version else None
     if unfit is not None:
         raise LaunchRefused(group, unfit.reason, unfit.remedy)
 
 
-def spark_home(spark_submit: Path) -> Path | None:
+def find_spark_home(spark_submit: Path) -> Path | None:
     """Where ``spark_submit`` finds its Spark, as its own script ``find-spark-home`` goes about it."""
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
@@ -33,9 +33,9 @@ def spark_home(spark_submit: Path) -> Path | None:
     return Path(found.origin).parent if found is not None and found.origin else None
 
 
-def version_at(home: Path | None) -> str | None:
+def read_version_at(home: Path | None) -> str | None:
     """The version of the Spark in ``home``; None where its jars don't say."""
     try:
-        return version_of_jars(path.name for path in (home / "jars").iterdir()) if home is not None else None
+        return find_jar_version(path.name for path in (home / "jars").iterdir()) if home is not None else None
     except OSError:
         return None

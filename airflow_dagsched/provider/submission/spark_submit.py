@@ -29,7 +29,7 @@ from airflow_dagsched.launch.retention.expiry import PRIVATE
 from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
 from airflow_dagsched.provider.submission.draining import Drained
 from airflow_dagsched.provider.submission.private import write_file
-from airflow_dagsched.provider.submission.submit_options import options_of
+from airflow_dagsched.provider.submission.submit_options import collect_options
 
 ENV_SETTINGS = {"yarn": "spark.yarn.appMasterEnv.", "k8s": "spark.kubernetes.driverEnv."}
 """How an author's ``env_vars`` reach what a manager starts, as the provider has it."""
@@ -51,29 +51,32 @@ class FollowedSubmit(SparkSubmitHook):
         if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
             raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
         author = {name: str(value) for name, value in (self._env_vars or {}).items()}
-        settings = write_properties(self._settings(author)).encode()
+        settings = write_properties(self._collect_settings(author)).encode()
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
-            self._file = Path(private, "spark.properties")
-            write_file(self._file, settings, 0o600)
-            env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._file)}
+            self._locate_file = Path(private, "spark.properties")
+            write_file(self._locate_file, settings, 0o600)
+            env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._locate_file)}
             any_bytes = {
                 "encoding": "utf-8",
                 "errors": "backslashreplace",
             }  # a step's own processes print there, too
             return super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
 
-    def _settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
+    def _collect_settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
         """All settings of this submit, those of the author's own properties file among them."""
-        found = {**_read_own(self._properties_file), **{name: str(value) for name, value in self._conf.items()}}
+        found = {
+            **_read_properties_file(self._properties_file),
+            **{name: str(value) for name, value in self._conf.items()},
+        }
         prefix = next((prefix for manager, prefix in ENV_SETTINGS.items() if manager in self.master), None)
         named = {} if prefix is None else {f"{prefix}{name}": value for name, value in env_vars.items()}
-        return {**named, **found, **options_of(self)}
+        return {**named, **found, **collect_options(self)}
 
     def _build_spark_common_args(self) -> list[str]:
         """Nothing here is of settings, and nothing can say another place for the driver program. With a file of its own
         Spark leaves out its ``spark-defaults.conf``, unless it is asked not to.
         """
-        args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._file)]
+        args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._locate_file)]
         args += [] if self._properties_file else ["--load-spark-defaults"]
         args += ["--proxy-user", self._proxy_user] if self._proxy_user else []
         return [*args, "--verbose"] if self._verbose else args
@@ -98,7 +101,7 @@ class FollowedSubmit(SparkSubmitHook):
             _signal_group(child.pid, signal.SIGKILL)
 
 
-def _read_own(file: str | None) -> dict[str, str]:
+def _read_properties_file(file: str | None) -> dict[str, str]:
     """The settings of the author's own properties file; raises :class:`InvalidInput` for one that cannot be read."""
     try:
         return read_properties(Path(file).read_text("utf-8")) if file else {}

@@ -31,12 +31,12 @@ CONNECTION = {"keytab": "spark.kerberos.keytab", "principal": "spark.kerberos.pr
 """By the connection, as the hook understands it."""
 
 
-def options_of(hook: SparkSubmitHook) -> dict[str, str]:
+def collect_options(hook: SparkSubmitHook) -> dict[str, str]:
     """The settings in place of the options of ``hook``'s spark-submit."""
-    return {setting: str(value) for setting, value in _options(hook) if value}
+    return {setting: str(value) for setting, value in _list_options(hook) if value}
 
 
-def _options(hook: SparkSubmitHook) -> Iterator[tuple[str, Any]]:
+def _list_options(hook: SparkSubmitHook) -> Iterator[tuple[str, Any]]:
     connection = hook._connection
     yield from ((setting, getattr(hook, name)) for name, setting in OPTIONS.items())
     yield from ((setting, connection[name]) for name, setting in CONNECTION.items())

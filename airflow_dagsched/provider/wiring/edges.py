@@ -29,12 +29,12 @@ from msgspec import Struct
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping
-from airflow_dagsched.provider.mirrors.mirror_args import trigger_args
+from airflow_dagsched.provider.mirrors.mirror_args import make_trigger_args
 from airflow_dagsched.provider.mirrors.start_gate import StartGate
 from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
-from airflow_dagsched.provider.wiring.plan_file import Structure, structure
-from airflow_dagsched.provider.wiring.priority import turns
+from airflow_dagsched.provider.wiring.plan_file import Structure, find_structure
+from airflow_dagsched.provider.wiring.priority import compute_turns
 from airflow_dagsched.provider.wiring.task_runtimes import check_names
 
 if TYPE_CHECKING:
@@ -75,23 +75,23 @@ class Wiring(Struct, frozen=True):
         """Group the steps of ``flow``, add a launch task a group, and tie it all together."""
         check_names(flow)
         graph = DataflowGraph.of(flow)
-        found = _structure(flow, graph)
-        grouping, more = found.grouping, turns(flow, graph.dataflow, found)
+        found = _find_structure(flow, graph)
+        grouping, more = found.grouping, compute_turns(flow, graph.dataflow, found)
         home = {step: group.id for group in grouping.groups for step in group.steps}
-        launches = {group.id: _launch(flow, graph, group, more[group.id]) for group in grouping.groups}
-        waiting = {home[step] for step in flow.steps if _above(graph, home, step)}
-        heads = {name: _head(flow, launch, waits=name in waiting) for name, launch in launches.items()}
+        launches = {group.id: _make_launch(flow, graph, group, more[group.id]) for group in grouping.groups}
+        waiting = {home[step] for step in flow.steps if _has_outside_upstream(graph, home, step)}
+        heads = {name: _make_head(flow, launch, waits=name in waiting) for name, launch in launches.items()}
         gates: dict[tuple[str, str], EmptyOperator] = {}
-        edges = tuple(dict.fromkeys(_edges(flow, graph, home, heads, gates)))
-        replaced = tuple(_from_elsewhere(flow, graph, home))
+        edges = tuple(dict.fromkeys(_list_edges(flow, graph, home, heads, gates)))
+        replaced = tuple(_list_replaced_edges(flow, graph, home))
         ours = (*(task for head in heads.values() for task in head.tasks), *gates.values())
         wiring = cls(flow, graph, grouping, launches, edges, replaced, ours, found.stale)
         wiring.show_edges()
-        _direct_mirrors(flow, grouping, launches)
+        _set_mirror_triggers(flow, grouping, launches)
         _hide_from_skippers(flow, graph)
         return wiring
 
-    def undo(self) -> None:
+    def undo_wiring(self) -> None:
         """Take our edges and tasks out of the DAG."""
         self.hide_edges()
         for task in self.tasks:
@@ -99,67 +99,67 @@ class Wiring(Struct, frozen=True):
 
     def hide_edges(self) -> None:
         """Leave the author's edges in the graph of this process; the scheduler has its own copy."""
-        _cut(self.edges)
-        _tie(self.replaced)
+        _cut_edges(self.edges)
+        _tie_edges(self.replaced)
 
     def show_edges(self) -> None:
         """Put ours in their place."""
-        _cut(self.replaced)
-        _tie(self.edges)
+        _cut_edges(self.replaced)
+        _tie_edges(self.edges)
 
 
-def _tie(edges: Iterable[tuple[Any, Any]]) -> None:
+def _tie_edges(edges: Iterable[tuple[Any, Any]]) -> None:
     for above, below in edges:
         above.downstream_task_ids.add(below.task_id)
         below.upstream_task_ids.add(above.task_id)
 
 
-def _cut(edges: Iterable[tuple[Any, Any]]) -> None:
+def _cut_edges(edges: Iterable[tuple[Any, Any]]) -> None:
     for above, below in edges:
         above.downstream_task_ids.discard(below.task_id)
         below.upstream_task_ids.discard(above.task_id)
 
 
-def _structure(flow: SparkDataflow, graph: DataflowGraph) -> Structure:
+def _find_structure(flow: SparkDataflow, graph: DataflowGraph) -> Structure:
     try:
-        return structure(flow, graph.dataflow)
+        return find_structure(flow, graph.dataflow)
     except InvalidInput as error:
-        raise flow.invalid(error.rule, error.field) from None
+        raise flow.make_error(error.rule, error.field) from None
     except DoesNotFit as error:
-        raise flow.invalid(str(error), "cluster") from None
+        raise flow.make_error(str(error), "cluster") from None
 
 
-def _launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped, more: dict[str, Any]) -> LaunchOperator:
+def _make_launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped, more: dict[str, Any]) -> LaunchOperator:
     arguments = {**more, **flow.launch_args}
     try:
         launch = LaunchOperator(
             task_id=group.id, flow=flow, graph=graph, group=group, task_group=flow, dag=flow.dag, **arguments
         )
     except DuplicateTaskIdFound:
-        raise flow.invalid(f"a task {group.id!r} is there already: the launch task needs that id") from None
+        raise flow.make_error(f"a task {group.id!r} is there already: the launch task needs that id") from None
     except (TypeError, ValueError) as error:
-        raise flow.invalid(f"its launch task cannot be made: {error}") from None
+        raise flow.make_error(f"its launch task cannot be made: {error}") from None
     if (launch.retries or 0) < 0:
-        raise flow.invalid(f"must be 0 or more, not {launch.retries}", "retries")
+        raise flow.make_error(f"must be 0 or more, not {launch.retries}", "retries")
     return launch
 
 
-def _head(flow: SparkDataflow, launch: LaunchOperator, *, waits: bool) -> Head:
+def _make_head(flow: SparkDataflow, launch: LaunchOperator, *, waits: bool) -> Head:
     start_id, inputs_id = f"{launch.label}_started", f"{launch.label}_inputs"
     rule = "one_done" if waits else "always"
     try:
         start = StartGate(task_id=start_id, launch=launch.task_id, trigger_rule=rule, task_group=flow, dag=flow.dag)
-        return Head(launch, start, _gate(flow, inputs_id) if waits else None)
+        return Head(launch, start, _make_gate(flow, inputs_id) if waits else None)
     except DuplicateTaskIdFound as error:
-        raise flow.invalid(f"{error}: {launch.label!r} needs {start_id!r} and {inputs_id!r} for itself") from None
+        raise flow.make_error(f"{error}: {launch.label!r} needs {start_id!r} and {inputs_id!r} for itself") from None
 
 
-def _above(graph: DataflowGraph, home: dict[str, str], step: str) -> bool:
+def _has_outside_upstream(graph: DataflowGraph, home: dict[str, str], step: str) -> bool:
     """Whether the step waits for anything outside of its group."""
     return bool(graph.outside[step]) or any(home[up] != home[step] for up in graph.upstream[step])
 
 
-def _edges(
+def _list_edges(
     flow: SparkDataflow,
     graph: DataflowGraph,
     home: dict[str, str],
@@ -173,7 +173,7 @@ def _edges(
     for step, mirror in flow.steps.items():
         head, above = heads[home[step]], graph.upstream[step]
         for task_id in graph.outside[step]:
-            yield from _from_outside(flow, flow.dag.task_dict[task_id], head, gates)
+            yield from _list_outside_edges(flow, flow.dag.task_dict[task_id], head, gates)
         if home[step] not in {home[up] for up in above}:
             yield head.launch, mirror
         yield head.start, mirror
@@ -183,21 +183,21 @@ def _edges(
                 yield flow.steps[up], head.inputs
 
 
-def _from_outside(
+def _list_outside_edges(
     flow: SparkDataflow, task: Any, head: Head, gates: dict[tuple[str, str], EmptyOperator]
 ) -> Iterator[tuple[Any, Any]]:
     above = task
     if task.inherits_from_skipmixin:
         key = (task.task_id, head.launch.task_id)
         if key not in gates:
-            gates[key] = _gate(flow, f"{head.launch.label}_after_{flow.step_id(task.task_id)}")
+            gates[key] = _make_gate(flow, f"{head.launch.label}_after_{flow.step_id(task.task_id)}")
         above = gates[key]
         yield task, above
     yield above, head.launch
     yield above, head.inputs
 
 
-def _from_elsewhere(flow: SparkDataflow, graph: DataflowGraph, home: dict[str, str]) -> Iterator[tuple[Any, Any]]:
+def _list_replaced_edges(flow: SparkDataflow, graph: DataflowGraph, home: dict[str, str]) -> Iterator[tuple[Any, Any]]:
     """The author's edges to mirrors from outside of their groups."""
     for step, mirror in flow.steps.items():
         for task_id in graph.outside[step]:
@@ -207,7 +207,7 @@ def _from_elsewhere(flow: SparkDataflow, graph: DataflowGraph, home: dict[str, s
                 yield flow.steps[up], mirror
 
 
-def _gate(flow: SparkDataflow, gate_id: str) -> EmptyOperator:
+def _make_gate(flow: SparkDataflow, gate_id: str) -> EmptyOperator:
     from airflow.providers.standard.operators.empty import EmptyOperator
 
     return EmptyOperator(
@@ -220,10 +220,10 @@ def _gate(flow: SparkDataflow, gate_id: str) -> EmptyOperator:
     )
 
 
-def _direct_mirrors(flow: SparkDataflow, grouping: Grouping, launches: dict[str, LaunchOperator]) -> None:
+def _set_mirror_triggers(flow: SparkDataflow, grouping: Grouping, launches: dict[str, LaunchOperator]) -> None:
     for group in grouping.groups:
         for step in group.steps:
-            flow.steps[step].start_trigger_args = trigger_args(launches[group.id].task_id, step)
+            flow.steps[step].start_trigger_args = make_trigger_args(launches[group.id].task_id, step)
 
 
 def _hide_from_skippers(flow: SparkDataflow, graph: DataflowGraph) -> None:
@@ -232,10 +232,10 @@ def _hide_from_skippers(flow: SparkDataflow, graph: DataflowGraph) -> None:
         operator: Any = flow.dag.task_dict[task_id]
         if operator.inherits_from_skipmixin and task_id not in flow.hidden_from:
             flow.hidden_from.add(task_id)
-            operator._pre_execute_hook = _hiding(flow, operator._pre_execute_hook)
+            operator._pre_execute_hook = _wrap_hook(flow, operator._pre_execute_hook)
 
 
-def _hiding(flow: SparkDataflow, inner: Any) -> Any:
+def _wrap_hook(flow: SparkDataflow, inner: Any) -> Any:
     def hide_then_run(context: Any) -> None:
         flow.hide_our_edges()
         if inner is not None:

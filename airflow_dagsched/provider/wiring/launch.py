@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from airflow_dagsched.provider.following.links import SparkUiLink
-from airflow_dagsched.provider.wiring.outlets import outlets_of
+from airflow_dagsched.provider.wiring.outlets import list_outlets
 from airflow_dagsched.provider.wiring.task_runtimes import check_all_above
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class LaunchOperator(SparkSubmitOperator):
             conf={},  # what is here is in the serialized DAG, for everybody who may see it
             name=f"{flow.dag.dag_id}.{flow.group_id}",
             trigger_rule="all_done",
-            outlets=outlets_of(flow, group.steps),
+            outlets=list_outlets(flow, group.steps),
             durable=False,
-            doc_md=_doc(group),
+            doc_md=_describe_group(group),
             **kwargs,
         )
         self.flow = flow
@@ -87,9 +87,9 @@ class LaunchOperator(SparkSubmitOperator):
     @property
     def history(self) -> Path:
         """File with what the dataflow's steps took in earlier runs."""
-        from airflow_dagsched.provider.runtime.history import history_file
+        from airflow_dagsched.provider.runtime.history import locate_history
 
-        return history_file(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
+        return locate_history(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
 
     def resolve_template_files(self) -> None:
         """Called once a DAG file has been read, when all edges are known: the time to warn of a stale plan file, and to
@@ -102,7 +102,7 @@ class LaunchOperator(SparkSubmitOperator):
         if self.flow.stale:
             warnings.warn(self.flow.stale, stacklevel=1)
 
-    def other_launches(self) -> list[str]:
+    def list_other_launches(self) -> list[str]:
         """Task ids of the launch tasks of the dataflow's other groups."""
         return [launch.task_id for launch in self.flow.launches() if launch.task_id != self.task_id]
 
@@ -152,7 +152,7 @@ class LaunchOperator(SparkSubmitOperator):
 
 
 @cache
-def launch_settings() -> frozenset[str]:
+def list_launch_settings() -> frozenset[str]:
     """Every argument a launch task takes, its base classes' too."""
     signatures = [
         inspect.signature(vars(base)["__init__"]) for base in LaunchOperator.__mro__ if "__init__" in vars(base)
@@ -161,5 +161,5 @@ def launch_settings() -> frozenset[str]:
     return frozenset(each.name for each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD))
 
 
-def _doc(group: Grouped) -> str:
+def _describe_group(group: Grouped) -> str:
     return f"Runs {len(group.steps)} step(s) as one Spark application: {', '.join(group.steps)}.\n\n{group.reason}"

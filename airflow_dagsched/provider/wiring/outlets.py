@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
 
 
-def outlets_of(flow: SparkDataflow, steps: Sequence[str]) -> list[Any]:
+def list_outlets(flow: SparkDataflow, steps: Sequence[str]) -> list[Any]:
     """The assets that ``steps`` write."""
     found: list[Any] = []
     for name in steps:

@@ -32,41 +32,43 @@ class Structure(Struct, frozen=True):
     """Why there is a plan file, and it is ignored."""
 
 
-def plan_file(flow: SparkDataflow) -> Path:
+def locate_plan_file(flow: SparkDataflow) -> Path:
     """``sales.py`` with dataflow ``etl``: ``sales.etl.plan.json`` in the same folder."""
     file = Path(flow.dag.fileloc)
     return file.with_name(f"{file.stem}.{flow.group_id}.plan.json")
 
 
-def structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
+def find_structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
     """The groups of ``dataflow``: the plan file's, else the planner's.
 
     Raises ``InvalidInput`` for the dataflow only, ``DoesNotFit`` where a step is larger than the declared cluster.
 
     A plan file that is torn, or of another version of the dataflow, costs time, never a DAG.
     """
-    file = plan_file(flow)
+    file = locate_plan_file(flow)
     if not file.is_file():
-        return Structure(_groups(flow, dataflow))
+        return Structure(_plan_groups(flow, dataflow))
     try:
-        return _adopted(file, dataflow, flow.settings)
+        return _read_structure(file, dataflow, flow.settings)
     except InvalidInput as error:
         remedy = f"write it anew with `airflow dagsched tune {flow.dag.dag_id}`"
-        return Structure(_groups(flow, dataflow), stale=f"{file} is ignored ({error}): {remedy}")
+        return Structure(_plan_groups(flow, dataflow), stale=f"{file} is ignored ({error}): {remedy}")
 
 
-def _groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
+def _plan_groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
     """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
     if flow.cluster is None and not flow.task_runtimes:
         return find_groups(dataflow, flow.settings)
-    from airflow_dagsched.model.cluster import idle
+    from airflow_dagsched.model.cluster import make_idle
     from airflow_dagsched.plan.passes.select_groups import find_fitted_groups
 
     declared = flow.declared_cluster
-    return find_fitted_groups(dataflow, _ample(dataflow) if declared is None else idle(declared), flow.settings)
+    return find_fitted_groups(
+        dataflow, _make_ample_cluster(dataflow) if declared is None else make_idle(declared), flow.settings
+    )
 
 
-def _ample(dataflow: Dataflow) -> Cluster:
+def _make_ample_cluster(dataflow: Dataflow) -> Cluster:
     """One worker with room for everything at once."""
     from airflow_dagsched.model.cluster import Cluster, Worker
 
@@ -75,10 +77,10 @@ def _ample(dataflow: Dataflow) -> Cluster:
     return Cluster(manager="local", workers=(worker,))
 
 
-def _adopted(file: Path, dataflow: Dataflow, settings: Settings) -> Structure:
-    from airflow_dagsched.model.codec import read
+def _read_structure(file: Path, dataflow: Dataflow, settings: Settings) -> Structure:
+    from airflow_dagsched.model.codec import read_file
     from airflow_dagsched.plan.plan_types import Plan
     from airflow_dagsched.plan.planned_groups import load_planned_groups
 
-    found = read(Plan, file)
+    found = read_file(Plan, file)
     return Structure(load_planned_groups(found, dataflow, settings), found)

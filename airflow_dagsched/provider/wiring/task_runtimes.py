@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_dagsched.provider.spec.hints import did_you_mean
+from airflow_dagsched.provider.spec.hints import suggest_name
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
@@ -20,9 +20,9 @@ def check_names(flow: SparkDataflow) -> None:
     tasks = flow.dag.task_dict
     for name in flow.task_runtimes:
         if any(step.task_id == name for step in flow.steps.values()):
-            raise flow.invalid(f"{name!r} is a step: it takes runtime_s= itself", FIELD)
+            raise flow.make_error(f"{name!r} is a step: it takes runtime_s= itself", FIELD)
         if name not in tasks and f"{flow.group_id}.{name}" in tasks:
-            raise flow.invalid(f"{name!r} is no task; did you mean '{flow.group_id}.{name}'?", FIELD)
+            raise flow.make_error(f"{name!r} is no task; did you mean '{flow.group_id}.{name}'?", FIELD)
 
 
 def check_all_above(flow: SparkDataflow) -> None:
@@ -30,5 +30,5 @@ def check_all_above(flow: SparkDataflow) -> None:
     ordinary = flow.graph.ordinary
     for name in flow.task_runtimes:
         if name not in ordinary:
-            hint = did_you_mean(name, ordinary)
-            raise flow.invalid(f"no step waits for a task {name!r}{f'; {hint}' if hint else ''}", FIELD)
+            hint = suggest_name(name, ordinary)
+            raise flow.make_error(f"no step waits for a task {name!r}{f'; {hint}' if hint else ''}", FIELD)

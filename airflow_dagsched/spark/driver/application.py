@@ -12,7 +12,7 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import Event, StepRunning
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
-from airflow_dagsched.launch.protocol.rules import decide
+from airflow_dagsched.launch.protocol.rules import decide_outcome
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import End, Ends
@@ -52,26 +52,26 @@ class Application:
     shelf: Shelf
     ledger: Ledger
 
-    def before(self, step: str) -> Made | None:
+    def find_early_end(self, step: str) -> Made | None:
         """How the step's turn goes without it being called; None if it must be."""
         spec = self.lineage.by_id[step]
         if step in self.manifest.targets:
             if spec.skipped_by:
                 return Made(step, "skipped", reason=f"skipped by {spec.skipped_by!r}")
-            inside = {up: self.ledger.state(up) for up in spec.upstream if self._ends_before(up, spec)}
+            inside = {up: self.ledger.state(up) for up in spec.upstream if self._has_ended_before(up, spec)}
             states = {**spec.outside, **inside}
-            outcome = decide(spec.rule, tuple(states.values()))
+            outcome = decide_outcome(spec.rule, tuple(states.values()))
             if outcome != "run":
-                return Made(step, outcome, reason=_because(spec.rule, states))
+                return Made(step, outcome, reason=_explain_outcome(spec.rule, states))
         if step in self.lineage.uncalled and step not in self.reused:
             return Made(step, "pruned", reason=spec.pruned)
         above = [each.step for each in spec.inputs if self._is_before(each.step, step)]
         lost = next((each for each in above if self._is_lost(each)), None)
         if lost is not None:
             return Made(step, "upstream_failed", reason=f"{lost!r}, which it reads, had to be made again and failed")
-        return self._reuse(step) if step in self.reused else None
+        return self._reuse_step(step) if step in self.reused else None
 
-    def _ends_before(self, up: str, spec: StepSpec) -> bool:
+    def _has_ended_before(self, up: str, spec: StepSpec) -> bool:
         """Whether ``up`` is of this application and no part of the same loop, whose steps end together."""
         above = self.lineage.by_id.get(up)
         return above is not None and not (spec.repeat and above.repeat == spec.repeat)
@@ -84,7 +84,7 @@ class Application:
         """Whether an earlier group's step was run again for its rows, in vain."""
         return up not in self.manifest.targets and self.ledger.state(up) not in ("success", "pruned")
 
-    def _reuse(self, step: str) -> Made:
+    def _reuse_step(self, step: str) -> Made:
         spec = self.lineage.by_id[step]
         names = {*spec.store, *spec.share, *([""] if spec.writes is not None else [])}
         commits = {name: found for name in names if (found := self.commits(Output(step, name))) is not None}
@@ -107,14 +107,14 @@ class Application:
     def give_up(self, step: str) -> None:
         """Let others write what the step, whose turn is over, did not."""
         if self.outputs is not None:
-            for place in self.filing.lasting_places(self.lineage.by_id[step], self.outputs.output_key):
+            for place in self.filing.list_lasting_places(self.lineage.by_id[step], self.outputs.get_output_key):
                 self.outputs.keeper.give_up(*place)
 
     def running(self, step: str) -> None:
         """Say that the step's function is called now."""
-        self.tell(step, StepRunning(step))
+        self.emit_for(step, StepRunning(step))
 
-    def tell(self, step: str, *events: Event) -> None:
+    def emit_for(self, step: str, *events: Event) -> None:
         """Emit, unless the step is another group's, made again for its rows."""
         if step in self.manifest.targets:
             self.emit(*events)
@@ -130,6 +130,6 @@ class Application:
         return self.interval if name == "interval" else self.manifest.context[name]
 
 
-def _because(rule: str, states: Mapping[str, str]) -> str:
+def _explain_outcome(rule: str, states: Mapping[str, str]) -> str:
     telling = [f"{name} is {state}" for name, state in sorted(states.items()) if state not in ("success", "reused")]
     return f"trigger rule {rule}: {', '.join(telling) or 'everything above succeeded'}"

@@ -17,17 +17,17 @@ from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.repeat import take_block_turn
-from airflow_dagsched.spark.driver.run_step import take_turn
+from airflow_dagsched.spark.driver.repeat import run_block
+from airflow_dagsched.spark.driver.run_step import run_step
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.inputs import reads
-from airflow_dagsched.spark.inputs.listing import input_generation, others_generation
+from airflow_dagsched.spark.inputs.listing import compute_generation, compute_others_generation
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.earlier import Earlier
 from airflow_dagsched.spark.reuse.ends import Ends
-from airflow_dagsched.spark.reuse.filing import Filing, filing_of
-from airflow_dagsched.spark.reuse.reusable_steps import Known, Selection, fingerprints, select
+from airflow_dagsched.spark.reuse.filing import Filing, make_filing
+from airflow_dagsched.spark.reuse.reusable_steps import Known, Selection, compute_fingerprints, select_steps
 from airflow_dagsched.spark.session import actions, sessions
 from airflow_dagsched.spark.session.dataframe_cache import Kept
 from airflow_dagsched.spark.steps.ledger import Ledger
@@ -38,16 +38,16 @@ from airflow_dagsched.spark.steps.step_results import Shelf
 
 def run_group(app: Application) -> bool:
     """Take all turns; whether all targets ended well."""
-    actions.listen()
-    reads.narrow()
+    actions.listen_to_actions()
+    reads.narrow_reads()
     sessions.share_builder()
     blocks = {repeat.steps: repeat for repeat in app.manifest.repeats}
 
     def take(unit: tuple[str, ...]) -> None:
         if unit in blocks:
-            take_block_turn(app, blocks[unit])
+            run_block(app, blocks[unit])
         else:
-            take_turn(app, unit[0])
+            run_step(app, unit[0])
 
     in_order(app.lineage, take, app.manifest.slots)
     app.ledger.finish()
@@ -85,12 +85,12 @@ def application(
 
     def generation(table: Table, writers: tuple[StepSpec, ...], needed: Needed | None) -> str:
         if not writers:
-            return input_generation(spark, store, table, interval, needed)
-        keys = [(outputs.output_key(spec), manifest.interval_key, outputs.writer(spec)) for spec in writers]
-        return others_generation(spark, table, interval, [own for key in keys if (own := log.latest(*key))])
+            return compute_generation(spark, store, table, interval, needed)
+        keys = [(outputs.get_output_key(spec), manifest.interval_key, outputs.writer(spec)) for spec in writers]
+        return compute_others_generation(spark, table, interval, [own for key in keys if (own := log.latest(*key))])
 
-    prints = fingerprints(manifest, spark.version, generation)
-    filing = filing_of(manifest, prints)
+    prints = compute_fingerprints(manifest, spark.version, generation)
+    filing = make_filing(manifest, prints)
     earlier = Earlier(manifest, log, ends, outputs, prints, filing)
     selection = _selected(manifest, Known(earlier.is_right, earlier.at_hand, earlier.end), outputs, filing)
     specs = tuple(spec for spec in manifest.steps if spec.id in selection.run or spec.id in selection.reused)
@@ -123,13 +123,13 @@ def _selected(manifest: Manifest, known: Known, outputs: Outputs, filing: Filing
 
     They wait here, all in one order, and find it made then, before a step of theirs is called for it.
     """
-    selection = select(manifest, known)
+    selection = select_steps(manifest, known)
     places = _lasting(manifest, selection, outputs, filing)
     if not places:
         return selection
     for place in sorted(places):
-        outputs.keeper.reserve(*place)
-    selection = select(manifest, known)
+        outputs.keeper.reserve_lease(*place)
+    selection = select_steps(manifest, known)
     for place in places - _lasting(manifest, selection, outputs, filing):
         outputs.keeper.give_up(*place)
     return selection
@@ -137,7 +137,7 @@ def _selected(manifest: Manifest, known: Known, outputs: Outputs, filing: Filing
 
 def _lasting(manifest: Manifest, selection: Selection, outputs: Outputs, filing: Filing) -> frozenset[tuple[str, str]]:
     specs = [spec for spec in manifest.steps if spec.id in selection.run]
-    return frozenset().union(*(filing.lasting_places(spec, outputs.output_key) for spec in specs))
+    return frozenset().union(*(filing.list_lasting_places(spec, outputs.get_output_key) for spec in specs))
 
 
 def interval_of(manifest: Manifest) -> Interval:

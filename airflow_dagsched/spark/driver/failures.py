@@ -63,13 +63,13 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from
 _OURS = tuple(os.sep + name + os.sep for name in ("airflow_dagsched", "pyspark", "py4j", "concurrent"))
 
 
-def failure_of(error: BaseException, step: str) -> Failure:
+def describe_failure(error: BaseException, step: str) -> Failure:
     """The failure that ``error``, raised in the turn of ``step``, is."""
-    shown = "" if isinstance(error, DagschedError) else traceback_of(error)
-    return Failure(kind_of(error), message_of(error, step), shown)
+    shown = "" if isinstance(error, DagschedError) else format_traceback(error)
+    return Failure(classify_error(error), make_message(error, step), shown)
 
 
-def kind_of(error: BaseException) -> FailureKind:
+def classify_error(error: BaseException) -> FailureKind:
     """See ``KINDS``. ``sys.exit`` and the like are the author's."""
     if isinstance(error, MemoryError):
         return "out_of_memory"
@@ -77,10 +77,10 @@ def kind_of(error: BaseException) -> FailureKind:
         return "refused"
     text = f"{type(error).__name__}: {error}"
     kind = next((kind for kind, pattern in KINDS if pattern.search(text)), None)
-    return kind or ("lost_driver" if _met_dead_java(error) else "author")
+    return kind or ("lost_driver" if _has_met_dead_java(error) else "author")
 
 
-def _met_dead_java(error: BaseException) -> bool:
+def _has_met_dead_java(error: BaseException) -> bool:
     """Whether the error came of one that says that Java is gone.
 
     PySpark asks Java what its exception says; where Java stopped meanwhile, as it does when memory runs out, what is
@@ -93,7 +93,7 @@ def _met_dead_java(error: BaseException) -> bool:
     return False
 
 
-def message_of(error: BaseException, step: str) -> str:
+def make_message(error: BaseException, step: str) -> str:
     """One line: what to do where that is known, else the exception's own first line."""
     text = str(error)[:TEXT_CHARS]
     for pattern, remedy in REMEDIES:
@@ -104,29 +104,29 @@ def message_of(error: BaseException, step: str) -> str:
     if isinstance(error, DagschedError):
         return f"step {step!r} {text}" if isinstance(error, StepFault) else text
     lines = [line for line in text.splitlines() if line.strip()]
-    return f"{type(error).__name__}: {_telling(lines)}"
+    return f"{type(error).__name__}: {_pick_telling_line(lines)}"
 
 
-def _telling(lines: list[str]) -> str:
+def _pick_telling_line(lines: list[str]) -> str:
     """The line that says most: of a Python worker's traceback the last, else the first."""
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         return next((line for line in reversed(lines) if not line.startswith((" ", "\t"))), lines[-1])
     return lines[0] if lines else ""
 
 
-def traceback_of(error: BaseException) -> str:
+def format_traceback(error: BaseException) -> str:
     """The author's frames and the exception; neither ours nor Spark's."""
-    frames = [frame for frame in _frames(error.__traceback__) if not any(part in frame.filename for part in _OURS)]
+    frames = [frame for frame in _list_frames(error.__traceback__) if not any(part in frame.filename for part in _OURS)]
     listed = "".join(traceback.format_list(traceback.StackSummary.from_list(frames)))
     head = f"Traceback (most recent call last):\n{listed}" if listed else ""
     return f"{head}{type(error).__name__}: {str(error)[:TEXT_CHARS]}"
 
 
-def _frames(where: TracebackType | None) -> list[traceback.FrameSummary]:
+def _list_frames(where: TracebackType | None) -> list[traceback.FrameSummary]:
     return list(traceback.extract_tb(where))
 
 
-def culprit(error: BaseException, candidates: Iterable[StepSpec]) -> str | None:
+def find_culprit(error: BaseException, candidates: Iterable[StepSpec]) -> str | None:
     """The step whose code the error came from, by the places in its text: the innermost that is a candidate's.
 
     Such a place is a frame of a function Spark called back, or the line that made a failing expression.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.protocol.manifest import ENV_PAYLOAD, ENV_PAYLOAD_SHA256, ENV_PROPERTIES, digest
+from airflow_dagsched.launch.protocol.manifest import ENV_PAYLOAD, ENV_PAYLOAD_SHA256, ENV_PROPERTIES, hash_content
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Refused(DagschedError):
         return self.reason
 
 
-def private_content(environment: Mapping[str, str]) -> bytes:
+def take_private_content(environment: Mapping[str, str]) -> bytes:
     """The payload; it and the file with settings are removed. Raises :class:`Refused` for one of somebody else's."""
     with suppress(OSError):
         Path(environment[ENV_PROPERTIES]).unlink() if environment.get(ENV_PROPERTIES) else None
@@ -40,7 +40,7 @@ def private_content(environment: Mapping[str, str]) -> bytes:
 
 def check_digest(content: bytes, expected: str | None, what: str) -> None:
     """Raises :class:`Refused` where ``content`` is not what the launch task wrote."""
-    if digest(content) != expected:
+    if hash_content(content) != expected:
         raise Refused(
             f"{what} is not as the launch task wrote it: somebody else changed it, and nothing of it is loaded "
             "(see who may write the work folder: docs/security.md)"

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed
-from airflow_dagsched.spark.session.observed import metrics_of, observe
-from airflow_dagsched.spark.session.plan_markers import is_bare_scan, marks
+from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
+from airflow_dagsched.spark.session.plan_markers import count_marks, is_bare_scan
 from airflow_dagsched.spark.steps.lineage import Mode
 
 
@@ -36,7 +36,7 @@ class Planned:
     bare_scan: bool
 
 
-def plan(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
+def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
     """What is to be done with each DataFrame."""
     found = []
     for name in app.lineage.wanted(step, frames) if frames else ():
@@ -51,22 +51,24 @@ def keep_shared(app: Application, session: SparkSession, planned: tuple[Planned,
     """Keep each lazy input that these datasets would execute more than once, the outer ones first."""
     tried: set[str] = set()
     while True:
-        total: Counter[str] = sum((marks(each.df, session) for each in planned), Counter())
-        shared = [mark for mark, times in total.items() if times > 1 and mark not in tried and app.shelf.owner(mark)]
+        total: Counter[str] = sum((count_marks(each.df, session) for each in planned), Counter())
+        shared = [
+            mark for mark, times in total.items() if times > 1 and mark not in tried and app.shelf.find_owner(mark)
+        ]
         if not shared:
             return
         outermost = max(shared, key=lambda mark: int(mark.rpartition("__")[2]))
         tried.add(outermost)
-        owner = app.shelf.owner(outermost)
+        owner = app.shelf.find_owner(outermost)
         assert owner is not None
         app.shelf.keep(owner)
 
 
-def materialise(app: Application, session: SparkSession, each: Planned) -> Part:
+def materialise_part(app: Application, session: SparkSession, each: Planned) -> Part:
     """Run the job, if there is one now, and put the rows where readers find them."""
     match each.mode:
         case "write":
-            return _write(app, session, each)
+            return _write_part(app, session, each)
         case "keep":
             app.shelf.put_kept(each.output, each.df)
             return Part("keep", rows=each.df.count())
@@ -77,7 +79,7 @@ def materialise(app: Application, session: SparkSession, each: Planned) -> Part:
             return Part("lazy")
 
 
-def _write(app: Application, session: SparkSession, each: Planned) -> Part:
+def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
     """Write and commit. Readers here read what was committed, as readers in other applications do."""
     assert app.outputs is not None, f"{each.output}: nothing is committed here"
     step, name = each.output.step, each.output.name
@@ -94,7 +96,7 @@ def _write(app: Application, session: SparkSession, each: Planned) -> Part:
 
 def run_all(df: DataFrame) -> int | None:
     """Execute ``df`` completely, to nowhere, and count its rows on the way."""
-    observed, counting = observe(df)
+    observed, counting = observe_rows(df)
     observed.write.format("noop").mode("overwrite").save()
-    rows = metrics_of(counting).get("rows")
+    rows = read_metrics(counting).get("rows")
     return None if rows is None else int(rows)

@@ -21,23 +21,23 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.managers.spark_versions import judge_version
 from airflow_dagsched.launch.protocol.events import Failure, Finished, Started
 from airflow_dagsched.launch.protocol.manifest import ENV_MANIFEST_SHA256, ENV_NONCE, Manifest, read_manifest
-from airflow_dagsched.launch.protocol.wire import encode, load
+from airflow_dagsched.launch.protocol.wire import encode_plain, load_json
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.engine import application, run_group
-from airflow_dagsched.spark.driver.failures import failure_of
-from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, private_content
+from airflow_dagsched.spark.driver.failures import describe_failure
+from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, take_private_content
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now
 from airflow_dagsched.spark.files.driver_files import read_bytes
-from airflow_dagsched.spark.files.event_files import event_file
+from airflow_dagsched.spark.files.event_files import open_event_file
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import Ends
-from airflow_dagsched.spark.session.capture_output import capturing
-from airflow_dagsched.spark.session.executors import counting
-from airflow_dagsched.spark.session.redaction import redacted
+from airflow_dagsched.spark.session.capture_output import capture_output
+from airflow_dagsched.spark.session.executors import make_counter
+from airflow_dagsched.spark.session.redaction import redact_builder
 from airflow_dagsched.spark.steps.payload import Payload, read_payload
-from airflow_dagsched.spark.telling.emitter import Emitter, sending
+from airflow_dagsched.spark.telling.emitter import Emitter, send_in_time
 from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
 from airflow_dagsched.spark.telling.unblocked import Unblocked
 from airflow_dagsched.version import __version__
@@ -66,20 +66,20 @@ class Driver:
         """Run the group of the manifest ``text``; the exit code. The last event is sent."""
         failure, code = None, FAILED
         try:
-            accept(text)
+            accept_manifest(text)
             code = OK if self.drive() else FAILED
         except Refused as refused:
             failure, code = Failure("refused", str(refused)), REFUSED
         except BaseException as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
-            failure = failure_of(error, "(the driver program)")
+            failure = describe_failure(error, "(the driver program)")
         self.finish(code == OK, failure)
         return code
 
     def drive(self) -> bool:
         """Run the group; whether it ended well."""
         manifest, payload = self.unpack()
-        with capturing(self.emitter.log):
-            spark = redacted(SparkSession.builder, self.masking.known).getOrCreate()
+        with capture_output(self.emitter.log):
+            spark = redact_builder(SparkSession.builder, self.masking.known).getOrCreate()
             check_version(spark.version)
             sc = spark.sparkContext
             self.emitter.emit(Started(str(sc.applicationId), sc.uiWebUrl))
@@ -87,20 +87,20 @@ class Driver:
             log = CommitLog(store, manifest.work_dir)
             ends = Ends(store, manifest, partial(self.masking.value, keys=True))
             outputs = Outputs(spark, store, log, manifest)
-            executors = counting(spark)
+            executors = make_counter(spark)
             self.progress = ProgressWatch(
                 spark, manifest.targets, manifest.stall_s, self.emitter.emit, self.emitter.printed, executors
             )
-            beat = sending(self.emitter, self.watch(manifest, outputs), executors)
+            beat = send_in_time(self.emitter, self.watch(manifest, outputs), executors)
             with closing(outputs), beat, self.progress.watching():
                 return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs, ends=ends))
 
     def unpack(self) -> tuple[Manifest, Payload]:
         """The manifest as it is, and the steps' calls; the secrets that came with them are masked from now on."""
-        text, secrets, payload = read_payload(private_content(os.environ))
+        text, secrets, payload = read_payload(take_private_content(os.environ))
         self.masking.add(secrets)
         manifest = read_manifest(text, __version__)
-        self.masking.learn([payload.arguments(), encode(manifest.context), encode(manifest.steps)])
+        self.masking.learn([payload.list_arguments(), encode_plain(manifest.context), encode_plain(manifest.steps)])
         return manifest, payload
 
     def watch(self, manifest: Manifest, outputs: Outputs) -> Callable[[], None]:
@@ -119,7 +119,7 @@ class Driver:
         """End this process now, whatever its threads are doing."""
         with suppress(Exception):
             if self.progress is not None:
-                self.emitter.emit(*self.progress.stalled(time.monotonic()))
+                self.emitter.emit(*self.progress.list_stalled(time.monotonic()))
             self.finish(False, failure)
         stop_now(STOPPED)
 
@@ -128,7 +128,7 @@ class Driver:
         self.emitter.emit(Finished(ok, round(time.monotonic() - self.began, 3), failure))
 
 
-def accept(text: str) -> Manifest:
+def accept_manifest(text: str) -> Manifest:
     """The manifest in ``text``. Raises ``Refused`` where it is not the launch task's own, or where this program or this
     Python is not what it was made for.
     """
@@ -153,11 +153,11 @@ def check_version(version: str) -> None:
         raise Refused(str(unfit))
 
 
-def events_path(text: str) -> str | None:
+def find_events_path(text: str) -> str | None:
     """Where to say that a manifest is refused, if that much of it can be read and it is the launch task's own."""
     with suppress(ValueError, Refused):
         check_digest(text.encode(), os.environ.get(ENV_MANIFEST_SHA256), "the manifest")
-        raw = load(text)
+        raw = load_json(text)
         path = raw.get("events") if isinstance(raw, Mapping) else None
         return path if isinstance(path, str) else None
     return None
@@ -167,9 +167,9 @@ def main(arguments: list[str]) -> int:
     """Run the group of the manifest at ``arguments[0]``; the exit code."""
     text = read_bytes(arguments[0]).decode()
     masking = Masking()
-    path, nonce, out = events_path(text), os.environ.get(ENV_NONCE, ""), Unblocked(sys.stdout)
+    path, nonce, out = find_events_path(text), os.environ.get(ENV_NONCE, ""), Unblocked(sys.stdout)
     try:
-        file = event_file(path) if path else None
+        file = open_event_file(path) if path else None
     except FileExistsError:
         refused = Failure("refused", TAKEN.format(path))
         Driver(Emitter(None, nonce, sys.stdout, masking), masking).finish(False, refused)

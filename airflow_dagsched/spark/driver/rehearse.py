@@ -16,7 +16,7 @@ from airflow_dagsched.spark.driver.repeat import Block
 from airflow_dagsched.spark.driver.run_step import Turn
 from airflow_dagsched.spark.reuse.filing import Filing
 from airflow_dagsched.spark.session import actions, sessions
-from airflow_dagsched.spark.session.current import working_for
+from airflow_dagsched.spark.session.current import work_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
 from airflow_dagsched.spark.steps.ledger import Ledger, Made
 from airflow_dagsched.spark.steps.lineage import Lineage, Mode
@@ -30,13 +30,13 @@ class OpenLineage(Lineage):
     """Every dataset is handed to the test, which executes what it looks at."""
 
     def wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
-        return tuple(sorted({*returned, *self.requested(step)}))
+        return tuple(sorted({*returned, *self.list_requested(step)}))
 
     def mode(self, output: Output, bare_scan: bool) -> Mode:
         return "lazy"
 
 
-def rehearse(
+def rehearse_steps(
     specs: tuple[StepSpec, ...],
     calls: Mapping[str, Call],
     *,
@@ -47,24 +47,24 @@ def rehearse(
     spark: SparkSession,
 ) -> dict[str, Any]:
     """See ``airflow_dagsched.local.run_local``."""
-    app = _application(specs, calls, interval, context, repeats, spark)
-    actions.listen()
+    app = _make_application(specs, calls, interval, context, repeats, spark)
+    actions.listen_to_actions()
     sessions.share_builder()
-    results = {step: _given(value, spark) for step, value in inputs.items()}
+    results = {step: _convert_input(value, spark) for step, value in inputs.items()}
     for step, value in results.items():
-        _put(app.shelf, step, value)
+        _put_input(app.shelf, step, value)
         app.ledger.end(Made(step, "success"))
     app.ledger.end(*(Made(step, "success") for step in results))
     blocks = {repeat.steps: repeat for repeat in repeats}
     for unit in app.lineage.units:
         left = [step for step in unit if step not in inputs]
         if left:
-            _take(app, unit, blocks)
-            results.update({step: _result(app, step) for step in left})
+            _run_unit(app, unit, blocks)
+            results.update({step: _read_result(app, step) for step in left})
     return {spec.id: results[spec.id] for spec in app.lineage.specs}
 
 
-def _application(
+def _make_application(
     specs: tuple[StepSpec, ...],
     calls: Mapping[str, Call],
     interval: Interval,
@@ -90,7 +90,7 @@ def _application(
         fingerprints={},
         filing=Filing(interval.key, {}),
         reused={},
-        found=_not_found,
+        found=_refuse_input,
         commits=lambda _: None,
         end=lambda _: None,
         ends=None,
@@ -100,35 +100,35 @@ def _application(
     )
 
 
-def _take(app: Application, unit: tuple[str, ...], blocks: Mapping[tuple[str, ...], Repeat]) -> None:
+def _run_unit(app: Application, unit: tuple[str, ...], blocks: Mapping[tuple[str, ...], Repeat]) -> None:
     """The unit's turn; what its author's code raises is the test's to see."""
-    early = [made for step in unit if (made := app.before(step)) is not None]
+    early = [made for step in unit if (made := app.find_early_end(step)) is not None]
     if early:
         app.ledger.end(*early)
     elif unit in blocks:
         app.ledger.end(*Block(app, blocks[unit]).run())
     else:
         turn = Turn(app, unit[0])
-        with working_for(unit[0], turn.session):
+        with work_for(unit[0], turn.session):
             turn.run()
 
 
-def _result(app: Application, step: str) -> Any:
-    return app.shelf.all_of(step, app.spark)
+def _read_result(app: Application, step: str) -> Any:
+    return app.shelf.collect_returned(step, app.spark)
 
 
-def _given(value: Any, spark: SparkSession) -> Any:
+def _convert_input(value: Any, spark: SparkSession) -> Any:
     """A list of dicts, or a pandas DataFrame, as a DataFrame; anything else as it is."""
     rows = isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
     frame = type(value).__module__.startswith("pandas.") and type(value).__name__ == "DataFrame"
     return spark.createDataFrame(value) if rows or frame else value
 
 
-def _put(shelf: Shelf, step: str, value: Any) -> None:
+def _put_input(shelf: Shelf, step: str, value: Any) -> None:
     named = isinstance(value, Mapping) and any(isinstance(item, DataFrame) for item in value.values())
     for name, item in value.items() if named else [("", value)]:
         shelf.put(Output(step, name), item)
 
 
-def _not_found(output: Output, session: SparkSession) -> DataFrame:
+def _refuse_input(output: Output, session: SparkSession) -> DataFrame:
     raise KeyError(f"{output.step!r} has no output {output.name!r} here: give it in inputs={{{output.step!r}: ...}}")

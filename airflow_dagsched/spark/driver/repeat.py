@@ -22,23 +22,23 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Call, Output
 from airflow_dagsched.launch.protocol.manifest import Repeat
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.failures import failure_of
-from airflow_dagsched.spark.driver.materialise import materialise, plan
-from airflow_dagsched.spark.driver.run_step import made_of
+from airflow_dagsched.spark.driver.failures import describe_failure
+from airflow_dagsched.spark.driver.materialise import materialise_part, plan_parts
+from airflow_dagsched.spark.driver.run_step import make_entry
 from airflow_dagsched.spark.session.capture_output import end_lines
-from airflow_dagsched.spark.session.current import reading, working_for
+from airflow_dagsched.spark.session.current import limit_reads, work_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
-from airflow_dagsched.spark.session.sessions import enter, open_session, rebind
-from airflow_dagsched.spark.steps.call_step import Answer, check, invoke
+from airflow_dagsched.spark.session.sessions import enter_session, open_session, rebind_frame
+from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer
 from airflow_dagsched.spark.steps.ledger import Made
 
 CUT_EVERY = 4
 """Iterations between two cuts of the lineage."""
 
 
-def take_block_turn(app: Application, repeat: Repeat) -> None:
+def run_block(app: Application, repeat: Repeat) -> None:
     """The whole block's turn; its steps end together."""
-    early = {step: made for step in repeat.steps if (made := app.before(step)) is not None}
+    early = {step: made for step in repeat.steps if (made := app.find_early_end(step)) is not None}
     if early:
         bad = next((made for made in early.values() if made.state != "reused"), None)
         app.ledger.end(*(replace(bad, step=step) if bad else early[step] for step in repeat.steps))
@@ -52,7 +52,7 @@ def take_block_turn(app: Application, repeat: Repeat) -> None:
     except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the block
         reason = f"{block.at!r}, of the same repeat block, failed"
         others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
-        app.ledger.end(Made(block.at, "failed", failure=failure_of(error, block.at)), *others)
+        app.ledger.end(Made(block.at, "failed", failure=describe_failure(error, block.at)), *others)
     finally:
         block.rows.close()
         for step in repeat.steps:
@@ -106,13 +106,13 @@ class Block:
         calls = {step: self.app.payload.call(step) for step in self.repeat.steps}
         for iteration in range(1, self.repeat.max_iterations + 1):
             for step in self.repeat.steps:
-                self._call(step, self._fed_back(step, calls[step]) if iteration > 1 else calls[step], iteration)
+                self._call_step(step, self._feed_back(step, calls[step]) if iteration > 1 else calls[step], iteration)
             self.rows.turn_over()
             if self._is_enough():
                 break
-        return tuple(self._made(step, iteration) for step in self.repeat.steps)
+        return tuple(self._make_entry(step, iteration) for step in self.repeat.steps)
 
-    def _fed_back(self, step: str, call: Call) -> Call:
+    def _feed_back(self, step: str, call: Call) -> Call:
         back = {}
         for parameter, source in self.repeat.feedback.items():
             owner, _, name = parameter.rpartition(".")
@@ -120,17 +120,17 @@ class Block:
                 back[name] = Output(source)
         return replace(call, kwargs={**call.kwargs, **back})
 
-    def _call(self, step: str, call: Call, iteration: int) -> None:
+    def _call_step(self, step: str, call: Call, iteration: int) -> None:
         began, session = time.monotonic(), self.sessions[step]
         self.at = step
         if iteration == 1:
             self.app.running(step)
-        with working_for(step, session):
+        with work_for(step, session):
             try:
-                enter(session, step, f"{step}, iteration {iteration}")
-                with reading(self.app.lineage.by_id[step].needed):
-                    returned = invoke(call, session, self._input, self.app.context)
-                answer = check(returned, (), table=False)
+                enter_session(session, step, f"{step}, iteration {iteration}")
+                with limit_reads(self.app.lineage.by_id[step].needed):
+                    returned = call_step(call, session, self._read_input, self.app.context)
+                answer = check_answer(returned, (), table=False)
                 cut = iteration % CUT_EVERY == 0
                 frames = {name: self.rows.add(df, cut) for name, df in answer.frames.items()}
             finally:
@@ -138,13 +138,13 @@ class Block:
         self.answers[step] = replace(answer, frames=frames)
         self.seconds[step] += time.monotonic() - began
 
-    def _input(self, output: Output, session: SparkSession) -> Any:
+    def _read_input(self, output: Output, session: SparkSession) -> Any:
         """Of this iteration, else of the one before, else from outside the block."""
         answer = self.answers.get(output.step)
         if answer is None:
             return self.app.input(output, session)
         df = answer.frames.get(output.name)
-        return rebind(df, session) if df is not None else answer.value
+        return rebind_frame(df, session) if df is not None else answer.value
 
     def _is_enough(self) -> bool:
         key = f"repeat:{self.repeat.id}"
@@ -153,32 +153,38 @@ class Block:
         until = self.app.payload.call(key).function
         assert until is not None
         session = self.sessions[self.at]
-        with working_for(self.at, session):
-            enter(session, self.at, f"until of {self.repeat.id}")
-            return bool(until(**_asked(until, {step: self._last(step, session) for step in self.repeat.steps})))
+        with work_for(self.at, session):
+            enter_session(session, self.at, f"until of {self.repeat.id}")
+            return bool(
+                until(**_pick_arguments(until, {step: self._read_last(step, session) for step in self.repeat.steps}))
+            )
 
-    def _last(self, step: str, session: SparkSession) -> Any:
+    def _read_last(self, step: str, session: SparkSession) -> Any:
         answer = self.answers[step]
-        frames = {name: rebind(df, session) for name, df in answer.frames.items()}
+        frames = {name: rebind_frame(df, session) for name, df in answer.frames.items()}
         return frames.get("", frames) if frames else answer.value
 
-    def _made(self, step: str, iterations: int) -> Made:
+    def _make_entry(self, step: str, iterations: int) -> Made:
         app, answer, session = self.app, self.answers[step], self.sessions[step]
         self.at = step
-        enter(session, step, step)
-        check(_as_returned(answer), app.lineage.requested(step), app.lineage.by_id[step].writes is not None)
-        parts = {each.output.name: materialise(app, session, each) for each in plan(app, step, answer.frames)}
+        enter_session(session, step, step)
+        check_answer(
+            _rebuild_returned(answer), app.lineage.list_requested(step), app.lineage.by_id[step].writes is not None
+        )
+        parts = {
+            each.output.name: materialise_part(app, session, each) for each in plan_parts(app, step, answer.frames)
+        }
         if not answer.frames:
             app.shelf.put(Output(step), answer.value)
-        made = made_of(step, parts, answer, self.seconds[step])
+        made = make_entry(step, parts, answer, self.seconds[step])
         return replace(made, metrics={**made.metrics, "iterations": float(iterations)})
 
 
-def _as_returned(answer: Answer) -> Any:
+def _rebuild_returned(answer: Answer) -> Any:
     return dict(answer.frames) if answer.frames else answer.value
 
 
-def _asked(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _pick_arguments(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Those of ``values`` that the function has parameters for; all if it takes any."""
     parameters = inspect.signature(function).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):

@@ -11,24 +11,24 @@ from pyspark.sql import DataFrame
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.failures import culprit, failure_of
-from airflow_dagsched.spark.driver.materialise import Part, Planned, keep_shared, materialise, plan
+from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit
+from airflow_dagsched.spark.driver.materialise import Part, Planned, keep_shared, materialise_part, plan_parts
 from airflow_dagsched.spark.session.capture_output import end_lines
-from airflow_dagsched.spark.session.current import reading, watching_actions, working_for
-from airflow_dagsched.spark.session.plan_markers import marks
-from airflow_dagsched.spark.session.sessions import enter, open_session
-from airflow_dagsched.spark.steps.call_step import Answer, check, invoke
+from airflow_dagsched.spark.session.current import limit_reads, watch_actions, work_for
+from airflow_dagsched.spark.session.plan_markers import count_marks
+from airflow_dagsched.spark.session.sessions import enter_session, open_session
+from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer
 from airflow_dagsched.spark.steps.ledger import Made
 
 
-def take_turn(app: Application, step: str) -> None:
+def run_step(app: Application, step: str) -> None:
     """The step's whole turn, its end on the ledger. Raises nothing of the author's."""
-    made = app.before(step)
+    made = app.find_early_end(step)
     if made is not None:
         app.ledger.end(made)
         return
     turn = Turn(app, step)
-    with working_for(step, turn.session):
+    with work_for(step, turn.session):
         try:
             turn.run()
         except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the step
@@ -53,71 +53,71 @@ class Turn:
         began = time.monotonic()
         step = self.spec.id
         self.app.running(step)
-        answer = self._call()
-        planned = plan(self.app, step, answer.frames)
+        answer = self._call_step()
+        planned = plan_parts(self.app, step, answer.frames)
         keep_shared(self.app, self.session, planned)
-        parts = self._materialise(planned)
+        parts = self._materialise_frames(planned)
         seconds = time.monotonic() - began
         if not answer.frames:
             self.app.shelf.put(Output(step), answer.value)
-        fused = self._fused()
+        fused = self._list_fused()
         if fused:
-            self.app.ledger.fuse((*fused, step), seconds)
-        made = made_of(step, parts, answer, seconds, fused)
+            self.app.ledger.mark_fused((*fused, step), seconds)
+        made = make_entry(step, parts, answer, seconds, fused)
         pruned = self.spec.pruned
         if pruned:
             made = replace(made, state="pruned", reason=pruned)
         self.app.record_end(made)
         self.app.ledger.end(made)
 
-    def _call(self) -> Answer:
-        enter(self.session, self.spec.id, self.spec.id)
+    def _call_step(self) -> Answer:
+        enter_session(self.session, self.spec.id, self.spec.id)
         call = self.app.payload.call(self.spec.id)
-        with watching_actions(self._on_action), reading(self.spec.needed):
-            returned = invoke(call, self.session, self.app.input, self.app.context)
-        return check(returned, self.app.lineage.requested(self.spec.id), self.spec.writes is not None)
+        with watch_actions(self._notice_action), limit_reads(self.spec.needed):
+            returned = call_step(call, self.session, self.app.input, self.app.context)
+        return check_answer(returned, self.app.lineage.list_requested(self.spec.id), self.spec.writes is not None)
 
-    def _materialise(self, planned: tuple[Planned, ...]) -> Mapping[str, Part]:
+    def _materialise_frames(self, planned: tuple[Planned, ...]) -> Mapping[str, Part]:
         """The jobs of the datasets, one after the other; the lazy ones last, they have none."""
         parts = {}
         for each in sorted(planned, key=lambda each: each.mode == "lazy"):
             if each.mode != "lazy":
-                self._note(each.df)
-                enter(self.session, self.spec.id, self._description())
-            parts[each.output.name] = materialise(self.app, self.session, each)
+                self._note_executed(each.df)
+                enter_session(self.session, self.spec.id, self._describe_job())
+            parts[each.output.name] = materialise_part(self.app, self.session, each)
         return parts
 
-    def _on_action(self, df: DataFrame | None) -> None:
+    def _notice_action(self, df: DataFrame | None) -> None:
         """The author is about to execute ``df`` (None: we cannot tell what): once, and not again later."""
         inputs = [each for each in self.spec.inputs if each in self.app.shelf]
         if df is not None:
-            owners = {self.app.shelf.owner(mark) for mark in marks(df, self.session)}
+            owners = {self.app.shelf.find_owner(mark) for mark in count_marks(df, self.session)}
             self.executed |= {owner.step for owner in owners if owner is not None}
             inputs = [each for each in inputs if each in owners]
         for each in inputs:
             self.app.shelf.keep(each)
 
-    def _note(self, df: DataFrame) -> None:
-        owners = (self.app.shelf.owner(mark) for mark in marks(df, self.session))
+    def _note_executed(self, df: DataFrame) -> None:
+        owners = (self.app.shelf.find_owner(mark) for mark in count_marks(df, self.session))
         self.executed |= {owner.step for owner in owners if owner is not None}
 
-    def _fused(self) -> tuple[str, ...]:
+    def _list_fused(self) -> tuple[str, ...]:
         return tuple(spec.id for spec in self.app.lineage.specs if spec.id in self.executed and spec.id != self.spec.id)
 
-    def _description(self) -> str:
-        fused = self._fused()
+    def _describe_job(self) -> str:
+        fused = self._list_fused()
         return f"{self.spec.id} (with {', '.join(fused)})" if fused else self.spec.id
 
     def fail(self, error: BaseException) -> None:
         """Put the failure on the ledger, as that of the step whose code it came from."""
         app, step = self.app, self.spec.id
-        failure = failure_of(error, step)
-        above = [app.lineage.by_id[up] for up in app.lineage.above[step] if not app.ledger.announced(up)]
-        guilty = culprit(error, [*above, self.spec]) or step
-        app.ledger.end(*_blame(app, step, guilty, failure))
+        failure = describe_failure(error, step)
+        above = [app.lineage.by_id[up] for up in app.lineage.above[step] if not app.ledger.is_announced(up)]
+        guilty = find_culprit(error, [*above, self.spec]) or step
+        app.ledger.end(*_blame_step(app, step, guilty, failure))
 
 
-def _blame(app: Application, step: str, guilty: str, failure: Failure) -> list[Made]:
+def _blame_step(app: Application, step: str, guilty: str, failure: Failure) -> list[Made]:
     """The guilty step failed, with it all on the way from there to the step whose job it was."""
     if guilty == step:
         return [Made(step, "failed", failure=failure)]
@@ -130,7 +130,9 @@ def _blame(app: Application, step: str, guilty: str, failure: Failure) -> list[M
     ]
 
 
-def made_of(step: str, parts: Mapping[str, Part], answer: Answer, seconds: float, fused: tuple[str, ...] = ()) -> Made:
+def make_entry(
+    step: str, parts: Mapping[str, Part], answer: Answer, seconds: float, fused: tuple[str, ...] = ()
+) -> Made:
     """The turn's entry for the ledger."""
     lazy = any(part.mode == "lazy" for part in parts.values())
     counted = {name: part.rows for name, part in parts.items() if part.rows is not None}

@@ -19,7 +19,7 @@ class Launcher:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._began = _began(pid)
+        self._began = _read_start_time(pid)
 
     def is_gone(self) -> bool:
         """Whether it ended, or is only left for its parent to collect."""
@@ -29,11 +29,11 @@ class Launcher:
             return True
         except PermissionError:
             return False
-        began = _began(self._pid)
+        began = _read_start_time(self._pid)
         return began == "ended" or (self._began is not None and began is not None and began != self._began)
 
 
-def _began(pid: int) -> str | None:
+def _read_start_time(pid: int) -> str | None:
     """Start time in clock ticks, "ended" for a zombie; None where the system does not say."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

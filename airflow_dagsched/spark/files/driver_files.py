@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.spark.files.store import local_path
+from airflow_dagsched.spark.files.store import make_local_path
 
 
 def is_local(path: str) -> bool:
@@ -18,8 +18,8 @@ def is_local(path: str) -> bool:
 def read_bytes(path: str) -> bytes:
     """The file's content."""
     if is_local(path):
-        return Path(local_path(path)).read_bytes()
-    system, where, jvm = _hadoop(path)
+        return Path(make_local_path(path)).read_bytes()
+    system, where, jvm = _locate_in_hadoop(path)
     stream = system.open(where)
     try:
         return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
@@ -27,16 +27,16 @@ def read_bytes(path: str) -> bytes:
         stream.close()
 
 
-def remove(path: str) -> None:
+def remove_file(path: str) -> None:
     """Delete the file."""
     if is_local(path):
-        Path(local_path(path)).unlink()
+        Path(make_local_path(path)).unlink()
         return
-    system, where, _ = _hadoop(path)
+    system, where, _ = _locate_in_hadoop(path)
     system.delete(where, False)
 
 
-def _hadoop(path: str) -> tuple[Any, Any, Any]:
+def _locate_in_hadoop(path: str) -> tuple[Any, Any, Any]:
     spark = SparkSession.builder.getOrCreate()
     jvm: Any = spark._jvm
     where = jvm.org.apache.hadoop.fs.Path(path)

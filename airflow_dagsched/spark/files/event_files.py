@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.files.driver_files import is_local
-from airflow_dagsched.spark.files.store import local_path
+from airflow_dagsched.spark.files.store import make_local_path
 
 
 class EventFile(Protocol):
@@ -22,7 +22,7 @@ class LocalEventFile:
     """An event file of this machine. Raises ``FileExistsError`` where it is there: it is another driver program's."""
 
     def __init__(self, path: str) -> None:
-        self._path = Path(local_path(path))
+        self._path = Path(make_local_path(path))
         self._path.touch(0o644, exist_ok=False)
 
     def append(self, line: str) -> None:
@@ -53,6 +53,6 @@ class HadoopEventFile:
             file.close()
 
 
-def event_file(path: str) -> EventFile:
+def open_event_file(path: str) -> EventFile:
     """A new event file at ``path``. Raises ``FileExistsError`` where it is there."""
     return LocalEventFile(path) if is_local(path) else HadoopEventFile(SparkSession.builder.getOrCreate(), path)

@@ -34,13 +34,13 @@ class HadoopStore:
         self._contexts: dict[str, Any] = {}
         self._gateway: Any = spark.sparkContext._gateway
 
-    def _at(self, path: str) -> tuple[Any, Any]:
+    def _locate_path(self, path: str) -> tuple[Any, Any]:
         where = self._jvm.org.apache.hadoop.fs.Path(path)
         return where.getFileSystem(self._conf), where
 
     def read_text(self, path: str) -> str:
         with _as_os_errors(path):
-            system, where = self._at(path)
+            system, where = self._locate_path(path)
             stream = system.open(where)
             try:
                 return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
@@ -50,7 +50,7 @@ class HadoopStore:
     def create_exclusive(self, path: str, text: str) -> bool:
         try:
             if path.partition("://")[0] in OBJECT_STORES:
-                self._write(path, text, overwrite=False)
+                self._write_file(path, text, overwrite=False)
             else:
                 self._write_aside(path, text)
         except FileExistsError:
@@ -59,7 +59,7 @@ class HadoopStore:
 
     def _write_aside(self, path: str, text: str) -> None:
         draft = f"{path.rpartition('/')[0]}/.draft-{uuid.uuid4().hex}"
-        self._write(draft, text, overwrite=False)
+        self._write_file(draft, text, overwrite=False)
         try:
             self._move(draft, path)
         except OSError:
@@ -67,11 +67,11 @@ class HadoopStore:
             raise
 
     def write_text(self, path: str, text: str) -> None:
-        self._write(path, text, overwrite=True)
+        self._write_file(path, text, overwrite=True)
 
-    def _write(self, path: str, text: str, *, overwrite: bool) -> None:
+    def _write_file(self, path: str, text: str, *, overwrite: bool) -> None:
         with _as_os_errors(path):
-            system, where = self._at(path)
+            system, where = self._locate_path(path)
             stream = system.create(where, overwrite)
             stream.write(bytearray(text, "utf-8"))
             stream.close()
@@ -79,19 +79,19 @@ class HadoopStore:
     def list(self, path: str) -> tuple[Entry, ...]:
         try:
             with _as_os_errors(path):
-                system, where = self._at(path)
-                return tuple(sorted(map(_entry, system.listStatus(where)), key=lambda entry: entry.name))
+                system, where = self._locate_path(path)
+                return tuple(sorted(map(_make_entry, system.listStatus(where)), key=lambda entry: entry.name))
         except FileNotFoundError:
             return ()
 
     def exists(self, path: str) -> bool:
         with _as_os_errors(path):
-            system, where = self._at(path)
+            system, where = self._locate_path(path)
             return bool(system.exists(where))
 
     def mkdirs(self, path: str) -> None:
         with _as_os_errors(path):
-            system, where = self._at(path)
+            system, where = self._locate_path(path)
             system.mkdirs(where)
 
     def rename(self, source: str, target: str) -> None:
@@ -101,20 +101,20 @@ class HadoopStore:
         """By ``FileContext``; by ``FileSystem`` where the scheme has no such thing, which then is not atomic."""
         try:
             with _as_os_errors(target):
-                system, where = self._at(source)
-                there = system.makeQualified(self._at(target)[1])
-                self._context(system.getUri()).rename(system.makeQualified(where), there, self._no_options())
+                system, where = self._locate_path(source)
+                there = system.makeQualified(self._locate_path(target)[1])
+                self._get_context(system.getUri()).rename(system.makeQualified(where), there, self._make_no_options())
         except Unsupported:
             self._move_unless_there(source, target)
 
-    def _context(self, uri: Any) -> Any:
+    def _get_context(self, uri: Any) -> Any:
         """The ``FileContext`` of a file system; Hadoop would make a new client at each call."""
         key = str(uri.toString())
         if key not in self._contexts:
             self._contexts[key] = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(uri, self._conf)
         return self._contexts[key]
 
-    def _no_options(self) -> Any:
+    def _make_no_options(self) -> Any:
         """Without any, a rename does not write over what is there."""
         gateway = self._gateway
         return gateway.new_array(gateway.jvm.org.apache.hadoop.fs.Options.Rename, 0)
@@ -123,8 +123,8 @@ class HadoopStore:
         if self.exists(target):
             raise FileExistsError(f"{target}: the target of a rename exists")
         with _as_os_errors(source):
-            system, where = self._at(source)
-            if not system.rename(where, self._at(target)[1]):
+            system, where = self._locate_path(source)
+            if not system.rename(where, self._locate_path(target)[1]):
                 raise OSError(f"{source}: cannot be renamed to {target}")
 
     def exchange(self, one: str, other: str) -> bool:
@@ -132,14 +132,14 @@ class HadoopStore:
 
     def delete(self, path: str) -> None:
         with _as_os_errors(path):
-            system, where = self._at(path)
+            system, where = self._locate_path(path)
             system.delete(where, True)
 
     def delete_empty(self, path: str) -> bool:
         """See ``Store``. Not recursive: Hadoop itself refuses where a file came meanwhile."""
         try:
             with _as_os_errors(path):
-                system, where = self._at(path)
+                system, where = self._locate_path(path)
                 return bool(system.delete(where, False))
         except OSError:
             return False
@@ -160,7 +160,7 @@ class Unsupported(OSError):
     """The file system has no ``FileContext``."""
 
 
-def _entry(status: Any) -> Entry:
+def _make_entry(status: Any) -> Entry:
     folder = bool(status.isDirectory())
     modified_ns = int(status.getModificationTime()) * 1_000_000
     return Entry(str(status.getPath().getName()), folder, 0 if folder else int(status.getLen()), modified_ns)

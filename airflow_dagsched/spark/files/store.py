@@ -100,31 +100,31 @@ class Store(Protocol):
         ...
 
 
-def walk(store: Store, root: str) -> Iterator[tuple[str, Entry]]:
+def walk_files(store: Store, root: str) -> Iterator[tuple[str, Entry]]:
     """Each visible file below ``root`` with the folder it is in, relative to ``root`` ("" for itself), by name."""
     folders = [""]
     while folders:
         folder = folders.pop()
-        for entry in store.list(join(root, folder)):
-            if hidden(entry.name):
+        for entry in store.list(join_path(root, folder)):
+            if is_hidden(entry.name):
                 continue
             if entry.is_folder:
-                folders.append(join(folder, entry.name))
+                folders.append(join_path(folder, entry.name))
             else:
                 yield folder, entry
 
 
-def hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
     """Whether Spark leaves the name out when it reads a folder."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def join(folder: str, *names: str) -> str:
+def join_path(folder: str, *names: str) -> str:
     """Path of ``names`` in ``folder``; empty ones are left out."""
     return "/".join(filter(None, (folder.rstrip("/") or folder, *names)))
 
 
-def local_path(url: str) -> Path:
+def make_local_path(url: str) -> Path:
     """``url`` as the operating system names it. Like Hadoop, decodes nothing."""
     return Path(url.removeprefix("file:").removeprefix("//") if url.startswith("file:") else url)
 
@@ -133,14 +133,14 @@ class LocalStore:
     """Paths of this machine (or a mounted file system), in plain Python."""
 
     def read_text(self, path: str) -> str:
-        return local_path(path).read_text("utf-8", "surrogateescape")
+        return make_local_path(path).read_text("utf-8", "surrogateescape")
 
     def create_exclusive(self, path: str, text: str) -> bool:
         """See ``Store``. The text is complete before the name appears: ``link`` refuses a taken name."""
-        draft = self._draft(path, text)
+        draft = self._write_draft(path, text)
         try:
-            local_path(path).hardlink_to(draft)
-            _sync(local_path(path).parent)
+            make_local_path(path).hardlink_to(draft)
+            _sync_path(make_local_path(path).parent)
             return True
         except FileExistsError:
             return False
@@ -148,10 +148,10 @@ class LocalStore:
             draft.unlink()
 
     def write_text(self, path: str, text: str) -> None:
-        self._draft(path, text).replace(local_path(path))
+        self._write_draft(path, text).replace(make_local_path(path))
 
-    def _draft(self, path: str, text: str) -> Path:
-        draft = local_path(path).with_name(f".draft-{uuid.uuid4().hex}")
+    def _write_draft(self, path: str, text: str) -> Path:
+        draft = make_local_path(path).with_name(f".draft-{uuid.uuid4().hex}")
         _make_folders(draft.parent)
         with draft.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -161,31 +161,31 @@ class LocalStore:
 
     def list(self, path: str) -> tuple[Entry, ...]:
         try:
-            with os.scandir(local_path(path)) as found:
-                entries = [entry for item in found if (entry := _entry(item)) is not None]
+            with os.scandir(make_local_path(path)) as found:
+                entries = [entry for item in found if (entry := _make_entry(item)) is not None]
         except (FileNotFoundError, NotADirectoryError):
             return ()
         return tuple(sorted(entries, key=lambda entry: entry.name))
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(local_path(path))
+        return os.path.lexists(make_local_path(path))
 
     def mkdirs(self, path: str) -> None:
-        local_path(path).mkdir(parents=True, exist_ok=True)
+        make_local_path(path).mkdir(parents=True, exist_ok=True)
 
     def rename(self, source: str, target: str) -> None:
-        if _renameat2(local_path(source), local_path(target), _RENAME_NOREPLACE):
+        if _call_renameat2(make_local_path(source), make_local_path(target), _RENAME_NOREPLACE):
             return
         if self.exists(target):
             raise FileExistsError(errno.EEXIST, "the target of a rename exists", target)
-        local_path(source).rename(local_path(target))
+        make_local_path(source).rename(make_local_path(target))
 
     def exchange(self, one: str, other: str) -> bool:
-        return _renameat2(local_path(one), local_path(other), _RENAME_EXCHANGE)
+        return _call_renameat2(make_local_path(one), make_local_path(other), _RENAME_EXCHANGE)
 
     def delete(self, path: str) -> None:
         """See ``Store``. A file that another writer adds meanwhile does not stop it."""
-        local = local_path(path)
+        local = make_local_path(path)
         if local.is_dir() and not local.is_symlink():
             shutil.rmtree(local, ignore_errors=True)
         if local.is_dir() and not local.is_symlink():
@@ -195,29 +195,29 @@ class LocalStore:
 
     def delete_empty(self, path: str) -> bool:
         try:
-            local_path(path).rmdir()
+            make_local_path(path).rmdir()
         except OSError:
             return False
         return True
 
     def resolve(self, path: str) -> str:
         scheme = "file://" if path.startswith("file:") else ""
-        return scheme + os.path.realpath(local_path(path))
+        return scheme + os.path.realpath(make_local_path(path))
 
     def sync(self, paths: tuple[str, ...]) -> None:
         for path in paths:
-            _sync(local_path(path))
+            _sync_path(make_local_path(path))
 
     @contextmanager
     def lock(self, path: str) -> Iterator[Fence]:
         """See ``Store``. The system frees the lock of a process that dies, and takes it from no other."""
-        local_path(path).parent.mkdir(parents=True, exist_ok=True)
-        with local_path(path).open("a", encoding="utf-8") as file:
+        make_local_path(path).parent.mkdir(parents=True, exist_ok=True)
+        with make_local_path(path).open("a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield Fence()
 
 
-def _entry(item: os.DirEntry[str]) -> Entry | None:
+def _make_entry(item: os.DirEntry[str]) -> Entry | None:
     """None if the file went while the folder was listed."""
     try:
         stat = item.stat()
@@ -232,10 +232,10 @@ def _make_folders(folder: Path) -> None:
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
-        _sync(each.parent)
+        _sync_path(each.parent)
 
 
-def _sync(path: Path) -> None:
+def _sync_path(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -251,7 +251,7 @@ _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 
 
-def _renameat2(one: Path, other: Path, how: int) -> bool:
+def _call_renameat2(one: Path, other: Path, how: int) -> bool:
     """Rename, where the system has the call and the file system supports it; False, and nothing changed, elsewhere."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:

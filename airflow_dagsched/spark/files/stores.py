@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def open_store(spark: SparkSession | None, url: str) -> Store:
     """The store that holds ``url``; a path without a scheme is on Spark's default file system."""
-    if url.startswith("file:") or ("://" not in url and _default_is_local(spark)):
+    if url.startswith("file:") or ("://" not in url and _is_default_local(spark)):
         return LocalStore()
     assert spark is not None, f"{url}: only a Spark session can open this file system"
     return HadoopStore(spark)
 
 
-def _default_is_local(spark: SparkSession | None) -> bool:
+def _is_default_local(spark: SparkSession | None) -> bool:
     if spark is None:
         return True
     default = spark._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///")

@@ -19,11 +19,11 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Needed
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, Table
-from airflow_dagsched.spark.files.store import Entry, Store, hidden, join
+from airflow_dagsched.spark.files.store import Entry, Store, is_hidden, join_path
 from airflow_dagsched.spark.files.stores import open_store
-from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, describe
+from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, describe_table
 from airflow_dagsched.spark.outputs.commits import Committed
-from airflow_dagsched.spark.outputs.other_tables import version
+from airflow_dagsched.spark.outputs.other_tables import read_version
 from airflow_dagsched.spark.outputs.swap import EMPTY
 
 _CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
@@ -56,7 +56,7 @@ def parse_where(where: str | None) -> Conditions:
     return {}
 
 
-def matches(condition: str, value: str, interval: Interval) -> bool:
+def may_match(condition: str, value: str, interval: Interval) -> bool:
     """Whether a partition of ``value`` (as its folder says, decoded) may satisfy ``column = condition``."""
     if value == NULL_PARTITION:
         return False
@@ -65,12 +65,14 @@ def matches(condition: str, value: str, interval: Interval) -> bool:
         return moment is None or _may_be(value, moment)
     text = condition[1:-1] if condition[0] in "'\"" else condition
     literal = interval.key if condition == "interval.key" else text
-    return value == literal or _equal_as(_number, value, literal) or _equal_as(_moment, value, literal)
+    return (
+        value == literal or _is_equal_as(_parse_number, value, literal) or _is_equal_as(_parse_moment, value, literal)
+    )
 
 
 def _may_be(value: str, moment: datetime) -> bool:
     """A date is the moment's date, a time the moment, in its own time zone or in UTC."""
-    found = _moment(value)
+    found = _parse_moment(value)
     if found is None:
         return True
     moments = [moment, moment.astimezone(UTC)]
@@ -79,7 +81,7 @@ def _may_be(value: str, moment: datetime) -> bool:
     return found == moment if found.tzinfo else found in [each.replace(tzinfo=None) for each in moments]
 
 
-def _moment(value: str) -> datetime | None:
+def _parse_moment(value: str) -> datetime | None:
     """None if ``value`` is no ISO date or time."""
     try:
         return datetime.fromisoformat(value)
@@ -87,20 +89,20 @@ def _moment(value: str) -> datetime | None:
         return None
 
 
-def _number(value: str) -> float | None:
+def _parse_number(value: str) -> float | None:
     try:
         return float(value)
     except ValueError:
         return None
 
 
-def _equal_as(read: Callable[[str], object], value: str, literal: str) -> bool:
+def _is_equal_as(read: Callable[[str], object], value: str, literal: str) -> bool:
     """Whether both are the same to a column of another type, or the folder's is of that type and who knows."""
     found, wanted = read(value), read(literal)
     return found is not None and (wanted is None or found == wanted)
 
 
-def input_generation(
+def compute_generation(
     spark: SparkSession, store: Store, table: Table, interval: Interval, needed: Needed | None = None
 ) -> str:
     """Digest of the files, or the version, that reading ``table`` for ``interval`` would see now.
@@ -111,13 +113,13 @@ def input_generation(
     """
     if not table.is_path and not spark.catalog.tableExists(table.location):
         raise InvalidInput(f"table {table.location}", "reads", "it is not in the catalog")
-    format_, folder = _stored(spark, table)
+    format_, folder = _find_stored(spark, table)
     if format_ in FILE_FORMATS and folder is not None:
-        return digest(open_store(spark, folder), folder, parse_where(table.where), interval, needed)
-    return version(spark, table, format_)
+        return digest_folder(open_store(spark, folder), folder, parse_where(table.where), interval, needed)
+    return read_version(spark, table, format_)
 
 
-def others_generation(spark: SparkSession, table: Table, interval: Interval, own: Collection[Committed]) -> str:
+def compute_others_generation(spark: SparkSession, table: Table, interval: Interval, own: Collection[Committed]) -> str:
     """Digest of the files that reading ``table`` would see now, but for those of the commits ``own``.
 
     The same before and after these are made again, also where the table is not there before. Tables that are
@@ -125,57 +127,59 @@ def others_generation(spark: SparkSession, table: Table, interval: Interval, own
     """
     if not table.is_path and not spark.catalog.tableExists(table.location):
         return sha256().hexdigest()
-    format_, folder = _stored(spark, table)
+    format_, folder = _find_stored(spark, table)
     if format_ not in FILE_FORMATS or folder is None:
         return sha256().hexdigest()
     left_out = (EMPTY, *(each.tag for each in own if each.tag))
     root, store = folder.rstrip("/"), open_store(spark, folder)
-    files = _files(store, root, parse_where(table.where), interval) if store.exists(root) else ()
-    return _digest((path, entry) for path, entry in files if not any(token in entry.name for token in left_out))
+    files = _list_files(store, root, parse_where(table.where), interval) if store.exists(root) else ()
+    return _digest_files((path, entry) for path, entry in files if not any(token in entry.name for token in left_out))
 
 
-def _stored(spark: SparkSession, table: Table) -> tuple[str, str | None]:
+def _find_stored(spark: SparkSession, table: Table) -> tuple[str, str | None]:
     """The table's format, and its folder if it has one."""
-    described = {} if table.is_path else describe(spark, table.location)
+    described = {} if table.is_path else describe_table(spark, table.location)
     folder = table.location if table.is_path else described.get("Location")
     return described.get("Provider", table.format).lower(), folder
 
 
-def digest(store: Store, folder: str, conditions: Conditions, interval: Interval, needed: Needed | None = None) -> str:
+def digest_folder(
+    store: Store, folder: str, conditions: Conditions, interval: Interval, needed: Needed | None = None
+) -> str:
     """Digest over path, size and date of the files. Raises ``InvalidInput`` if there is no such path."""
     root = folder.rstrip("/")
     if not store.exists(root):
         raise InvalidInput(f"path {folder}", "reads", "it does not exist: check the path, or what should write it")
     if needed is None:
-        return _digest(_files(store, root, conditions, interval))
-    return _digest(_below(store, root, () if needed.no_rows else needed.folders, {}, interval))
+        return _digest_files(_list_files(store, root, conditions, interval))
+    return _digest_files(_list_below(store, root, () if needed.no_rows else needed.folders, {}, interval))
 
 
-def _digest(files: Iterable[tuple[str, Entry]]) -> str:
+def _digest_files(files: Iterable[tuple[str, Entry]]) -> str:
     total = sha256()
     for path, entry in files:
         total.update(json.dumps([path, entry.size, entry.modified_ns]).encode())
     return total.hexdigest()
 
 
-def _files(store: Store, root: str, conditions: Conditions, interval: Interval) -> Iterator[tuple[str, Entry]]:
+def _list_files(store: Store, root: str, conditions: Conditions, interval: Interval) -> Iterator[tuple[str, Entry]]:
     """The files read, by relative path; of a root that is a file itself its own entry."""
     parent, _, name = root.rpartition("/")
     own = [entry for entry in store.list(parent) if entry.name == name and not entry.is_folder]
     yield from ((name, entry) for entry in own)
-    yield from () if own else _below(store, root, ("",), conditions, interval)
+    yield from () if own else _list_below(store, root, ("",), conditions, interval)
 
 
-def _below(
+def _list_below(
     store: Store, root: str, start: Iterable[str], conditions: Conditions, interval: Interval
 ) -> Iterator[tuple[str, Entry]]:
     """The files in and below the folders ``start``."""
     folders = list(start)
     while folders:
         folder = folders.pop()
-        for entry in store.list(join(root, folder)):
-            path = join(folder, entry.name)
-            if hidden(entry.name) or (entry.is_folder and not _is_read(entry.name, conditions, interval)):
+        for entry in store.list(join_path(root, folder)):
+            path = join_path(folder, entry.name)
+            if is_hidden(entry.name) or (entry.is_folder and not _is_read(entry.name, conditions, interval)):
                 continue
             if entry.is_folder:
                 folders.append(path)
@@ -186,4 +190,4 @@ def _below(
 def _is_read(name: str, conditions: Conditions, interval: Interval) -> bool:
     column, equals, value = name.partition("=")
     condition = conditions.get(unquote(column)) if equals else None
-    return condition is None or matches(condition, unquote(value), interval)
+    return condition is None or may_match(condition, unquote(value), interval)

@@ -15,8 +15,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader
 
-from airflow_dagsched.launch.protocol.tables import place
-from airflow_dagsched.spark.files.store import join
+from airflow_dagsched.launch.protocol.tables import normalise_location
+from airflow_dagsched.spark.files.store import join_path
 from airflow_dagsched.spark.session.current import CURRENT
 from airflow_dagsched.spark.session.observed import NO_GLOB
 
@@ -25,25 +25,25 @@ NAMES = ("path", "paths")
 """Of their first parameter."""
 
 
-def narrow() -> None:
+def narrow_reads() -> None:
     """Hook the methods that read files, once a process."""
     if hasattr(DataFrameReader.load, "__wrapped__"):
         return
     for name in METHODS:
         original = getattr(DataFrameReader, name)
-        setattr(DataFrameReader, name, _narrowed(original, several=name == "parquet"))
+        setattr(DataFrameReader, name, _narrow_method(original, several=name == "parquet"))
 
 
-def _narrowed(original: Callable[..., DataFrame], *, several: bool) -> Callable[..., DataFrame]:
+def _narrow_method(original: Callable[..., DataFrame], *, several: bool) -> Callable[..., DataFrame]:
     """``several``: it takes its paths one by one."""
 
     @wraps(original)
     def read(self: DataFrameReader, *args: Any, **kwargs: Any) -> DataFrame:
-        path = _path(args, kwargs, several=several)
-        needed = CURRENT.needed.get(place(path)) if path is not None else None
+        path = _find_path(args, kwargs, several=several)
+        needed = CURRENT.needed.get(normalise_location(path)) if path is not None else None
         if path is None or needed is None:
             return original(self, *args, **kwargs)
-        folders = [join(path, folder) for folder in needed.folders]
+        folders = [join_path(path, folder) for folder in needed.folders]
         reader = self.option("basePath", path).option(NO_GLOB, "false")
         others = {name: value for name, value in kwargs.items() if name not in NAMES}
         found = original(reader, *(folders if several else [folders]), *args[1:], **others)
@@ -52,7 +52,7 @@ def _narrowed(original: Callable[..., DataFrame], *, several: bool) -> Callable[
     return read
 
 
-def _path(args: tuple[Any, ...], kwargs: dict[str, Any], *, several: bool) -> str | None:
+def _find_path(args: tuple[Any, ...], kwargs: dict[str, Any], *, several: bool) -> str | None:
     """The one path that is read; None if it is not one."""
     given = args[0] if args else next((kwargs[name] for name in NAMES if name in kwargs), None)
     if isinstance(given, list | tuple) and len(given) == 1:

@@ -15,10 +15,10 @@ from pyspark.sql.types import StructField, StructType
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, Table
-from airflow_dagsched.spark.files.store import join
+from airflow_dagsched.spark.files.store import join_path
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.swap import Swap
-from airflow_dagsched.spark.session.observed import quoted
+from airflow_dagsched.spark.session.observed import quote_name
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -35,8 +35,8 @@ class CatalogTables:
         Creates it if it is missing. Raises ``InvalidInput`` if it is there with other partition columns.
         """
         if not session.catalog.tableExists(table.location):
-            _create(df, table, session)
-        described = describe(session, table.location)
+            _create_table(df, table, session)
+        described = describe_table(session, table.location)
         provider = described.get("Provider", table.format).lower()
         if provider not in FILE_FORMATS or "Location" not in described:
             return replace(table, format=provider)
@@ -49,24 +49,24 @@ class CatalogTables:
 
     def folder(self, name: str) -> str | None:
         """Where the table's files are; None if it is missing or has no such folder."""
-        return describe(self._spark, name).get("Location") if self._spark.catalog.tableExists(name) else None
+        return describe_table(self._spark, name).get("Location") if self._spark.catalog.tableExists(name) else None
 
-    def follow(self, swap: Swap) -> None:
+    def follow_swap(self, swap: Swap) -> None:
         """Tell the catalog of the partitions that came and went with ``swap``."""
         if not swap.catalog:
             return
         store = open_store(self._spark, swap.table)
-        gone = [each for each in swap.old_folders if each and not store.exists(join(swap.table, each))]
+        gone = [each for each in swap.old_folders if each and not store.exists(join_path(swap.table, each))]
         came = [each for each in swap.folders if each]
         for verb, condition, folders in (("DROP", "IF EXISTS", gone), ("ADD", "IF NOT EXISTS", came)):
             if folders:
                 separator = ", " if verb == "DROP" else " "
-                specs = separator.join(f"PARTITION ({_partition(folder)})" for folder in folders)
+                specs = separator.join(f"PARTITION ({_format_partition(folder)})" for folder in folders)
                 self._spark.sql(f"ALTER TABLE {swap.catalog} {verb} {condition} {specs}")
         self._spark.catalog.refreshTable(swap.catalog)
 
 
-def describe(session: SparkSession, name: str) -> dict[str, str]:
+def describe_table(session: SparkSession, name: str) -> dict[str, str]:
     """What the catalog says about the table beside its columns: ``Provider``, ``Location``, ..."""
     rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     names = [row.col_name for row in rows]
@@ -74,7 +74,7 @@ def describe(session: SparkSession, name: str) -> dict[str, str]:
     return {row.col_name: row.data_type for row in rows[start + 1 :]}
 
 
-def in_order(df: DataFrame, table: Table, session: SparkSession) -> DataFrame:
+def order_columns(df: DataFrame, table: Table, session: SparkSession) -> DataFrame:
     """``df`` with its columns in the table's order, which matters to formats without names in the file.
 
     Raises ``InvalidInput`` if the columns or their types are not the table's.
@@ -89,34 +89,35 @@ def in_order(df: DataFrame, table: Table, session: SparkSession) -> DataFrame:
     data = [name for name, column in columns.items() if not column.isPartition]
     if [name for name in df.columns if not columns[name].isPartition] == data:
         return df
-    return df.select(*(quoted(name) for name in columns))
+    return df.select(*(quote_name(name) for name in columns))
 
 
-def _create(df: DataFrame, table: Table, session: SparkSession) -> None:
+def _create_table(df: DataFrame, table: Table, session: SparkSession) -> None:
     """Empty, if nobody else was faster."""
     nullable = StructType([StructField(field.name, field.dataType, True, field.metadata) for field in df.schema])
     columns = session.createDataFrame([], nullable)._jdf.schema().toDDL()
-    options = ", ".join(f"{_text(key)} {_text(value)}" for key, value in table.options.items())
+    options = ", ".join(f"{_format_text(key)} {_format_text(value)}" for key, value in table.options.items())
     session.sql(
         f"CREATE TABLE IF NOT EXISTS {table.location} ({columns}) USING {table.format}"
         + (f" OPTIONS ({options})" if options else "")
-        + (f" PARTITIONED BY ({', '.join(map(quoted, table.partition_by))})" if table.partition_by else "")
+        + (f" PARTITIONED BY ({', '.join(map(quote_name, table.partition_by))})" if table.partition_by else "")
     )
 
 
-def partition_values(folder: str) -> Iterable[tuple[str, str | None]]:
+def parse_partition(folder: str) -> Iterable[tuple[str, str | None]]:
     """Columns and values in ``day=2013-01-01/carrier=AA``; None for null."""
     for part in folder.split("/"):
         name, _, value = part.partition("=")
         yield unquote(name), None if value == NULL_PARTITION else unquote(value)
 
 
-def _partition(folder: str) -> str:
+def _format_partition(folder: str) -> str:
     return ", ".join(
-        f"{quoted(name)} = {'null' if value is None else _text(value)}" for name, value in partition_values(folder)
+        f"{quote_name(name)} = {'null' if value is None else _format_text(value)}"
+        for name, value in parse_partition(folder)
     )
 
 
-def _text(value: str) -> str:
+def _format_text(value: str) -> str:
     """``value`` as a SQL string."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -25,9 +25,9 @@ from typing import Any, Literal
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.keys import short
-from airflow_dagsched.launch.protocol.wire import encode, parse
-from airflow_dagsched.spark.files.store import Store, join
+from airflow_dagsched.launch.protocol.keys import digest_parts
+from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
+from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.homes import Home, Homes
 
 _RECORD = re.compile(r"(\d{10})\.json")
@@ -133,27 +133,27 @@ class CommitLog:
 
     def latest(self, output: str, interval: str, writer: str = "") -> Committed | None:
         """The newest commit, by whatever run; of ``writer`` if given, and a record without a writer is anyone's."""
-        found = self._newest_first(output, interval)
+        found = self._read_newest_first(output, interval)
         return next((each for each in found if not writer or each.writer in ("", writer)), None)
 
-    def written_over(self, committed: Committed) -> frozenset[str]:
+    def find_written_over(self, committed: Committed) -> frozenset[str]:
         """Partitions that another writer has overwritten since, for the same interval; "" for the whole table."""
         found: set[str] = set()
-        for each in self._newest_first(committed.output, committed.interval):
+        for each in self._read_newest_first(committed.output, committed.interval):
             if each.generation <= committed.generation:
                 break
             if each.mode == "overwrite" and each.writer != committed.writer:
                 found.update(each.partitions or ("",))
         return frozenset(found)
 
-    def of_task(self, output: str, interval: str, run_id: str, task: str) -> Committed | None:
+    def find_of_task(self, output: str, interval: str, run_id: str, task: str) -> Committed | None:
         """The newest commit made by any try of the launch task ``task`` in run ``run_id``."""
-        found = self._newest_first(output, interval)
+        found = self._read_newest_first(output, interval)
         return next((each for each in found if (each.run_id, each.task) == (run_id, task)), None)
 
     def earlier(self, output: str, interval: str, writer: str) -> tuple[Committed | None, bool]:
         """The newest commit of ``writer``, and whether it surely is: no newer record is torn, and there is one."""
-        for _, store, path in self._paths(output, interval):
+        for _, store, path in self._list_records(output, interval):
             found = self.read(path, store)
             if found is not None and found.writer in ("", writer):
                 return found, True
@@ -165,29 +165,29 @@ class CommitLog:
         """Where the files of its writer's earlier commits may be: all of these, for the swap of any may have been cut
         short by someone who removed its journal.
         """
-        found = self._newest_first(committed.output, committed.interval)
+        found = self._read_newest_first(committed.output, committed.interval)
         older = (each for each in found if each.generation < committed.generation and each.tag)
         return frozenset(
             folder for each in older if each.writer in ("", committed.writer) for folder in each.partitions or ("",)
         )
 
-    def last_generation(self, output: str, interval: str) -> int:
+    def get_last_generation(self, output: str, interval: str) -> int:
         """The highest generation taken, 0 for none."""
-        return max((generation for generation, _, _ in self._paths(output, interval)), default=0)
+        return max((generation for generation, _, _ in self._list_records(output, interval)), default=0)
 
     def record(self, output: str, interval: str, generation: int) -> str:
         """Path of the record."""
         folder = self.homes.of(output).folder("commits", output, interval)
-        return join(folder, f"{generation:010d}.json")
+        return join_path(folder, f"{generation:010d}.json")
 
-    def intent(self, output: str, interval: str, writer: str) -> str:
+    def get_intent_path(self, output: str, interval: str, writer: str) -> str:
         """Path where ``writer`` says that it is about to append."""
-        return join(self.homes.of(output).folder("commits", output, interval), f"{short(writer)}.intent")
+        return join_path(self.homes.of(output).folder("commits", output, interval), f"{digest_parts(writer)}.intent")
 
     def commit(self, committed: Committed) -> None:
         """Make ``committed`` true. Raises ``CommitRefused`` if its generation is taken."""
         path = self.record(committed.output, committed.interval, committed.generation)
-        text = json.dumps(encode(committed), sort_keys=True, indent=1)
+        text = json.dumps(encode_plain(committed), sort_keys=True, indent=1)
         if not self.homes.of(committed.output).store.create_exclusive(path, text):
             raise CommitRefused(committed.output, committed.interval, committed.generation)
 
@@ -203,7 +203,7 @@ class CommitLog:
     def read(self, path: str, store: Store | None = None) -> Committed | None:
         """The record at ``path``, in ``store`` if that is not the work dir's; None if there is none to be read."""
         try:
-            return parse(Committed, (store or self.homes.shared.store).read_text(path))
+            return parse_dataclass(Committed, (store or self.homes.shared.store).read_text(path))
         except FileNotFoundError:
             return None
 
@@ -211,25 +211,25 @@ class CommitLog:
         """The newest record in ``folder`` of the work dir whose data is at ``path``."""
         store = self.homes.shared.store
         names = sorted((each.name for each in store.list(folder) if _RECORD.fullmatch(each.name)), reverse=True)
-        found = (self.read(join(folder, name)) for name in names)
+        found = (self.read(join_path(folder, name)) for name in names)
         return next((each for each in found if each is not None and each.path == path), None)
 
-    def _paths(self, output: str, interval: str) -> list[tuple[int, Store, str]]:
+    def _list_records(self, output: str, interval: str) -> list[tuple[int, Store, str]]:
         """Generation, store and path of each record, newest first; with those from before the output had a home."""
-        found = self._numbered(self.homes.of(output), output, interval)
+        found = self._list_numbered(self.homes.of(output), output, interval)
         if self.homes.of(output) != self.homes.shared and (output, interval) not in self._moved:
-            older = self._numbered(self.homes.shared, output, interval)
+            older = self._list_numbered(self.homes.shared, output, interval)
             found += older
             self._moved |= set() if older else {(output, interval)}
         return sorted(found, key=lambda each: each[0], reverse=True)
 
-    def _numbered(self, home: Home, output: str, interval: str) -> list[tuple[int, Store, str]]:
+    def _list_numbered(self, home: Home, output: str, interval: str) -> list[tuple[int, Store, str]]:
         folder = home.folder("commits", output, interval)
         matches = (_RECORD.fullmatch(entry.name) for entry in home.store.list(folder))
-        return [(int(match[1]), home.store, join(folder, match[0])) for match in matches if match]
+        return [(int(match[1]), home.store, join_path(folder, match[0])) for match in matches if match]
 
-    def _newest_first(self, output: str, interval: str) -> Iterator[Committed]:
-        for _, store, path in self._paths(output, interval):
+    def _read_newest_first(self, output: str, interval: str) -> Iterator[Committed]:
+        for _, store, path in self._list_records(output, interval):
             committed = self.read(path, store)
             if committed is not None:
                 yield committed

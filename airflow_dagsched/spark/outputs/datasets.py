@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import NullType, StringType, StructField, StructType
 
-from airflow_dagsched.launch.protocol.keys import safe, short
-from airflow_dagsched.spark.files.store import Store, join, walk
+from airflow_dagsched.launch.protocol.keys import digest_parts, escape_key
+from airflow_dagsched.spark.files.store import Store, join_path, walk_files
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, Origin, OutputGone
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
-from airflow_dagsched.spark.outputs.schemas import has_schema, schema_of
-from airflow_dagsched.spark.outputs.table_checks import missing_files
-from airflow_dagsched.spark.session.observed import NO_GLOB, metrics_of, observe, quoted
+from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema
+from airflow_dagsched.spark.outputs.table_checks import find_missing_files
+from airflow_dagsched.spark.session.observed import NO_GLOB, observe_rows, quote_name, read_metrics
 
 
 class Datasets:
@@ -26,16 +26,16 @@ class Datasets:
 
     def __init__(self, store: Store, work_dir: str, commits: CommitLog, keeper: Keeper) -> None:
         self._store = store
-        self._root = join(work_dir, "datasets")
+        self._root = join_path(work_dir, "datasets")
         self._commits = commits
         self._keeper = keeper
 
     def write(self, df: DataFrame, origin: Origin) -> Committed:
         """Write and commit; blocks until both are done. Raises ``WriteRefused`` if another is the writer."""
-        with self._keeper.holding(origin.output, origin.interval) as lease:
-            path = self._folder(origin, lease)
+        with self._keeper.hold_lease(origin.output, origin.interval) as lease:
+            path = self._choose_folder(origin, lease)
             try:
-                committed = self._written(df, origin, lease.generation, path)
+                committed = self._write_files(df, origin, lease.generation, path)
                 self._make_durable(committed)
                 return commit_next(self._commits, self._keeper, committed, lease)
             except BaseException:
@@ -47,21 +47,23 @@ class Datasets:
         folders = [committed.path]
         while folders[-1] != self._root:
             folders.append(folders[-1].rpartition("/")[0])
-        self._store.sync((*(join(committed.path, name) for name, _ in committed.files), *folders))
+        self._store.sync((*(join_path(committed.path, name) for name, _ in committed.files), *folders))
 
-    def _folder(self, origin: Origin, lease: Lease) -> str:
-        writer = short(origin.run_id, lease.claim.nonce, str(lease.generation))
-        return join(self._root, safe(origin.output), safe(origin.interval), f"{lease.generation:010d}-{writer}")
+    def _choose_folder(self, origin: Origin, lease: Lease) -> str:
+        writer = digest_parts(origin.run_id, lease.claim.nonce, str(lease.generation))
+        return join_path(
+            self._root, escape_key(origin.output), escape_key(origin.interval), f"{lease.generation:010d}-{writer}"
+        )
 
-    def _written(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
-        counted, observation = observe(_storable(df))
+    def _write_files(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
+        counted, observation = observe_rows(_make_storable(df))
         counted.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
-        files = files_in(self._store, path)
+        files = list_files(self._store, path)
         return origin.committed(
             generation,
             path=path,
             table=None,
-            rows=metrics_of(observation).get("rows"),
+            rows=read_metrics(observation).get("rows"),
             bytes=sum(size for _, size in files),
             schema=df.schema.json(),
             partitions=(),
@@ -71,59 +73,62 @@ class Datasets:
 
     def holds(self, committed: Committed) -> bool:
         """Whether all of it is there."""
-        return not self._damage(committed)
+        return not self._find_damage(committed)
 
-    def _damage(self, committed: Committed) -> str:
+    def _find_damage(self, committed: Committed) -> str:
         """What is wrong with the data; empty if nothing is."""
         if not self._store.list(committed.path):
             return "the folder is missing or empty"
-        missing = missing_files(self._store, committed.path, committed.files)
+        missing = find_missing_files(self._store, committed.path, committed.files)
         if not missing and not has_schema(committed):
             return "its record has no schema that can be read"
         return f"{len(missing)} of {len(committed.files)} files are missing, as {missing[0]}" if missing else ""
 
     def read(self, committed: Committed, session: SparkSession) -> DataFrame:
         """The rows as they were written. Raises ``OutputGone`` if retention, or a person, removed any."""
-        damage = self._damage(committed)
+        damage = self._find_damage(committed)
         if damage:
             raise OutputGone(committed, damage)
-        schema = schema_of(committed)
-        reader = session.read.option(NO_GLOB, "false").schema(_stored(schema))
-        paths = [join(committed.path, name) for name, _ in committed.files] or [committed.path]
-        return _restored(reader.parquet(*paths), schema)
+        schema = read_schema(committed)
+        reader = session.read.option(NO_GLOB, "false").schema(_make_stored_schema(schema))
+        paths = [join_path(committed.path, name) for name, _ in committed.files] or [committed.path]
+        return _restore_columns(reader.parquet(*paths), schema)
 
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
         """The rows of the dataset at ``path``, whoever committed it. Raises ``OutputGone`` as ``read`` does."""
-        committed = self._at(path)
+        committed = self._find_record(path)
         if committed is None:
             return session.read.option(NO_GLOB, "false").parquet(path)
         return self.read(committed, session)
 
     def holds_path(self, path: str) -> bool:
         """Whether the dataset at ``path`` is there, whole where its record says what that is."""
-        committed = self._at(path)
+        committed = self._find_record(path)
         return bool(self._store.list(path)) if committed is None else self.holds(committed)
 
-    def _at(self, path: str) -> Committed | None:
+    def _find_record(self, path: str) -> Committed | None:
         """The record of the dataset, which is found by the names of its folders."""
         parts = path.rstrip("/").split("/")
-        return self._commits.at(join("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
+        return self._commits.at(join_path("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
 
 
-def files_in(store: Store, path: str) -> Files:
+def list_files(store: Store, path: str) -> Files:
     """The visible files of a dataset with their bytes."""
-    found = ((join(folder, entry.name) if folder else entry.name, entry.size) for folder, entry in walk(store, path))
+    found = (
+        (join_path(folder, entry.name) if folder else entry.name, entry.size)
+        for folder, entry in walk_files(store, path)
+    )
     return tuple(sorted(found))
 
 
-def _storable(df: DataFrame) -> DataFrame:
+def _make_storable(df: DataFrame) -> DataFrame:
     """Parquet has no type for a column that only holds nulls: it is stored as a string."""
-    if df.schema == _stored(df.schema):
+    if df.schema == _make_stored_schema(df.schema):
         return df
-    return df.select(*(col(quoted(field.name)).cast(field.dataType) for field in _stored(df.schema)))
+    return df.select(*(col(quote_name(field.name)).cast(field.dataType) for field in _make_stored_schema(df.schema)))
 
 
-def _stored(schema: StructType) -> StructType:
+def _make_stored_schema(schema: StructType) -> StructType:
     return StructType(
         [
             StructField(field.name, StringType(), True, field.metadata) if _is_void(field) else field
@@ -132,12 +137,12 @@ def _stored(schema: StructType) -> StructType:
     )
 
 
-def _restored(df: DataFrame, schema: StructType) -> DataFrame:
+def _restore_columns(df: DataFrame, schema: StructType) -> DataFrame:
     if not any(map(_is_void, schema.fields)):
         return df
     return df.select(
         *(
-            lit(None).alias(field.name) if _is_void(field) else col(quoted(field.name)).alias(field.name)
+            lit(None).alias(field.name) if _is_void(field) else col(quote_name(field.name)).alias(field.name)
             for field in schema.fields
         )
     )

@@ -11,7 +11,7 @@ from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS
 from airflow_dagsched.spark.files.store import Store
 from airflow_dagsched.spark.files.stores import open_store
-from airflow_dagsched.spark.outputs.catalog_tables import CatalogTables, in_order
+from airflow_dagsched.spark.outputs.catalog_tables import CatalogTables, order_columns
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin
 from airflow_dagsched.spark.outputs.datasets import Datasets
 from airflow_dagsched.spark.outputs.leases import Keeper
@@ -36,12 +36,12 @@ class Outputs:
         )
         self._datasets = Datasets(store, manifest.work_dir, log, self.keeper)
         self._catalog = CatalogTables(spark)
-        self._paths = PathTables(spark, log, self.keeper, follow=self._catalog.follow)
+        self._paths = PathTables(spark, log, self.keeper, follow=self._catalog.follow_swap)
         self._others = OtherTables(log, self.keeper)
         self._written = {spec.writes.key: spec.writes for spec in manifest.steps if spec.writes is not None}
-        self._settle()
+        self._settle_tables()
 
-    def output_key(self, spec: StepSpec, name: str = "") -> str:
+    def get_output_key(self, spec: StepSpec, name: str = "") -> str:
         """What leases and commits of the output are filed under."""
         if spec.writes is not None and not name:
             return spec.writes.key
@@ -59,7 +59,7 @@ class Outputs:
         Raises ``WriteRefused`` if another is the writer.
         """
         assert spec.writes is not None, f"{spec.id} declares no table"
-        table, origin = spec.writes, self._origin(spec.writes.key, spec, fingerprint, interval)
+        table, origin = spec.writes, self._make_origin(spec.writes.key, spec, fingerprint, interval)
         if table.format not in FILE_FORMATS:
             return self._others.write(df, table, origin, session)
         if table.is_path:
@@ -67,7 +67,7 @@ class Outputs:
         stored = self._catalog.stored(df, table, session)
         if not stored.is_path:
             return self._others.write(df, stored, origin, session)
-        return self._paths.write(in_order(df, table, session), stored, origin, catalog=table.location)
+        return self._paths.write(order_columns(df, table, session), stored, origin, catalog=table.location)
 
     def write_dataset(
         self, df: DataFrame, spec: StepSpec, name: str, fingerprint: str, interval: str = ""
@@ -76,16 +76,16 @@ class Outputs:
 
         Raises ``WriteRefused`` if another is the writer.
         """
-        key = self.output_key(replace(spec, writes=None), name)
-        return self._datasets.write(df, self._origin(key, spec, fingerprint, interval))
+        key = self.get_output_key(replace(spec, writes=None), name)
+        return self._datasets.write(df, self._make_origin(key, spec, fingerprint, interval))
 
     def read(self, committed: Committed, session: SparkSession) -> DataFrame:
         """Exactly the rows of that commit. Raises ``OutputGone`` if they are not all there any more."""
         if committed.table is None:
             return self._datasets.read(committed, session)
         if committed.format not in FILE_FORMATS:
-            return self._others.read(committed, session, self._options(committed.output))
-        return self._paths.read(committed, session, self._options(committed.output))
+            return self._others.read(committed, session, self._get_options(committed.output))
+        return self._paths.read(committed, session, self._get_options(committed.output))
 
     def holds(self, committed: Committed) -> bool:
         """Whether the commit's rows are there: no other writer, interval or program wrote over or removed them."""
@@ -95,7 +95,7 @@ class Outputs:
             return self._paths.holds(committed)
         if not has_schema(committed):
             return False
-        over = self._log.written_over(committed)
+        over = self._log.find_written_over(committed)
         mine = set(committed.partitions)
         return not (over if not mine or "" in over else over & mine) and self.exists(committed.path)
 
@@ -122,16 +122,16 @@ class Outputs:
         self.keeper.close()
         self._paths.close()
 
-    def _origin(self, output: str, spec: StepSpec, fingerprint: str, interval: str) -> Origin:
+    def _make_origin(self, output: str, spec: StepSpec, fingerprint: str, interval: str) -> Origin:
         run = self._manifest
         filed = interval or run.interval_key
         return Origin(output, filed, fingerprint, run.run_id, run.try_id, self.writer(spec), self._task)
 
-    def _options(self, output: str) -> Mapping[str, str]:
+    def _get_options(self, output: str) -> Mapping[str, str]:
         table = self._written.get(output)
         return table.options if table is not None else {}
 
-    def _settle(self) -> None:
+    def _settle_tables(self) -> None:
         """Tables by path, and catalog tables that are folders, are coordinated beside their folder."""
         for table in self._written.values():
             folder = table.location if table.is_path else self._catalog.folder(table.location)

@@ -19,8 +19,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from airflow_dagsched.launch.protocol.keys import beside, safe
-from airflow_dagsched.spark.files.store import Store, join
+from airflow_dagsched.launch.protocol.keys import escape_key, name_hidden_folder
+from airflow_dagsched.spark.files.store import Store, join_path
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Home:
 
     def folder(self, kind: str, output: str, interval: str) -> str:
         """Folder of the numbered files of a ``kind``: ``commits``, ``leases``."""
-        return join(self.root, kind, "" if self.of_table else safe(output), safe(interval))
+        return join_path(self.root, kind, "" if self.of_table else escape_key(output), escape_key(interval))
 
 
 class Homes:
     """The homes of all outputs that a driver knows."""
 
     def __init__(self, store: Store, work_dir: str, *, of_table: bool = False) -> None:
-        self._tables = join(work_dir, "tables")
+        self._tables = join_path(work_dir, "tables")
         self._beside: dict[str, Home] = {}
         self.shared = Home(store, work_dir, of_table)
         """Of all outputs that have no other; and until they had one."""
@@ -51,8 +51,8 @@ class Homes:
 
     def settle(self, output: str, store: Store, table: str) -> None:
         """From now on ``output`` is at home beside the folder ``table``, links in it resolved."""
-        home = Home(store, beside(table), of_table=True)
+        home = Home(store, name_hidden_folder(table), of_table=True)
         if self._beside.get(output) != home:
             text = json.dumps({"table": table, "folder": home.root}, sort_keys=True)
-            self.shared.store.create_exclusive(join(self._tables, f"{safe(table)}.json"), text)
+            self.shared.store.create_exclusive(join_path(self._tables, f"{escape_key(table)}.json"), text)
             self._beside[output] = home

@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.wire import encode, parse
+from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
-from airflow_dagsched.spark.files.store import Entry, Store, join
+from airflow_dagsched.spark.files.store import Entry, Store, join_path
 from airflow_dagsched.spark.outputs.commits import CommitLog, CommitRefused, Committed, WriteRefused
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class LeaseLost(WriteRefused):
 Verdict = Literal["take", "wait", "stale"]
 
 
-def judge(held: Lease | None, me: Claim, now: float, margin_s: float) -> Verdict:
+def judge_lease(held: Lease | None, me: Claim, now: float, margin_s: float) -> Verdict:
     """What to do about the lease that is ``held``: take the next generation, wait, or give up as the older try.
 
     Between tries of one launch task it makes no difference whether it was given back: the later one is the writer.
@@ -135,8 +135,8 @@ class Keeper:
         waiting = False
         while not self._closed:
             held = self.newest(output, interval)
-            verdict = self._verdict(output, interval, held)
-            lease = self._take(output, interval, held) if verdict == "take" else None
+            verdict = self._judge_held(output, interval, held)
+            lease = self._take_lease(output, interval, held) if verdict == "take" else None
             if lease is not None and self._is_stale(output, interval):  # it stood still before it took the lease
                 self.release(lease)
                 verdict = "stale"
@@ -150,18 +150,18 @@ class Keeper:
             self._clock.sleep(min(1.0, self._lease_s / 60))
         raise LeaseLost(output, interval, "the driver is stopping")
 
-    def _verdict(self, output: str, interval: str, held: Lease | None) -> Verdict:
-        """As ``judge``; between this try and a later one another run may have had the lease, so records count too."""
-        verdict = judge(held, self.claim, self._clock.now(), self._lease_s / 4)
+    def _judge_held(self, output: str, interval: str, held: Lease | None) -> Verdict:
+        """As ``judge_lease``; another run may have had the lease between this try and a later: records count too."""
+        verdict = judge_lease(held, self.claim, self._clock.now(), self._lease_s / 4)
         return "stale" if verdict == "take" and self._is_stale(output, interval) else verdict
 
     def _is_stale(self, output: str, interval: str) -> bool:
         """Whether a later try committed: nothing of this one may come after it."""
-        made = self._commits.of_task(output, interval, self.claim.run_id, self.claim.task)
+        made = self._commits.find_of_task(output, interval, self.claim.run_id, self.claim.task)
         return made is not None and made.try_id > self.claim.try_id
 
-    def reserve(self, output: str, interval: str) -> None:
-        """Take now the lease that ``holding`` will hold."""
+    def reserve_lease(self, output: str, interval: str) -> None:
+        """Take now the lease that ``hold_lease`` will hold."""
         self._reserved[output, interval] = self.acquire(output, interval)
 
     def give_up(self, output: str, interval: str) -> None:
@@ -171,7 +171,7 @@ class Keeper:
             self.release(lease)
 
     @contextmanager
-    def holding(self, output: str, interval: str) -> Iterator[Lease]:
+    def hold_lease(self, output: str, interval: str) -> Iterator[Lease]:
         """Hold the lease, or the one that was reserved, while the block runs."""
         lease = self._reserved.pop((output, interval), None) or self.acquire(output, interval)
         try:
@@ -182,7 +182,7 @@ class Keeper:
     def advance(self, lease: Lease) -> Lease:
         """The next generation in place of ``lease``, whose record's number is taken. Raises ``LeaseLost``."""
         self.check(lease)
-        taken = self._take(lease.output, lease.interval, lease)
+        taken = self._take_lease(lease.output, lease.interval, lease)
         if taken is None:
             raise LeaseLost(lease.output, lease.interval, "another driver has just taken the lease")
         return taken
@@ -192,7 +192,7 @@ class Keeper:
 
         A later try may have lost it to this one, while its text was torn, and commit under its lock all the same.
         """
-        reason = self._fenced(lease)
+        reason = self._explain_fenced(lease)
         if reason is None and self._is_stale(lease.output, lease.interval):
             reason = "a later try of the same run has committed"
         if reason is not None:
@@ -203,8 +203,8 @@ class Keeper:
         with self._guard:
             held = self._held.pop((lease.output, lease.interval), lease)
         with suppress(OSError):
-            if self._fenced(held) is None:
-                self._write(replace(held, expires=RELEASED))
+            if self._explain_fenced(held) is None:
+                self._write_lease(replace(held, expires=RELEASED))
 
     def close(self) -> None:
         """Give all leases back and end the thread; who waits for a lease gets ``LeaseLost``."""
@@ -216,57 +216,57 @@ class Keeper:
 
     def newest(self, output: str, interval: str) -> Lease | None:
         """The lease of the highest generation; one whose text is torn lasts from its file's date."""
-        found = self._newest_file(output, interval)
-        return self._read(output, interval, *found) if found is not None else None
+        found = self._find_newest_file(output, interval)
+        return self._read_lease(output, interval, *found) if found is not None else None
 
     def is_newest(self, lease: Lease) -> bool:
         """Whether no lease came after it; the file is not read. Numbers are not used again where nothing is removed."""
-        found = self._newest_file(lease.output, lease.interval)
+        found = self._find_newest_file(lease.output, lease.interval)
         return found is not None and found[0] == lease.generation
 
-    def _newest_file(self, output: str, interval: str) -> tuple[int, Entry] | None:
-        return max(self._files(output, interval), key=lambda each: each[0], default=None)
+    def _find_newest_file(self, output: str, interval: str) -> tuple[int, Entry] | None:
+        return max(self._list_files(output, interval), key=lambda each: each[0], default=None)
 
-    def _files(self, output: str, interval: str) -> list[tuple[int, Entry]]:
-        store, folder = self._place(output, interval)
+    def _list_files(self, output: str, interval: str) -> list[tuple[int, Entry]]:
+        store, folder = self._find_place(output, interval)
         return [(int(match[1]), each) for each in store.list(folder) if (match := _LEASE.fullmatch(each.name))]
 
-    def _read(self, output: str, interval: str, generation: int, entry: Entry) -> Lease:
-        store, folder = self._place(output, interval)
+    def _read_lease(self, output: str, interval: str, generation: int, entry: Entry) -> Lease:
+        store, folder = self._find_place(output, interval)
         with suppress(FileNotFoundError):
-            lease = parse(Lease, store.read_text(join(folder, entry.name)))
+            lease = parse_dataclass(Lease, store.read_text(join_path(folder, entry.name)))
             if lease is not None and lease.generation == generation:
                 return lease
         return Lease(output, interval, generation, UNREADABLE, entry.modified_ns / 1e9 + self._lease_s)
 
-    def _take(self, output: str, interval: str, held: Lease | None) -> Lease | None:
+    def _take_lease(self, output: str, interval: str, held: Lease | None) -> Lease | None:
         """The next generation, or None if another was faster."""
-        store, _ = self._place(output, interval)
-        last = self._commits.last_generation(output, interval)
+        store, _ = self._find_place(output, interval)
+        last = self._commits.get_last_generation(output, interval)
         generation = max(held.generation if held else 0, last) + 1
         lease = Lease(output, interval, generation, self.claim, self._clock.now() + self._lease_s)
-        if not store.create_exclusive(self._path(lease), json.dumps(encode(lease))):
+        if not store.create_exclusive(self._get_path(lease), json.dumps(encode_plain(lease))):
             return None
         if self._is_late(lease, held):
-            store.delete(self._path(lease))
+            store.delete(self._get_path(lease))
             return None
         with self._guard:
             self._held[output, interval] = lease
             if self._end_renewal is None:
-                self._end_renewal = self._clock.every(self._lease_s / 4, self.renew, "dagsched-leases")
+                self._end_renewal = self._clock.every(self._lease_s / 4, self.renew_leases, "dagsched-leases")
         if held is not None:
-            store.delete(self._path(held))
+            store.delete(self._get_path(held))
         return lease
 
     def _is_late(self, lease: Lease, held: Lease | None) -> bool:
         """Whether another took the lease between the look at the one that is ``held`` and this one, with a number above
         or, where ``clean`` has removed what there was, below.
         """
-        others = [number for number, _ in self._files(lease.output, lease.interval) if number != lease.generation]
-        last = self._commits.last_generation(lease.output, lease.interval)
+        others = [number for number, _ in self._list_files(lease.output, lease.interval) if number != lease.generation]
+        last = self._commits.get_last_generation(lease.output, lease.interval)
         return max(others, default=0) != (held.generation if held else 0) or last >= lease.generation
 
-    def _fenced(self, lease: Lease) -> str | None:
+    def _explain_fenced(self, lease: Lease) -> str | None:
         newest = self.newest(lease.output, lease.interval)
         if newest is None:
             return "its lease file was removed"
@@ -274,42 +274,42 @@ class Keeper:
             return None  # a torn text is our own renewal, half written
         return f"run {newest.claim.run_id}, try {newest.claim.try_id.try_number}, has taken the lease"
 
-    def renew(self) -> None:
+    def renew_leases(self) -> None:
         """Renew all held leases once; sets ``lost`` if one is another's, or could not be renewed in time."""
         for lease in tuple(self._held.values()):
             try:
-                reason = self._fenced(lease)
+                reason = self._explain_fenced(lease)
                 if reason is None:
-                    self._extend(lease)
+                    self._extend_lease(lease)
             except OSError as error:
                 log.warning("%s: the lease was not renewed: %s", lease.output, error)
                 late = self._clock.now() > lease.expires
                 reason = f"its lease could not be renewed in {self._lease_s:g} s: {error}" if late else None
-            if reason is not None and self._holds(lease):
+            if reason is not None and self._holds_lease(lease):
                 self.lost = str(LeaseLost(lease.output, lease.interval, reason))
 
-    def _extend(self, lease: Lease) -> None:
+    def _extend_lease(self, lease: Lease) -> None:
         """Under the guard: a lease released meanwhile stays released."""
         with self._guard:
             key = (lease.output, lease.interval)
             if self._held.get(key) is lease:
                 self._held[key] = replace(lease, expires=self._clock.now() + self._lease_s)
-                self._write(self._held[key])
+                self._write_lease(self._held[key])
 
-    def _holds(self, lease: Lease) -> bool:
+    def _holds_lease(self, lease: Lease) -> bool:
         held = self._held.get((lease.output, lease.interval))
         return held is not None and held.generation == lease.generation
 
-    def _write(self, lease: Lease) -> None:
-        store, _ = self._place(lease.output, lease.interval)
-        store.write_text(self._path(lease), json.dumps(encode(lease)))
+    def _write_lease(self, lease: Lease) -> None:
+        store, _ = self._find_place(lease.output, lease.interval)
+        store.write_text(self._get_path(lease), json.dumps(encode_plain(lease)))
 
-    def _place(self, output: str, interval: str) -> tuple[Store, str]:
+    def _find_place(self, output: str, interval: str) -> tuple[Store, str]:
         home = self._commits.homes.of(output)
         return home.store, home.folder(self._kind, output, interval)
 
-    def _path(self, lease: Lease) -> str:
-        return join(self._place(lease.output, lease.interval)[1], f"{lease.generation:010d}.json")
+    def _get_path(self, lease: Lease) -> str:
+        return join_path(self._find_place(lease.output, lease.interval)[1], f"{lease.generation:010d}.json")
 
 
 def commit_next(commits: CommitLog, keeper: Keeper, committed: Committed, lease: Lease) -> Committed:

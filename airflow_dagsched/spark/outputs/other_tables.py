@@ -24,13 +24,13 @@ from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.functions import col, lit
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.protocol.keys import short
+from airflow_dagsched.launch.protocol.keys import digest_parts
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, partition_values
+from airflow_dagsched.spark.outputs.catalog_tables import NULL_PARTITION, parse_partition
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin, OutputGone
 from airflow_dagsched.spark.outputs.leases import Keeper, commit_next
-from airflow_dagsched.spark.outputs.schemas import schema_of
-from airflow_dagsched.spark.session.observed import PARTITIONS, metrics_of, observe, quoted
+from airflow_dagsched.spark.outputs.schemas import read_schema
+from airflow_dagsched.spark.session.observed import PARTITIONS, observe_rows, quote_name, read_metrics
 
 
 @dataclass
@@ -57,49 +57,53 @@ class OtherTables:
 
     def write(self, df: DataFrame, table: Table, origin: Origin, session: SparkSession) -> Committed:
         """Write and commit. Raises ``WriteRefused`` if another is the writer, ``CannotAppend`` if in doubt."""
-        with self._keeper.holding(origin.output, origin.interval) as lease:
+        with self._keeper.hold_lease(origin.output, origin.interval) as lease:
             earlier = self._commits.latest(origin.output, origin.interval, origin.writer)
             generation = lease.generation
             if table.mode == "append" and earlier is not None:
-                committed = _again(earlier, origin, generation)
+                committed = _repeat_record(earlier, origin, generation)
             elif table.mode == "append":
-                committed = self._append(df, table, origin, generation, session)
+                committed = self._append_rows(df, table, origin, generation, session)
             else:
-                committed = _overwrite(df, table, origin, generation, session)
-                _remove(table, session, self._left(earlier) - set(committed.partitions))
+                committed = _overwrite_rows(df, table, origin, generation, session)
+                _remove_partitions(table, session, self._list_remaining(earlier) - set(committed.partitions))
             return commit_next(self._commits, self._keeper, committed, lease)
 
-    def _left(self, earlier: Committed | None) -> frozenset[str]:
+    def _list_remaining(self, earlier: Committed | None) -> frozenset[str]:
         """Partitions of the earlier commit that still are this writer's."""
-        return frozenset(earlier.partitions) - self._commits.written_over(earlier) if earlier else frozenset()
+        return frozenset(earlier.partitions) - self._commits.find_written_over(earlier) if earlier else frozenset()
 
-    def _append(self, df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession) -> Committed:
-        intent = self._commits.intent(origin.output, origin.interval, origin.writer)
-        before = json.dumps(version(session, table, table.format))
+    def _append_rows(
+        self, df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession
+    ) -> Committed:
+        intent = self._commits.get_intent_path(origin.output, origin.interval, origin.writer)
+        before = json.dumps(read_version(session, table, table.format))
         store = self._commits.homes.of(origin.output).store
         first = store.create_exclusive(intent, before)
         if not first and table.format != "delta" and store.read_text(intent) != before:
             raise CannotAppend(table.location, origin.interval, "an earlier try may have, and died before it said so")
-        counted, observation = observe(df, *table.partition_by)
+        counted, observation = observe_rows(df, *table.partition_by)
         writer = counted.write.format(table.format).mode("append").options(**table.options)
         if table.format == "delta":
             # A writer appends once for an interval; generations count other writers' commits too.
-            writer = writer.options(txnAppId=short(origin.output, origin.interval, origin.writer), txnVersion="1")
-        _save(writer, table)
-        return _committed(df, table, origin, generation, metrics_of(observation))
+            writer = writer.options(
+                txnAppId=digest_parts(origin.output, origin.interval, origin.writer), txnVersion="1"
+            )
+        _save_rows(writer, table)
+        return _make_record(df, table, origin, generation, read_metrics(observation))
 
     def read(self, committed: Committed, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
         """The partitions written. Raises ``OutputGone`` where they cannot be told from other rows."""
         if committed.mode == "append":
             raise OutputGone(committed, "appended rows cannot be told from others in this format")
         reader, path = session.read.format(committed.format).options(**options), committed.path
-        table = (reader.load(path) if "/" in path else reader.table(path)).select(*_columns(committed))
+        table = (reader.load(path) if "/" in path else reader.table(path)).select(*_list_columns(committed))
         if not committed.partitions:
             return table
-        return table.where(reduce(Column.__or__, map(_in_partition, committed.partitions)))
+        return table.where(reduce(Column.__or__, map(_match_partition, committed.partitions)))
 
 
-def version(spark: SparkSession, table: Table, format_: str) -> str:
+def read_version(spark: SparkSession, table: Table, format_: str) -> str:
     """What changes when a table that commits by itself changes."""
     name = f"{format_}.`{table.location}`" if table.is_path else table.location
     query = {
@@ -112,42 +116,42 @@ def version(spark: SparkSession, table: Table, format_: str) -> str:
         return uuid.uuid4().hex
 
 
-def _overwrite(df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession) -> Committed:
-    counted, observation = observe(df, *table.partition_by)
+def _overwrite_rows(df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession) -> Committed:
+    counted, observation = observe_rows(df, *table.partition_by)
     if table.is_path or table.format == "delta":
         writer = counted.write.format(table.format).mode("overwrite").options(**table.options)
         if table.partition_by:
             writer = writer.option("partitionOverwriteMode", "dynamic")
-        _save(writer, table)
+        _save_rows(writer, table)
     elif not session.catalog.tableExists(table.location):
         created = counted.writeTo(table.location).using(table.format).options(**table.options)
-        columns = [col(quoted(name)) for name in table.partition_by]
+        columns = [col(quote_name(name)) for name in table.partition_by]
         (created.partitionedBy(*columns) if columns else created).create()
     elif table.partition_by:
         counted.writeTo(table.location).options(**table.options).overwritePartitions()
     else:
         counted.writeTo(table.location).options(**table.options).overwrite(lit(True))
-    return _committed(df, table, origin, generation, metrics_of(observation))
+    return _make_record(df, table, origin, generation, read_metrics(observation))
 
 
-def _save(writer: DataFrameWriter, table: Table) -> None:
+def _save_rows(writer: DataFrameWriter, table: Table) -> None:
     if table.partition_by:
         writer = writer.partitionBy(*table.partition_by)
     writer.save(table.location) if table.is_path else writer.saveAsTable(table.location)
 
 
-def _remove(table: Table, session: SparkSession, partitions: frozenset[str]) -> None:
+def _remove_partitions(table: Table, session: SparkSession, partitions: frozenset[str]) -> None:
     """Rows of partitions that the interval wrote before and does not write now."""
     name = f"{table.format}.`{table.location}`" if table.is_path else table.location
     for partition in sorted(partitions):
         conditions = (
-            f"cast({quoted(column)} as string) " + ("is null" if value is None else "= " + json.dumps(value))
-            for column, value in partition_values(partition)
+            f"cast({quote_name(column)} as string) " + ("is null" if value is None else "= " + json.dumps(value))
+            for column, value in parse_partition(partition)
         )
         session.sql(f"DELETE FROM {name} WHERE {' AND '.join(conditions)}")
 
 
-def _again(earlier: Committed, origin: Origin, generation: int) -> Committed:
+def _repeat_record(earlier: Committed, origin: Origin, generation: int) -> Committed:
     """The record of an append that was made before."""
     if earlier.fingerprint != origin.fingerprint:
         raise CannotAppend(origin.output, origin.interval, f"run {earlier.run_id} appended other rows for it")
@@ -161,7 +165,7 @@ def _again(earlier: Committed, origin: Origin, generation: int) -> Committed:
     )
 
 
-def _committed(df: DataFrame, table: Table, origin: Origin, generation: int, metrics: dict[str, Any]) -> Committed:
+def _make_record(df: DataFrame, table: Table, origin: Origin, generation: int, metrics: dict[str, Any]) -> Committed:
     return origin.committed(
         generation,
         path=table.location,
@@ -169,13 +173,13 @@ def _committed(df: DataFrame, table: Table, origin: Origin, generation: int, met
         rows=metrics.get("rows"),
         bytes=None,
         schema=df.schema.json(),
-        partitions=tuple(sorted(_partition(values) for values in metrics.get(PARTITIONS, ()))),
+        partitions=tuple(sorted(_name_partition(values) for values in metrics.get(PARTITIONS, ()))),
         format=table.format,
         mode=table.mode,
     )
 
 
-def _partition(values: dict[str, str | None]) -> str:
+def _name_partition(values: dict[str, str | None]) -> str:
     """Spelled as Spark would name the folder."""
     return "/".join(
         f"{quote(name, safe=' ')}={NULL_PARTITION if value is None else quote(value, safe=' ')}"
@@ -183,13 +187,13 @@ def _partition(values: dict[str, str | None]) -> str:
     )
 
 
-def _columns(committed: Committed) -> list[str]:
-    return [quoted(name) for name in schema_of(committed).names]
+def _list_columns(committed: Committed) -> list[str]:
+    return [quote_name(name) for name in read_schema(committed).names]
 
 
-def _in_partition(partition: str) -> Column:
+def _match_partition(partition: str) -> Column:
     """The rows of the partition."""
     return reduce(
         Column.__and__,
-        (col(quoted(name)).cast("string").eqNullSafe(lit(value)) for name, value in partition_values(partition)),
+        (col(quote_name(name)).cast("string").eqNullSafe(lit(value)) for name, value in parse_partition(partition)),
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructType
 
-from airflow_dagsched.launch.protocol.wire import load
+from airflow_dagsched.launch.protocol.wire import load_json
 from airflow_dagsched.spark.outputs.commits import Committed, OutputGone
 
 
-def schema_of(committed: Committed) -> StructType:
+def read_schema(committed: Committed) -> StructType:
     """The columns that were written. Raises ``OutputGone`` where the record does not say."""
     try:
-        return StructType.fromJson(load(committed.schema))
+        return StructType.fromJson(load_json(committed.schema))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise OutputGone(committed, f"its record has no schema that can be read ({type(error).__name__})") from None
 
@@ -19,6 +19,6 @@ def schema_of(committed: Committed) -> StructType:
 def has_schema(committed: Committed) -> bool:
     """Whether the record says what the columns are."""
     try:
-        return schema_of(committed) is not None
+        return read_schema(committed) is not None
     except OutputGone:
         return False

@@ -22,8 +22,9 @@ Where the lock is a lease (``locks``) its holder may stand still, lose it, and d
   Who takes the lock over renames that folder first: the late move fails, for the parent of its target is gone, or it
   came before, and took out what the swap, which is committed, replaces.
 * *a move into the table* is of a file or folder that is in one draft only, of a committed swap. The next holder does
-  the same move, and one of the two finds it done (``_replace`` and ``_add`` look again then). If it came between the
-  next holder's look and its move out of the table, that took out what is new: it is found there, and comes in again.
+  the same move, and one of the two finds it done (``_replace_folder`` and ``_add_files`` look again then). If it came
+  between the next holder's look and its move out of the table, that took out what is new: it is found there, and
+  comes in again.
 * *a removal* is of files by names that no other commit uses, and that a committed swap takes away; of folders only if
   they are empty, in one step: who was about to move something in finds the parent missing, makes it, does it again.
 * *a record* that comes late was refused by the next holder, for its journal was there before its writer looked at
@@ -40,9 +41,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_dagsched.launch.protocol.keys import beside
-from airflow_dagsched.launch.protocol.wire import encode, parse
-from airflow_dagsched.spark.files.store import Store, hidden, join, walk
+from airflow_dagsched.launch.protocol.keys import name_hidden_folder
+from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
+from airflow_dagsched.spark.files.store import Store, is_hidden, join_path, walk_files
 from airflow_dagsched.spark.outputs.commits import Files
 
 log = logging.getLogger(__name__)
@@ -90,39 +91,41 @@ class Swap:
 
 def lock_path(table: str) -> str:
     """What is locked while the table's content changes."""
-    return join(beside(table), "lock")
+    return join_path(name_hidden_folder(table), "lock")
 
 
 def write_journal(store: Store, swap: Swap) -> None:
     """Say what is to be done, before the commit."""
-    store.write_text(_journal(swap.draft), json.dumps(encode(swap), sort_keys=True))
+    store.write_text(_make_journal_path(swap.draft), json.dumps(encode_plain(swap), sort_keys=True))
 
 
 def remove_journal(store: Store, draft: str) -> None:
     """What is left of the draft is rubbish from now on."""
-    store.delete(_journal(draft))
+    store.delete(_make_journal_path(draft))
 
 
 def has_journal(store: Store, draft: str) -> bool:
     """Whether the swap of the draft was begun, and not finished or given up."""
-    return store.exists(_journal(draft))
+    return store.exists(_make_journal_path(draft))
 
 
-def _journal(draft: str) -> str:
-    return join(draft, "swap.json")
+def _make_journal_path(draft: str) -> str:
+    return join_path(draft, "swap.json")
 
 
-def torn(store: Store, table: str) -> tuple[str, ...]:
+def list_torn(store: Store, table: str) -> tuple[str, ...]:
     """Drafts of ``table`` with a journal: the lock's holder works on one, or one died at it."""
-    entries = (entry for entry in store.list(beside(table)) if entry.is_folder and entry.name not in COORDINATION)
-    found = (join(beside(table), entry.name) for entry in entries)
+    entries = (
+        entry for entry in store.list(name_hidden_folder(table)) if entry.is_folder and entry.name not in COORDINATION
+    )
+    found = (join_path(name_hidden_folder(table), entry.name) for entry in entries)
     return tuple(draft for draft in found if has_journal(store, draft))
 
 
 def read_journal(store: Store, draft: str) -> Swap | None:
     """The journal in ``draft``; None if its writer died while it wrote it, so before the commit."""
     try:
-        return parse(Swap, store.read_text(_journal(draft)))
+        return parse_dataclass(Swap, store.read_text(_make_journal_path(draft)))
     except FileNotFoundError:
         return None
 
@@ -132,7 +135,7 @@ def disarm(store: Store, draft: str, token: str) -> None:
     for entry in store.list(draft):
         if entry.name.startswith("old-") and not entry.name.startswith(f"old-{token}."):
             with suppress(FileNotFoundError):  # an earlier holder, late, did it
-                store.rename(join(draft, entry.name), join(draft, f"was-{token}-{entry.name}"))
+                store.rename(join_path(draft, entry.name), join_path(draft, f"was-{token}-{entry.name}"))
 
 
 def move_all(store: Store, swap: Swap, token: str) -> None:
@@ -141,32 +144,36 @@ def move_all(store: Store, swap: Swap, token: str) -> None:
         _remove_all_old(store, swap, token)
     for folder in swap.folders:
         if swap.mode == "overwrite":
-            _replace(store, swap, folder, token)
+            _replace_folder(store, swap, folder, token)
         else:
-            _add(store, swap, folder)
+            _add_files(store, swap, folder)
     if swap.folders and swap.folders != ("",):
         _delete_files(store, swap.table, [each.name for each in store.list(swap.table) if EMPTY in each.name])
     if swap.mode == "overwrite":
         _remove_all_old(store, swap, token)
     store.mkdirs(swap.table)
-    if swap.empty and not any(not hidden(entry.name) for entry in store.list(swap.table)):
-        _move_if_there(store, join(swap.draft, swap.empty), join(swap.table, swap.empty))
+    if swap.empty and not any(not is_hidden(entry.name) for entry in store.list(swap.table)):
+        _move_if_there(store, join_path(swap.draft, swap.empty), join_path(swap.table, swap.empty))
 
 
-def tagged(store: Store, path: str, tag: str) -> tuple[tuple[str, ...], int, bool]:
+def find_tagged(store: Store, path: str, tag: str) -> tuple[tuple[str, ...], int, bool]:
     """The files in folder ``path`` with ``tag`` in the name, their bytes, and whether nothing else is there."""
-    visible = [each for each in store.list(path) if not hidden(each.name)]
+    visible = [each for each in store.list(path) if not is_hidden(each.name)]
     ours = [each for each in visible if tag in each.name and not each.is_folder]
-    return tuple(join(path, each.name) for each in ours), sum(each.size for each in ours), len(ours) == len(visible)
+    return (
+        tuple(join_path(path, each.name) for each in ours),
+        sum(each.size for each in ours),
+        len(ours) == len(visible),
+    )
 
 
-def _replace(store: Store, swap: Swap, folder: str, token: str) -> None:
+def _replace_folder(store: Store, swap: Swap, folder: str, token: str) -> None:
     """The whole folder: old out, new in; what is not there to come in leaves the old one where it is."""
-    seen = store.resolve(join(swap.table, folder))
+    seen = store.resolve(join_path(swap.table, folder))
     for attempt in range(ATTEMPTS):
-        if tagged(store, seen, swap.tag)[0]:
+        if find_tagged(store, seen, swap.tag)[0]:
             return
-        new = next((path for path in _where_new(store, swap, folder) if tagged(store, path, swap.tag)[0]), None)
+        new = next((path for path in _where_new(store, swap, folder) if find_tagged(store, path, swap.tag)[0]), None)
         if new is None:
             log.error("%s: what was to be moved to %s is gone: it has to be made again", swap.draft, seen)
             return
@@ -174,7 +181,7 @@ def _replace(store: Store, swap: Swap, folder: str, token: str) -> None:
             if store.exists(seen):
                 if store.exchange(new, seen):
                     return
-                old = join(swap.draft, f"old-{token}.{attempt}", "table", folder)
+                old = join_path(swap.draft, f"old-{token}.{attempt}", "table", folder)
                 store.mkdirs(old.rpartition("/")[0])
                 store.rename(seen, old)
             store.mkdirs(seen.rpartition("/")[0])
@@ -185,18 +192,18 @@ def _replace(store: Store, swap: Swap, folder: str, token: str) -> None:
 
 def _where_new(store: Store, swap: Swap, folder: str) -> Iterator[str]:
     """Where what is to come in may be: also among what was taken out, by who met a late move in."""
-    yield join(swap.draft, "new", folder)
+    yield join_path(swap.draft, "new", folder)
     for entry in store.list(swap.draft):
         if entry.name.startswith(("old-", "was-")):
-            yield join(swap.draft, entry.name, "table", folder)
+            yield join_path(swap.draft, entry.name, "table", folder)
 
 
-def _add(store: Store, swap: Swap, folder: str) -> None:
+def _add_files(store: Store, swap: Swap, folder: str) -> None:
     """Files one by one; those that are no longer in the draft were moved before."""
-    new, seen = join(swap.draft, "new", folder), store.resolve(join(swap.table, folder))
+    new, seen = join_path(swap.draft, "new", folder), store.resolve(join_path(swap.table, folder))
     for entry in store.list(new):
-        if not entry.is_folder and not hidden(entry.name):
-            _move_if_there(store, join(new, entry.name), join(seen, entry.name))
+        if not entry.is_folder and not is_hidden(entry.name):
+            _move_if_there(store, join_path(new, entry.name), join_path(seen, entry.name))
 
 
 def _move_if_there(store: Store, source: str, target: str) -> None:
@@ -222,16 +229,16 @@ def _remove_all_old(store: Store, swap: Swap, token: str) -> None:
 
 def _remove_old(store: Store, swap: Swap, folder: str, token: str) -> None:
     """The earlier commits' files, unless another writer has replaced them; then folders left empty."""
-    path = join(swap.table, folder)
+    path = join_path(swap.table, folder)
     entries = store.list(path)
-    visible = [each for each in entries if not hidden(each.name)]
+    visible = [each for each in entries if not is_hidden(each.name)]
     old = [each.name for each in entries if not each.is_folder and swap.is_old(each.name)]
     alone = all(not each.is_folder and swap.is_old(each.name) for each in visible)
     if visible and alone and folder and folder not in swap.folders:
-        _move_out(store, path, join(swap.draft, f"old-{token}.gone", "table", folder))
+        _move_out(store, path, join_path(swap.draft, f"old-{token}.gone", "table", folder))
     else:
         _delete_files(store, path, old)
-    while (folder := folder.rpartition("/")[0]) and store.delete_empty(join(swap.table, folder)):
+    while (folder := folder.rpartition("/")[0]) and store.delete_empty(join_path(swap.table, folder)):
         pass
 
 
@@ -245,20 +252,22 @@ def _move_out(store: Store, path: str, target: str) -> None:
 
 def _delete_files(store: Store, path: str, names: list[str]) -> None:
     for name in names:
-        store.delete(join(path, name))
+        store.delete(join_path(path, name))
 
 
-def draft_files(store: Store, draft: str) -> Files:
+def list_draft_files(store: Store, draft: str) -> Files:
     """The files below ``new/``, with their bytes."""
-    found = walk(store, join(draft, "new"))
-    return tuple(sorted((join(folder, entry.name) if folder else entry.name, entry.size) for folder, entry in found))
+    found = walk_files(store, join_path(draft, "new"))
+    return tuple(
+        sorted((join_path(folder, entry.name) if folder else entry.name, entry.size) for folder, entry in found)
+    )
 
 
-def folders_of(files: Files) -> tuple[str, ...]:
+def list_folders(files: Files) -> tuple[str, ...]:
     """The folders that have files in them."""
     return tuple(sorted({path.rpartition("/")[0] for path, _ in files}))
 
 
-def replaced(store: Store, draft: str) -> Iterator[str]:
+def list_replaced(store: Store, draft: str) -> Iterator[str]:
     """Files that the swap took out of the table."""
-    return (entry.name for folder, entry in walk(store, draft) if folder)
+    return (entry.name for folder, entry in walk_files(store, draft) if folder)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.protocol.keys import beside, short
-from airflow_dagsched.spark.files.store import Store, join, walk
+from airflow_dagsched.launch.protocol.keys import digest_parts, name_hidden_folder
+from airflow_dagsched.spark.files.store import Store, join_path, walk_files
 from airflow_dagsched.spark.outputs.commits import Committed, Files
-from airflow_dagsched.spark.outputs.swap import Swap, draft_files
+from airflow_dagsched.spark.outputs.swap import Swap, list_draft_files
 
 
 @dataclass
@@ -35,26 +35,29 @@ class NoWayIn(DagschedError):
     reason: str
 
     def __str__(self) -> str:
+        hidden = name_hidden_folder(self.table)
         return (
-            f"{self.table}: a file of {beside(self.table)} cannot be moved to {self.folder}: {self.reason}. The table "
-            "was not changed. Where it, or a part of it, is a mount point or a link to another file system, declare "
+            f"{self.table}: a file of {hidden} cannot be moved to {self.folder}: {self.reason}. The table was not "
+            "changed. Where it, or a part of it, is a mount point or a link to another file system, declare "
             "it by its path there, one folder below the mount"
         )
 
 
 def check_draft(store: Store, swap: Swap, files: Files) -> None:
     """Raise ``DraftChanged`` unless the draft holds exactly these files."""
-    different = set(draft_files(store, swap.draft)) ^ set(files)
+    different = set(list_draft_files(store, swap.draft)) ^ set(files)
     if different:
         raise DraftChanged(swap.draft, tuple(sorted({path for path, _ in different})))
 
 
 def check_way_in(store: Store, swap: Swap) -> None:
     """Move a hidden file into each folder of the table that changes, and back. Raises ``NoWayIn``."""
-    probe = join(swap.draft, "probe")
+    probe = join_path(swap.draft, "probe")
     store.write_text(probe, "")
-    for folder in sorted({_existing(store, swap.table, each) for each in (*swap.folders, *swap.old_folders)} - {""}):
-        there = join(folder, f".dagsched-probe-{short(swap.draft)}")
+    for folder in sorted(
+        {_find_existing(store, swap.table, each) for each in (*swap.folders, *swap.old_folders)} - {""}
+    ):
+        there = join_path(folder, f".dagsched-probe-{digest_parts(swap.draft)}")
         try:
             store.rename(probe, there)
             store.rename(there, probe)
@@ -65,45 +68,49 @@ def check_way_in(store: Store, swap: Swap) -> None:
     store.delete(probe)
 
 
-def _existing(store: Store, table: str, folder: str) -> str:
+def _find_existing(store: Store, table: str, folder: str) -> str:
     """The folder of the table that the moves of ``folder`` begin in; "" if the table itself is not there."""
-    while not store.exists(join(table, folder)):
+    while not store.exists(join_path(table, folder)):
         if not folder:
             return ""
         folder = folder.rpartition("/")[0]
-    return store.resolve(join(table, folder))
+    return store.resolve(join_path(table, folder))
 
 
 def folders_with(store: Store, table: str, token: str) -> tuple[str, ...]:
     """Folders of the table with files that have ``token`` in the name."""
-    return tuple(sorted({folder for folder, entry in walk(store, table) if token in entry.name}))
+    return tuple(sorted({folder for folder, entry in walk_files(store, table) if token in entry.name}))
 
 
-def missing_files(store: Store, root: str, files: Files) -> tuple[str, ...]:
+def find_missing_files(store: Store, root: str, files: Files) -> tuple[str, ...]:
     """Those of ``files`` that are not below ``root``, or of another size."""
     there: dict[str, int] = {}
     for folder in sorted({path.rpartition("/")[0] for path, _ in files}):
-        entries = (entry for entry in store.list(join(root, folder)) if not entry.is_folder)
-        there.update({join(folder, entry.name) if folder else entry.name: entry.size for entry in entries})
+        entries = (entry for entry in store.list(join_path(root, folder)) if not entry.is_folder)
+        there.update({join_path(folder, entry.name) if folder else entry.name: entry.size for entry in entries})
     return tuple(path for path, size in files if there.get(path) != size)
 
 
-def durable(store: Store, committed: Committed, swap: Swap) -> None:
+def make_durable(store: Store, committed: Committed, swap: Swap) -> None:
     """Return when the draft, with its journal, would outlive a power cut."""
-    new = join(swap.draft, "new")
-    folders = {join(new, each) for path, _ in committed.files for each in _above(path)}
-    names = [join(new, path) for path, _ in committed.files]
-    store.sync((*names, *sorted(folders, reverse=True), swap.draft, beside(swap.table)))
+    new = join_path(swap.draft, "new")
+    folders = {join_path(new, each) for path, _ in committed.files for each in _list_above(path)}
+    names = [join_path(new, path) for path, _ in committed.files]
+    store.sync((*names, *sorted(folders, reverse=True), swap.draft, name_hidden_folder(swap.table)))
 
 
-def durable_table(store: Store, swap: Swap) -> None:
+def make_table_durable(store: Store, swap: Swap) -> None:
     """Return when the moves would outlive a power cut: the journal may go then."""
-    folders = {join(swap.table, each) for folder in (*swap.folders, *swap.old_folders) for each in _above(f"{folder}/")}
+    folders = {
+        join_path(swap.table, each)
+        for folder in (*swap.folders, *swap.old_folders)
+        for each in _list_above(f"{folder}/")
+    }
     there = (folder for folder in sorted({*folders, swap.table}, reverse=True) if store.exists(folder))
     store.sync((*there, swap.table.rpartition("/")[0]))
 
 
-def _above(path: str) -> Iterator[str]:
+def _list_above(path: str) -> Iterator[str]:
     """The folders that ``path`` is in, to the top, which is ""."""
     while path:
         path = path.rpartition("/")[0]

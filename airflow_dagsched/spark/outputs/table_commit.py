@@ -19,9 +19,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from airflow_dagsched.launch.protocol.keys import beside, short
+from airflow_dagsched.launch.protocol.keys import digest_parts, name_hidden_folder
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
-from airflow_dagsched.spark.files.store import Store, join
+from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.commits import CommitLog, CommitRefused, Committed, OutputGone, WriteRefused
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease
 from airflow_dagsched.spark.outputs.locks import FencedStore, LockLost, hold_lock
@@ -29,22 +29,22 @@ from airflow_dagsched.spark.outputs.swap import (
     Swap,
     disarm,
     has_journal,
+    list_replaced,
+    list_torn,
     lock_path,
     move_all,
     read_journal,
     remove_journal,
-    replaced,
-    torn,
     write_journal,
 )
 from airflow_dagsched.spark.outputs.table_checks import (
     DraftChanged,
     check_draft,
     check_way_in,
-    durable,
-    durable_table,
+    find_missing_files,
     folders_with,
-    missing_files,
+    make_durable,
+    make_table_durable,
 )
 
 SETTLE_S = 1.0
@@ -78,10 +78,10 @@ class TableCommits:
         """
         while True:
             try:
-                committed, swap = self._commit(store, committed, swap, lease)
+                committed, swap = self._commit_draft(store, committed, swap, lease)
                 break
             except CommitRefused:
-                lease, swap = self._advance(store, swap, lease)
+                lease, swap = self._advance_draft(store, swap, lease)
             except DraftChanged:
                 self._keeper.check(lease)  # who took it removed the draft: that is the reason then
                 raise
@@ -89,14 +89,14 @@ class TableCommits:
         self._remove_replaced(self._clock.now() - SETTLE_S)
         return committed
 
-    def _advance(self, store: Store, swap: Swap, lease: Lease) -> tuple[Lease, Swap]:
+    def _advance_draft(self, store: Store, swap: Swap, lease: Lease) -> tuple[Lease, Swap]:
         """The same draft under the next number. Renamed: who removes drafts of the lease before does not meet it."""
         try:
             lease = self._keeper.advance(lease)
         except WriteRefused:
             store.delete(swap.draft)
             raise
-        draft = draft_path(swap.table, lease.interval, lease)
+        draft = make_draft_path(swap.table, lease.interval, lease)
         store.rename(swap.draft, draft)
         return lease, replace(swap, draft=draft)
 
@@ -108,14 +108,14 @@ class TableCommits:
 
     def finish_torn(self, store: Store, table: str) -> None:
         """Finish the swaps of a table that a driver died in; waits for one that is going on."""
-        while torn(store, table):
+        while list_torn(store, table):
             try:
                 with hold_lock(store, lock_path(table), self._clock) as fence:
                     self._finish_all(FencedStore(store, fence), table)
             except LockLost:
                 continue
 
-    def _commit(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> tuple[Committed, Swap]:
+    def _commit_draft(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> tuple[Committed, Swap]:
         """The record and the moves, under one lock. Raises ``CommitRefused`` if another number is to be tried."""
         committed = replace(committed, generation=lease.generation)
         swap = replace(swap, record=self._commits.record(committed.output, committed.interval, lease.generation))
@@ -123,13 +123,13 @@ class TableCommits:
             fenced = FencedStore(store, fence)
             self._finish_all(fenced, swap.table)
             try:
-                swap = self._prepare(fenced, committed, swap, lease)
+                swap = self._prepare_commit(fenced, committed, swap, lease)
                 fence.check()
                 self._commits.commit(committed)
             except BaseException as error:  # noqa: BLE001 - raised again
                 self._give_up(store, committed, swap, error)
             try:
-                self._finish(fenced, swap)
+                self._finish_swap(fenced, swap)
                 self._check_seen(fenced, committed, swap)
                 self._remove_fenced(fenced, swap)
             except LockLost:
@@ -149,17 +149,17 @@ class TableCommits:
         store.delete(swap.draft)
         raise error
 
-    def _prepare(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> Swap:
+    def _prepare_commit(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> Swap:
         """All that is to be done before the record; the journal as it was written."""
         self._keeper.check(lease)
-        swap = self._replacing(store, committed, swap)
+        swap = self._find_replaced(store, committed, swap)
         check_draft(store, swap, committed.files)
         check_way_in(store, swap)
         write_journal(store, swap)
-        durable(store, committed, swap)
+        make_durable(store, committed, swap)
         return swap
 
-    def _replacing(self, store: Store, committed: Committed, swap: Swap) -> Swap:
+    def _find_replaced(self, store: Store, committed: Committed, swap: Swap) -> Swap:
         """What the commit takes out of the table: what its writer committed before.
 
         Where records were removed or are torn, its files are looked for by the key in their names.
@@ -174,27 +174,27 @@ class TableCommits:
 
     def _check_seen(self, store: FencedStore, committed: Committed, swap: Swap) -> None:
         """Raise ``OutputGone`` unless all that was written is in the table."""
-        missing = missing_files(store, swap.table, committed.files)
+        missing = find_missing_files(store, swap.table, committed.files)
         store.fence.check()
         if missing:
             raise OutputGone(committed, f"{len(missing)} of its files, such as {missing[0]}, went on the way in")
 
     def _finish_all(self, store: FencedStore, table: str) -> None:
-        for draft in torn(store, table):
+        for draft in list_torn(store, table):
             disarm(store, draft, store.fence.token)
             swap = read_journal(store, draft)
             if swap is None or self._commits.refuse(swap.record, swap.tag, store):
                 remove_journal(store, draft)
             else:
-                self._finish(store, swap)
+                self._finish_swap(store, swap)
 
-    def _finish(self, store: FencedStore, swap: Swap) -> None:
+    def _finish_swap(self, store: FencedStore, swap: Swap) -> None:
         """Of the draft the journal goes first: what is left of one without is rubbish."""
         move_all(store, swap, store.fence.token)
         self._follow(swap)
-        durable_table(store, swap)
+        make_table_durable(store, swap)
         remove_journal(store, swap.draft)
-        if any(True for _ in replaced(store, swap.draft)):
+        if any(True for _ in list_replaced(store, swap.draft)):
             with self._guard:
                 self._replaced[swap.draft] = (self._clock.now(), store.inner)
         else:
@@ -210,12 +210,12 @@ class TableCommits:
     def _remove_fenced(self, store: Store, swap: Swap) -> None:
         """Drafts of writers of this interval that lost their lease, which is the table's, to this one."""
         mine = _DRAFT.fullmatch(swap.draft.rpartition("/")[2])
-        for entry in store.list(beside(swap.table)):
-            name, draft = _DRAFT.fullmatch(entry.name), join(beside(swap.table), entry.name)
+        for entry in store.list(name_hidden_folder(swap.table)):
+            name, draft = _DRAFT.fullmatch(entry.name), join_path(name_hidden_folder(swap.table), entry.name)
             if mine and name and name[1] == mine[1] and int(name[2]) < int(mine[2]) and draft not in self._replaced:
                 store.delete(draft)
 
 
-def draft_path(table: str, interval: str, lease: Lease) -> str:
+def make_draft_path(table: str, interval: str, lease: Lease) -> str:
     """Folder of the draft that the holder of ``lease`` writes: no other writer has the same."""
-    return join(beside(table), f"{short(interval)}-{lease.generation}-{lease.claim.nonce[:8]}")
+    return join_path(name_hidden_folder(table), f"{digest_parts(interval)}-{lease.generation}-{lease.claim.nonce[:8]}")

@@ -38,7 +38,7 @@ class Earlier:
     def commit(self, output: Output) -> Committed | None:
         """The newest commit, if it is what the step would make now and its data is there."""
         spec = self._specs[output.step]
-        key, writer = self._outputs.output_key(spec, output.name), self._outputs.writer(spec)
+        key, writer = self._outputs.get_output_key(spec, output.name), self._outputs.writer(spec)
         found = self._log.latest(key, self._filing.key(spec, output.name), writer)
         if found is None or found.fingerprint != self._fingerprints[spec.id]:
             return None
@@ -72,26 +72,30 @@ class Earlier:
 
     def at_hand(self, output: Output) -> bool:
         """Whether rows, or the plain value, of an earlier group's step can be read."""
-        return self._path(output) is not None or self.commit(output) is not None or self._value(output) is not None
+        return (
+            self._find_path(output) is not None
+            or self.commit(output) is not None
+            or self._find_value(output) is not None
+        )
 
     def read(self, output: Output, session: SparkSession) -> Any:
         """The rows, at the path this run knows, else of the right commit; or the plain value."""
-        path = self._path(output)
+        path = self._find_path(output)
         if path is not None:
             return self._outputs.read_path(path, session)
         committed = self.commit(output)
         if committed is not None:
             return self._outputs.read(committed, session)
-        end = self._value(output)
+        end = self._find_value(output)
         assert end is not None, f"{output}: neither here nor recorded"
         return end.value
 
-    def _value(self, output: Output) -> End | None:
+    def _find_value(self, output: Output) -> End | None:
         """Where the step ended with a plain value, in this run: like a path, what this run knows stays."""
         end = self._ends.latest(self._specs[output.step])
-        return end if end is not None and end.serves((output.name,)) else None
+        return end if end is not None and end.can_serve((output.name,)) else None
 
-    def _path(self, output: Output) -> str | None:
+    def _find_path(self, output: Output) -> str | None:
         path = self._manifest.datasets.get(f"{output.step}/{output.name}")
         table = self._specs[output.step].writes is not None and not output.name
         return path if path is not None and not table and self._outputs.holds_path(path) else None

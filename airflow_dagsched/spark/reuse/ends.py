@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.keys import safe, short
+from airflow_dagsched.launch.protocol.keys import digest_parts, escape_key
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
-from airflow_dagsched.launch.protocol.wire import encode, parse
-from airflow_dagsched.spark.files.store import Store, join
+from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
+from airflow_dagsched.spark.files.store import Store, join_path
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class End:
     """Of a DataFrame that nobody reads, and that was executed for its effect."""
     metrics: Mapping[str, float] = field(default_factory=dict)
 
-    def serves(self, outputs: tuple[str, ...]) -> bool:
+    def can_serve(self, outputs: tuple[str, ...]) -> bool:
         """Whether who wants ``outputs`` of the step gets them from here: none, or its plain value."""
         return not outputs or (outputs == ("",) and self.value is not None and self.whole)
 
@@ -65,32 +65,36 @@ class Ends:
         masked, run = self._mask(value), self._manifest
         end = End(step, run.run_id, run.try_id, fingerprint, masked, masked == value, rows, metrics)
         try:
-            self._store.write_text(join(self._folder(step), _name(run.try_id)), json.dumps(encode(end), sort_keys=True))
+            self._store.write_text(
+                join_path(self._get_folder(step), _make_name(run.try_id)), json.dumps(encode_plain(end), sort_keys=True)
+            )
         except OSError as error:
             log.warning("the end of step %s is not recorded, a retry would run it again: %s", step, error)
 
     def latest(self, spec: StepSpec) -> End | None:
         """The newest end of the step in this run; none that is older than the clear that has it run again."""
-        run, folder = self._manifest.try_id, self._folder(spec.id)
-        found = [end for name in self._names(folder) if (end := self._read(join(folder, name)))]
+        run, folder = self._manifest.try_id, self._get_folder(spec.id)
+        found = [end for name in self._list_names(folder) if (end := self._read_end(join_path(folder, name)))]
         mine = [end for end in found if end.try_id.incarnation == run.incarnation]
         end = max(mine, key=lambda end: end.try_id, default=None)
         return None if end is None or (spec.force and end.try_id.clear_number < run.clear_number) else end
 
-    def _read(self, path: str) -> End | None:
+    def _read_end(self, path: str) -> End | None:
         """None for a record that cannot be read, as one that its writer died in: then the step runs again."""
         try:
-            return parse(End, self._store.read_text(path))
+            return parse_dataclass(End, self._store.read_text(path))
         except FileNotFoundError:
             return None
 
-    def _names(self, folder: str) -> list[str]:
+    def _list_names(self, folder: str) -> list[str]:
         return [entry.name for entry in self._store.list(folder) if not entry.is_folder]
 
-    def _folder(self, step: str) -> str:
+    def _get_folder(self, step: str) -> str:
         run = self._manifest
-        return join(run.work_dir, "ends", safe(f"{run.dag_id}/{run.dataflow}/{step}"), safe(run.run_id))
+        return join_path(
+            run.work_dir, "ends", escape_key(f"{run.dag_id}/{run.dataflow}/{step}"), escape_key(run.run_id)
+        )
 
 
-def _name(each: TryId) -> str:
-    return f"{each.clear_number:05d}-{each.try_number:05d}-{short(each.incarnation)}.json"
+def _make_name(each: TryId) -> str:
+    return f"{each.clear_number:05d}-{each.try_number:05d}-{digest_parts(each.incarnation)}.json"

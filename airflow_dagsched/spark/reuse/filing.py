@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.steps.dated import find_dated
-from airflow_dagsched.spark.steps.lineage import committed_names
+from airflow_dagsched.spark.steps.lineage import list_committed_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,15 @@ class Filing:
         added_to = spec.writes is not None and not name and not spec.writes.is_replaced_whole
         return spec.id in self.undated and not added_to
 
-    def lasting_places(self, spec: StepSpec, output_key: Callable[[StepSpec, str], str]) -> frozenset[tuple[str, str]]:
+    def list_lasting_places(
+        self, spec: StepSpec, output_key: Callable[[StepSpec, str], str]
+    ) -> frozenset[tuple[str, str]]:
         """Output and key of all that the step may commit for runs of every interval."""
-        names = [name for name in {*committed_names(spec), *spec.share} if self.is_lasting(spec, name)]
+        names = [name for name in {*list_committed_names(spec), *spec.share} if self.is_lasting(spec, name)]
         return frozenset((output_key(spec, name), self.key(spec, name)) for name in names)
 
 
-def filing_of(manifest: Manifest, fingerprints: Mapping[str, str]) -> Filing:
+def make_filing(manifest: Manifest, fingerprints: Mapping[str, str]) -> Filing:
     """How the manifest's commits are filed."""
     dated = find_dated(manifest.steps)
     undated = {spec.id: fingerprints[spec.id] for spec in manifest.steps if spec.id not in dated}

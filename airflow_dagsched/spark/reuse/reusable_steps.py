@@ -20,7 +20,7 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.reuse.ends import End
-from airflow_dagsched.spark.steps.lineage import Lineage, committed_names
+from airflow_dagsched.spark.steps.lineage import Lineage, list_committed_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ more than is needed.
 """
 
 
-def fingerprints(manifest: Manifest, spark_version: str, generation: Generation) -> Mapping[str, str]:
+def compute_fingerprints(manifest: Manifest, spark_version: str, generation: Generation) -> Mapping[str, str]:
     """Fingerprint of every step, those of one repeat block as one.
 
     :param generation: where it raises ``Exception`` the step equals none before it, and it is the step that fails,
@@ -49,15 +49,15 @@ def fingerprints(manifest: Manifest, spark_version: str, generation: Generation)
     found: dict[str, str] = {}
     for unit in lineage.units:
         specs = [lineage.by_id[step] for step in unit]
-        parts = [part for spec in specs for part in _parts(spec, unit, lineage, manifest, generation, found)]
+        parts = [part for spec in specs for part in _list_parts(spec, unit, lineage, manifest, generation, found)]
         mine = [repeat for repeat in manifest.repeats if repeat.steps == unit]
         loops = [str((repeat.max_iterations, sorted(repeat.feedback.items()))) for repeat in mine]
-        shared = _digest(*common, *parts, *loops)
-        found.update({step: _digest(shared, step) if len(unit) > 1 else shared for step in unit})
+        shared = _hash_parts(*common, *parts, *loops)
+        found.update({step: _hash_parts(shared, step) if len(unit) > 1 else shared for step in unit})
     return found
 
 
-def _parts(
+def _list_parts(
     spec: StepSpec,
     unit: tuple[str, ...],
     lineage: Lineage,
@@ -67,20 +67,20 @@ def _parts(
 ) -> list[str]:
     inputs = [f"{each.step}/{each.name}:{found[each.step]}" for each in spec.inputs if each.step not in unit]
     above = [lineage.by_id[up] for up in sorted(lineage.above[spec.id]) if up not in unit]
-    reads = [_read(table, spec, above, generation, found) for table in spec.reads or ()]
+    reads = [_describe_read(table, spec, above, generation, found) for table in spec.reads or ()]
     run = [manifest.run_id, manifest.incarnation] if spec.within_run else []
     interval = [manifest.interval_key] if spec.dated else []
-    return [spec.code, *inputs, *reads, *run, *interval, *_writes(spec.writes)]
+    return [spec.code, *inputs, *reads, *run, *interval, *_describe_write(spec.writes)]
 
 
-def _writes(table: Table | None) -> list[str]:
+def _describe_write(table: Table | None) -> list[str]:
     """How the table is written. Where is not in it: commits are filed under that."""
     if table is None:
         return []
     return [json.dumps([table.format, table.partition_by, table.mode, sorted(table.options.items())])]
 
 
-def _read(
+def _describe_read(
     table: Table, reader: StepSpec, above: list[StepSpec], generation: Generation, found: Mapping[str, str]
 ) -> str:
     """What the read depends on: the steps that write the table before, and what is there now of others."""
@@ -100,7 +100,7 @@ def _is_whole(table: Table) -> bool:
     return table.is_path and table.mode == "overwrite" and not table.partition_by
 
 
-def _digest(*parts: str) -> str:
+def _hash_parts(*parts: str) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -116,7 +116,7 @@ class Known:
     """How a step without rows ended in this run, with its fingerprint (and after a clear)."""
 
 
-def select(
+def select_steps(
     manifest: Manifest,
     known: Known,
     over: frozenset[str] = frozenset(),
@@ -127,9 +127,9 @@ def select(
     """
     lineage = Lineage(manifest.steps, manifest.repeats)
     still = replace(known, committed=lambda output: output.step not in over and known.committed(output))
-    selection = _select(manifest, lineage, still)
+    selection = _select_units(manifest, lineage, still)
     more = frozenset(step for step in selection.reused if _is_written_over(step, lineage, selection.run))
-    return select(manifest, known, over | more) if more else selection
+    return select_steps(manifest, known, over | more) if more else selection
 
 
 def _is_written_over(step: str, lineage: Lineage, run: frozenset[str]) -> bool:
@@ -142,7 +142,7 @@ def _is_written_over(step: str, lineage: Lineage, run: frozenset[str]) -> bool:
     )
 
 
-def _select(manifest: Manifest, lineage: Lineage, known: Known) -> Selection:
+def _select_units(manifest: Manifest, lineage: Lineage, known: Known) -> Selection:
     """From the last step to the first, so that who needs a step's rows is known before the step."""
     run: set[str] = set()
     reused: dict[str, str] = {}
@@ -154,27 +154,27 @@ def _select(manifest: Manifest, lineage: Lineage, known: Known) -> Selection:
             if not all(known.at_hand(output) for output in needed):
                 run.update(unit)
             continue
-        reasons = {spec.id: _reason(spec, lineage, run, reused, known) for spec in specs}
-        if all(reasons.values()) or (len(unit) > 1 and _led(specs, lineage, reasons)):
+        reasons = {spec.id: _find_reason(spec, lineage, run, reused, known) for spec in specs}
+        if all(reasons.values()) or (len(unit) > 1 and _is_led(specs, lineage, reasons)):
             reused.update({step: reason or "its repeat block is reused" for step, reason in reasons.items()})
         else:
             run.update(unit)
     return Selection(frozenset(run), reused)
 
 
-def _led(specs: list[StepSpec], lineage: Lineage, reasons: Mapping[str, str]) -> bool:
+def _is_led(specs: list[StepSpec], lineage: Lineage, reasons: Mapping[str, str]) -> bool:
     """Whether all that leaves a repeat block is reused; what stays inside needs no commit of its own."""
-    leaving = [spec.id for spec in specs if lineage.requested(spec.id)]
+    leaving = [spec.id for spec in specs if lineage.list_requested(spec.id)]
     return bool(leaving) and all(reasons[step] for step in leaving)
 
 
-def _reason(spec: StepSpec, lineage: Lineage, run: set[str], reused: Mapping[str, str], known: Known) -> str:
+def _find_reason(spec: StepSpec, lineage: Lineage, run: set[str], reused: Mapping[str, str], known: Known) -> str:
     """Why the step need not run; empty if it must."""
-    names, requested, end = committed_names(spec), lineage.requested(spec.id), known.end(spec.id)
-    if end is not None and end.serves(requested):
+    names, requested, end = list_committed_names(spec), lineage.list_requested(spec.id), known.end(spec.id)
+    if end is not None and end.can_serve(requested):
         return "it ended well in this run"
     passed_on = [name for name in requested if name not in names]
-    readers = lineage.readers_of(spec.id, passed_on)
+    readers = lineage.list_readers(spec.id, passed_on)
     shared = passed_on and {*passed_on} <= {*spec.share} and all(known.committed(Output(spec.id, n)) for n in passed_on)
     if not shared and any(reader in run for reader in readers):
         return ""

@@ -26,31 +26,31 @@ PROPERTIES = ("rdd", "write")
 _QUERY = re.compile(r"\s*(\(|select\b|with\b|from\b|values\b|table\b|show\b|describe\b|explain\b|set\b)", re.IGNORECASE)
 
 
-def listen() -> None:
+def listen_to_actions() -> None:
     """Hook the actions of DataFrames and the statements of ``spark.sql``, once a process."""
     if hasattr(DataFrame.count, "__wrapped__"):
         return
     for name in METHODS:
-        setattr(DataFrame, name, _told(getattr(DataFrame, name), lambda df, *_: df))
+        setattr(DataFrame, name, _wrap_method(getattr(DataFrame, name), lambda df, *_: df))
     for name in PROPERTIES:
-        setattr(DataFrame, name, property(_told(_getter(getattr(DataFrame, name)), lambda df: df)))
-    SparkSession.sql = _told_of_statements(SparkSession.sql)  # type: ignore[method-assign]
+        setattr(DataFrame, name, property(_wrap_method(_find_getter(getattr(DataFrame, name)), lambda df: df)))
+    SparkSession.sql = _wrap_statements(SparkSession.sql)  # type: ignore[method-assign]
 
 
-def _getter(attribute: Any) -> Callable[..., Any]:
+def _find_getter(attribute: Any) -> Callable[..., Any]:
     return attribute.func if isinstance(attribute, cached_property) else attribute.fget
 
 
-def _told(original: Callable[..., Any], acted_on: Callable[..., DataFrame]) -> Callable[..., Any]:
+def _wrap_method(original: Callable[..., Any], acted_on: Callable[..., DataFrame]) -> Callable[..., Any]:
     @wraps(original)
     def act(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _tell(acted_on(self))
+        _tell_turn(acted_on(self))
         return original(self, *args, **kwargs)
 
-    return _inside_pyspark(act, original)
+    return _place_in_pyspark(act, original)
 
 
-def _inside_pyspark(hook: Callable[..., Any], original: Any) -> Callable[..., Any]:
+def _place_in_pyspark(hook: Callable[..., Any], original: Any) -> Callable[..., Any]:
     """The hook, as if its code stood where the hooked method's does.
 
     PySpark names a stage after the line above its own outermost frame: else each author's stage, in Spark's page and
@@ -64,17 +64,17 @@ def _inside_pyspark(hook: Callable[..., Any], original: Any) -> Callable[..., An
     return hook
 
 
-def _told_of_statements(original: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_statements(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def sql(self: SparkSession, *args: Any, **kwargs: Any) -> Any:
         if not _QUERY.match(args[0] if args else kwargs["sqlQuery"]):
-            _tell(None)
+            _tell_turn(None)
         return original(self, *args, **kwargs)
 
-    return _inside_pyspark(sql, original)
+    return _place_in_pyspark(sql, original)
 
 
-def _tell(df: DataFrame | None) -> None:
+def _tell_turn(df: DataFrame | None) -> None:
     on_action = CURRENT.on_action
     if on_action is not None:
         CURRENT.on_action = None  # what we do about it is no action of the author's

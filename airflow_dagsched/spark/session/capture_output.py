@@ -38,9 +38,9 @@ class StepStream(io.TextIOBase):
             return self._other.write(text)
         *lines, rest = (getattr(self._begun, "line", "") + text).split("\n")
         for line in lines:
-            for piece in _pieces(line.removesuffix("\r")):
+            for piece in _cut_line(line.removesuffix("\r")):
                 self._on_line(step, piece)
-        *whole, self._begun.line = _pieces(rest)
+        *whole, self._begun.line = _cut_line(rest)
         for piece in whole:
             self._on_line(step, piece)
         return len(text)
@@ -68,12 +68,12 @@ class StepStream(io.TextIOBase):
         return self._other.encoding
 
 
-def _pieces(line: str) -> list[str]:
+def _cut_line(line: str) -> list[str]:
     return [line[at : at + LINE_CHARS] for at in range(0, len(line), LINE_CHARS)] or [""]
 
 
 @contextmanager
-def capturing(on_line: Callable[[str, str], None]) -> Iterator[None]:
+def capture_output(on_line: Callable[[str, str], None]) -> Iterator[None]:
     """``on_line(step, line)`` gets what steps print and log while the block runs."""
     before = sys.stdout, sys.stderr
     out, err = StepStream(before[0], on_line), StepStream(before[1], on_line)
@@ -82,7 +82,7 @@ def capturing(on_line: Callable[[str, str], None]) -> Iterator[None]:
         _point_handlers(old, new)
     sys.stdout, sys.stderr = out, err
     try:
-        with _root_handler(out, err):
+        with _add_root_handler(out, err):
             yield
     finally:
         sys.stdout, sys.stderr = before
@@ -107,7 +107,7 @@ def _point_handlers(old: object, new: object) -> None:
 
 
 @contextmanager
-def _root_handler(*streams: StepStream) -> Iterator[None]:
+def _add_root_handler(*streams: StepStream) -> Iterator[None]:
     """A handler for what steps log, where the root logger has none that writes to ``streams``."""
     root = logging.getLogger()
     level = root.level

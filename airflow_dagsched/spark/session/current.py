@@ -32,7 +32,7 @@ _AT_WORK: dict[int, str] = {}
 
 
 @contextmanager
-def working_for(step: str, session: SparkSession | None = None) -> Iterator[None]:
+def work_for(step: str, session: SparkSession | None = None) -> Iterator[None]:
     """This thread works for ``step`` while the block runs."""
     before = CURRENT.step, CURRENT.session
     CURRENT.step, CURRENT.session = step, session
@@ -47,13 +47,13 @@ def working_for(step: str, session: SparkSession | None = None) -> Iterator[None
             _AT_WORK[threading.get_ident()] = before[0]
 
 
-def at_work() -> dict[str, int]:
+def list_threads_at_work() -> dict[str, int]:
     """Step -> the thread that works for it."""
     return {step: thread for thread, step in tuple(_AT_WORK.items())}
 
 
 @contextmanager
-def watching_actions(on_action: Callable[[DataFrame | None], None]) -> Iterator[None]:
+def watch_actions(on_action: Callable[[DataFrame | None], None]) -> Iterator[None]:
     """The author's code runs in this block: ``on_action`` hears of each action before it begins."""
     CURRENT.on_action = on_action
     try:
@@ -63,7 +63,7 @@ def watching_actions(on_action: Callable[[DataFrame | None], None]) -> Iterator[
 
 
 @contextmanager
-def reading(needed: Mapping[str, Needed]) -> Iterator[None]:
+def limit_reads(needed: Mapping[str, Needed]) -> Iterator[None]:
     """The author's code runs in this block: of the tables in ``needed`` it gets no more than that."""
     before, CURRENT.needed = CURRENT.needed, needed
     try:

@@ -30,7 +30,7 @@ class Kept:
             plan = df.semanticHash()
             self._holders[plan] += 1
             if self._holders[plan] == 1:
-                df.persist(level(*storage_memory(self._sc)))
+                df.persist(choose_level(*measure_storage_memory(self._sc)))
 
     def release(self, df: DataFrame) -> None:
         """Undo one :meth:`keep`."""
@@ -41,21 +41,21 @@ class Kept:
                 df.unpersist()
 
 
-def level(free: int, total: int) -> StorageLevel:
+def choose_level(free: int, total: int) -> StorageLevel:
     """Memory and disk, or disk alone once the executors' storage memory (bytes) is nearly used up."""
     return StorageLevel.DISK_ONLY if free < TIGHT * total else StorageLevel.MEMORY_AND_DISK_DESER
 
 
-def storage_memory(sc: SparkContext) -> tuple[int, int]:
+def measure_storage_memory(sc: SparkContext) -> tuple[int, int]:
     """Bytes of storage memory free, and in all, on the executors; the driver's where there is no other."""
-    found = list(_block_managers(sc))
+    found = list(_list_block_managers(sc))
     # Not by way of SparkEnv: in 4.3 Py4J can't look at it without a class that Spark's own distribution lacks.
     driver = str(sc._jsc.sc().statusStore().executorSummary("driver").hostPort())
     executors = [sizes for name, *sizes in found if name != driver] or [sizes for _, *sizes in found]
     return sum(free for _, free in executors), sum(total for total, _ in executors)
 
 
-def _block_managers(sc: SparkContext) -> Iterator[tuple[str, int, int]]:
+def _list_block_managers(sc: SparkContext) -> Iterator[tuple[str, int, int]]:
     """Host and port, total and free bytes of each."""
     entries = sc._jsc.sc().getExecutorMemoryStatus().iterator()
     while entries.hasNext():

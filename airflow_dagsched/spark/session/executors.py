@@ -8,7 +8,7 @@ from contextlib import suppress
 from pyspark.sql import SparkSession
 
 
-def counting(spark: SparkSession) -> Callable[[], int | None]:
+def make_counter(spark: SparkSession) -> Callable[[], int | None]:
     """A function that tells; None on this machine, where the driver is all there is, and where Spark doesn't say."""
     sc = spark.sparkContext
     if str(sc.master).startswith("local"):

@@ -19,18 +19,18 @@ NO_GLOB = "__globPaths__"
 """Option of Spark's file readers: "false" takes a path as it is, with ``[`` or ``{`` in it."""
 
 
-def observe(df: DataFrame, *partition_by: str) -> tuple[DataFrame, Observation]:
+def observe_rows(df: DataFrame, *partition_by: str) -> tuple[DataFrame, Observation]:
     """``df`` with its rows, and the different values of ``partition_by`` as strings, counted at its root."""
     observation = Observation()
     metrics = [count(lit(1)).alias("rows")]
     if partition_by:
-        columns = [col(quoted(name)).cast("string").alias(name) for name in partition_by]
+        columns = [col(quote_name(name)).cast("string").alias(name) for name in partition_by]
         # As JSON: in 4.0 a list of structs comes back as an object of the JVM.
         metrics.append(to_json(collect_set(struct(*columns)), {"ignoreNullFields": "false"}).alias(PARTITIONS))
     return df.observe(observation, *metrics), observation
 
 
-def metrics_of(observation: Observation) -> dict[str, Any]:
+def read_metrics(observation: Observation) -> dict[str, Any]:
     """What was observed, once the action on the DataFrame has returned; empty if Spark does not say."""
     future: Any = observation._jo.future()  # type: ignore[union-attr]  # ``get`` would wait for ever
     limit = time.monotonic() + LATE_S
@@ -42,6 +42,6 @@ def metrics_of(observation: Observation) -> dict[str, Any]:
     return {**metrics, PARTITIONS: json.loads(metrics[PARTITIONS])} if PARTITIONS in metrics else metrics
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """``name`` as a column's name in an expression, whatever characters are in it."""
     return "`" + name.replace("`", "``") + "`"

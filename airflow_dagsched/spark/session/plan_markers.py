@@ -17,7 +17,7 @@ from collections import Counter
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.spark.session.sessions import rebind
+from airflow_dagsched.spark.session.sessions import rebind_frame
 
 _ALIAS = re.compile(r"SubqueryAlias `?(\w+__\d+)`?$", re.MULTILINE)
 _NODE = re.compile(r"^[\s:|+-]*(\w+)(.*)$")
@@ -25,25 +25,25 @@ _PLAIN_COLUMNS = re.compile(r" \[(\w+#\d+L?( AS \w+#\d+L?)?(, )?)*\]")
 _COLUMNAR = re.compile(r"Relation [\w.`-]*\[.*\] (parquet|orc)$")
 
 
-def mark_name(step: str, index: int) -> str:
+def make_mark(step: str, index: int) -> str:
     """The mark of the ``index``-th dataset, of step ``step``."""
     return f"{re.sub(r'[^0-9A-Za-z_]', '_', step)}__{index}"
 
 
-def marks(df: DataFrame, session: SparkSession) -> Counter[str]:
+def count_marks(df: DataFrame, session: SparkSession) -> Counter[str]:
     """How often each marked dataset would be executed if ``df`` were executed now."""
-    return Counter(_ALIAS.findall(_text(df, session)))
+    return Counter(_ALIAS.findall(_print_plan(df, session)))
 
 
-def _text(df: DataFrame, session: SparkSession) -> str:
-    return str(rebind(df, session)._jdf.queryExecution().withCachedData().toString())
+def _print_plan(df: DataFrame, session: SparkSession) -> str:
+    return str(rebind_frame(df, session)._jdf.queryExecution().withCachedData().toString())
 
 
 def is_bare_scan(df: DataFrame) -> bool:
     """Whether the plan only takes rows and columns, as they are, out of columnar files."""
     plan = df._jdf.queryExecution().analyzed()
     lines = [match.groups() for line in plan.toString().splitlines() if (match := _NODE.match(line))]
-    return bool(lines) and all(_is_plain(*line) for line in lines) and not _calls_back(df)
+    return bool(lines) and all(_is_plain(*line) for line in lines) and not _has_callbacks(df)
 
 
 def _is_plain(node: str, rest: str) -> bool:
@@ -52,7 +52,7 @@ def _is_plain(node: str, rest: str) -> bool:
     return node in ("SubqueryAlias", "Filter") or (node == "Project" and _PLAIN_COLUMNS.fullmatch(rest) is not None)
 
 
-def _calls_back(df: DataFrame) -> bool:
+def _has_callbacks(df: DataFrame) -> bool:
     """Whether the plan has functions of the author's, or ones that give other results another time."""
     plan = df._jdf.queryExecution().analyzed()
     jvm = df.sparkSession._jvm

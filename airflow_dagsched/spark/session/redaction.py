@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
 
-from airflow_dagsched.launch.secrecy.masking import forms_of
+from airflow_dagsched.launch.secrecy.masking import list_forms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,19 +18,19 @@ DEFAULT = "(?i)secret|password|token|access[.]?key|credential"
 """Of Spark 4."""
 
 
-def redacted(builder: SparkSession.Builder, secrets: Iterable[str]) -> SparkSession.Builder:
+def redact_builder(builder: SparkSession.Builder, secrets: Iterable[str]) -> SparkSession.Builder:
     """``builder`` of a session whose Spark shows no ``secrets``, beside what its settings say it shows not."""
-    forms = sorted({form for secret in secrets for form in forms_of(secret)}, key=lambda form: (-len(form), form))
+    forms = sorted({form for secret in secrets for form in list_forms(secret)}, key=lambda form: (-len(form), form))
     if not forms:
         return builder
     SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
-    conf, pattern = SparkConf(), "|".join(map(_literally, forms))
+    conf, pattern = SparkConf(), "|".join(map(_escape_text, forms))
     shown = {SETTINGS: conf.get(SETTINGS, DEFAULT), TEXTS: conf.get(TEXTS, None)}
     for name, before in shown.items():
         builder = builder.config(name, f"{before}|{pattern}" if before else pattern)
     return builder
 
 
-def _literally(text: str) -> str:
+def _escape_text(text: str) -> str:
     """A Java pattern of ``text``. It has the text in it as it is, so that the setting matches itself, too."""
     return "\\Q" + text.replace("\\E", "\\E\\\\E\\Q") + "\\E"

@@ -22,7 +22,7 @@ def open_session(main: SparkSession) -> SparkSession:
     return session
 
 
-def rebind(df: DataFrame, session: SparkSession) -> DataFrame:
+def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
     """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
     jvm = session._jvm
     assert jvm is not None
@@ -30,7 +30,7 @@ def rebind(df: DataFrame, session: SparkSession) -> DataFrame:
     return ClassicDataFrame(rows, session)
 
 
-def enter(session: SparkSession, step: str, description: str) -> None:
+def enter_session(session: SparkSession, step: str, description: str) -> None:
     """Let this thread's jobs run in ``session``, in the step's fair pool, with a name a person can read."""
     sc, jvm = session.sparkContext, session._jvm
     assert jvm is not None
@@ -49,7 +49,7 @@ def share_builder() -> None:
     def get_or_create(builder: Any) -> SparkSession:
         if CURRENT.session is None:
             return original(builder)
-        for key, value in builder._options.items():
+        for key, value in builder._get_options.items():
             CURRENT.session.conf.set(key, value)
         return CURRENT.session
 

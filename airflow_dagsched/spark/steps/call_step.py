@@ -41,20 +41,20 @@ Source = Callable[[Output, SparkSession], Any]
 Context = Callable[[str, SparkSession], Any]
 
 
-def fill(value: Any, replaced: Callable[[Output | ContextValue], Any]) -> Any:
+def fill_placeholders(value: Any, replaced: Callable[[Output | ContextValue], Any]) -> Any:
     """``value`` with its placeholders, in lists, tuples and dicts too, replaced."""
     match value:
         case Output() | ContextValue():
             return replaced(value)
         case Mapping():
-            return {key: fill(item, replaced) for key, item in value.items()}
+            return {key: fill_placeholders(item, replaced) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return type(value)(fill(item, replaced) for item in value)
+            return type(value)(fill_placeholders(item, replaced) for item in value)
         case _:
             return value
 
 
-def invoke(call: Call, session: SparkSession, source: Source, context: Context) -> Any:
+def call_step(call: Call, session: SparkSession, source: Source, context: Context) -> Any:
     """Run the step: its function, or its SQL with the inputs as views. Raises what the author's code raises."""
 
     def replaced(placeholder: Output | ContextValue) -> Any:
@@ -62,7 +62,7 @@ def invoke(call: Call, session: SparkSession, source: Source, context: Context) 
             return source(placeholder, session)
         return context(placeholder.name, session)
 
-    args, kwargs = fill(call.args, replaced), fill(dict(call.kwargs), replaced)
+    args, kwargs = fill_placeholders(call.args, replaced), fill_placeholders(dict(call.kwargs), replaced)
     if call.function is not None:
         return call.function(*args, **kwargs)
     return run_sql(session, call.sql or "", kwargs)
@@ -77,43 +77,43 @@ def run_sql(session: SparkSession, text: str, inputs: Mapping[str, Any]) -> Data
     return session.sql(text, args=plain) if plain else session.sql(text)
 
 
-def check(returned: Any, requested: tuple[str, ...], table: bool) -> Answer:
+def check_answer(returned: Any, requested: tuple[str, ...], table: bool) -> Answer:
     """What the step returned, if a step may return that.
 
     :param requested: names of the outputs that are read or committed.
     :param table: whether the step declares a table it writes.
     Raises ``StepFault`` otherwise.
     """
-    answer = _sorted_out(returned)
+    answer = _parse_answer(returned)
     missing = [name for name in requested if name not in answer.frames]
     if not missing or (not answer.frames and requested == ("",) and not table and answer.value is not None):
         return answer
-    raise StepFault(_missing(missing[0], answer, table))
+    raise StepFault(_describe_missing(missing[0], answer, table))
 
 
-def _sorted_out(returned: Any) -> Answer:
+def _parse_answer(returned: Any) -> Answer:
     if isinstance(returned, DataFrame):
         return Answer({"": returned})
     if isinstance(returned, Mapping) and any(isinstance(item, DataFrame) for item in returned.values()):
-        return Answer(_named(returned))
-    return Answer(value=_plain(returned))
+        return Answer(_collect_frames(returned))
+    return Answer(value=_convert_to_plain(returned))
 
 
-def _named(returned: Mapping[Any, Any]) -> dict[str, DataFrame]:
+def _collect_frames(returned: Mapping[Any, Any]) -> dict[str, DataFrame]:
     for name, item in returned.items():
         if not isinstance(name, str) or not isinstance(item, DataFrame):
-            raise StepFault(f"a dict with DataFrames must have nothing else in it, but {name!r} is {_kind(item)}")
+            raise StepFault(f"a dict with DataFrames must have nothing else in it, but {name!r} is {_name_type(item)}")
     return dict(returned)
 
 
-def _plain(returned: Any) -> Any:
+def _convert_to_plain(returned: Any) -> Any:
     try:
         text = json.dumps(returned, allow_nan=False)
         _check_integers(returned)
         _check_depth(json.loads(text))
     except (TypeError, ValueError, RecursionError) as error:
         raise StepFault(
-            f"returned {_kind(returned)} ({error}): return a DataFrame, a dict of named DataFrames, None, "
+            f"returned {_name_type(returned)} ({error}): return a DataFrame, a dict of named DataFrames, None, "
             "or a plain JSON value (float(x), str(x), x.tolist() make one)"
         ) from None
     size = len(text.encode())
@@ -142,8 +142,8 @@ def _check_depth(value: Any) -> None:
         raise ValueError(f"more than {DEEPEST} levels of it")
 
 
-def _missing(name: str, answer: Answer, table: bool) -> str:
-    found = ", ".join(repr(each) for each in sorted(answer.frames)) or _kind(answer.value)
+def _describe_missing(name: str, answer: Answer, table: bool) -> str:
+    found = ", ".join(repr(each) for each in sorted(answer.frames)) or _name_type(answer.value)
     if table and name == "":
         return f"declares a table it writes, so it must return one DataFrame, not {found}"
     if name == "":
@@ -151,5 +151,5 @@ def _missing(name: str, answer: Answer, table: bool) -> str:
     return f"did not return the dataset {name!r}, which is read: it returned {found}; return a dict with that name"
 
 
-def _kind(value: Any) -> str:
+def _name_type(value: Any) -> str:
     return "None" if value is None else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

@@ -58,74 +58,74 @@ class Ledger:
         self._on_event = on_event
         self._on_settled = on_settled
         self._guard = threading.RLock()
-        self._made: dict[str, Made] = {}
+        self._make_entry: dict[str, Made] = {}
         self._announced: dict[str, str] = {}
         self._settled: set[str] = set()
 
     def state(self, step: str) -> str:
         """As a trigger rule sees it: rows that are defined count as made."""
-        state = self._made[step].state
+        state = self._make_entry[step].state
         return "success" if state == "defined" else state
 
     def is_defined(self, step: str) -> bool:
         """Whether its rows are still to be made, by the job of a reader."""
-        return self._made[step].state == "defined"
+        return self._make_entry[step].state == "defined"
 
-    def announced(self, step: str) -> bool:
+    def is_announced(self, step: str) -> bool:
         """Whether an event said how it ended."""
         return step in self._announced
 
     def end(self, *made: Made) -> None:
         """Turns ended. Emits, in one batch, all that is complete now."""
         with self._guard:
-            self._made.update({each.step: each for each in made})
-            self._announce(self._verdicts(final=False))
-            self._settle()
+            self._make_entry.update({each.step: each for each in made})
+            self._emit_ends(self._judge_turns(final=False))
+            self._settle_steps()
 
-    def fuse(self, steps: tuple[str, ...], seconds: float) -> None:
+    def mark_fused(self, steps: tuple[str, ...], seconds: float) -> None:
         """One job, of the last of ``steps``, executed them all."""
         with self._guard:
             for step in steps[:-1]:
-                made = self._made[step]
+                made = self._make_entry[step]
                 if made.state == "defined":
                     others = tuple(other for other in steps if other != step)
-                    self._made[step] = replace(made, state="success", seconds=seconds, fused=others)
+                    self._make_entry[step] = replace(made, state="success", seconds=seconds, fused=others)
 
     def finish(self) -> None:
         """The application ends: say what is left to say."""
         with self._guard:
-            self._announce(self._verdicts(final=True))
+            self._emit_ends(self._judge_turns(final=True))
 
     @property
     def ok(self) -> bool:
         """Whether every target ended well, and so did all that had to be made again for them."""
-        bad = any(made.state in BAD for made in self._made.values())
+        bad = any(made.state in BAD for made in self._make_entry.values())
         return not bad and all(self._announced.get(step, "failed") not in BAD for step in self._targets)
 
-    def _announce(self, verdicts: Mapping[str, tuple[StepState, str]]) -> None:
+    def _emit_ends(self, verdicts: Mapping[str, tuple[StepState, str]]) -> None:
         events: list[Event] = []
         for spec in self._lineage.specs:
             if spec.id in verdicts and spec.id not in self._announced:
                 state, reason = verdicts[spec.id]
                 self._announced[spec.id] = state
                 if spec.id in self._targets:
-                    events.append(done(self._made[spec.id], state, reason))
+                    events.append(make_done_event(self._make_entry[spec.id], state, reason))
         if events:
             self._on_event(*events)
 
-    def _verdicts(self, final: bool) -> Mapping[str, tuple[StepState, str]]:
+    def _judge_turns(self, final: bool) -> Mapping[str, tuple[StepState, str]]:
         """State and reason of each step that is complete, from the last to the first."""
         found: dict[str, tuple[StepState, str]] = {}
         for spec in reversed(self._lineage.specs):
-            made = self._made.get(spec.id)
-            if made is not None and (verdict := self._verdict(made, found, final)):
+            made = self._make_entry.get(spec.id)
+            if made is not None and (verdict := self._judge_turn(made, found, final)):
                 found[spec.id] = verdict
         return found
 
-    def _verdict(
+    def _judge_turn(
         self, made: Made, below: Mapping[str, tuple[StepState, str]], final: bool
     ) -> tuple[StepState, str] | None:
-        readers = self._fed_by(made.step)
+        readers = self._list_fed_readers(made.step)
         states = {reader: below[reader][0] for reader in readers if reader in below}
         bad = next((reader for reader, state in states.items() if state in BAD), None)
         whole = len(states) == len(set(readers)) and bad is None
@@ -139,12 +139,12 @@ class Ledger:
             return "success", made.reason
         return ("upstream_failed", f"not completed: {bad or 'a step'} that reads it failed") if final else None
 
-    def _fed_by(self, step: str) -> tuple[str, ...]:
+    def _list_fed_readers(self, step: str) -> tuple[str, ...]:
         """Steps that read what it handed over, or what another step of its repeat block did."""
-        mates = [self._made[mate] for mate in self._lineage.unit(step) if mate in self._made]
-        return tuple(reader for mate in mates for reader in self._lineage.readers_of(mate.step, mate.passed_on))
+        mates = [self._make_entry[mate] for mate in self._lineage.unit(step) if mate in self._make_entry]
+        return tuple(reader for mate in mates for reader in self._lineage.list_readers(mate.step, mate.passed_on))
 
-    def _settle(self) -> None:
+    def _settle_steps(self) -> None:
         for spec in reversed(self._lineage.specs):
             if spec.id not in self._settled and self._is_settled(spec.id):
                 self._settled.add(spec.id)
@@ -152,15 +152,15 @@ class Ledger:
 
     def _is_settled(self, step: str) -> bool:
         """Whether nobody will read its rows any more, lazily or not."""
-        readers = self._lineage.readers_of(step, self._lineage.requested(step))
-        return step in self._made and all(self._has_read(reader) for reader in readers)
+        readers = self._lineage.list_readers(step, self._lineage.list_requested(step))
+        return step in self._make_entry and all(self._has_read(reader) for reader in readers)
 
     def _has_read(self, reader: str) -> bool:
-        made = self._made.get(reader)
+        made = self._make_entry.get(reader)
         return made is not None and (made.state != "defined" or reader in self._settled)
 
 
-def done(made: Made, state: StepState, reason: str) -> StepDone:
+def make_done_event(made: Made, state: StepState, reason: str) -> StepDone:
     """The event about a step's end."""
     commits = made.commits
     first = next((commits[name] for name in sorted(commits)), None)

@@ -20,7 +20,7 @@ from typing import Literal
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec
-from airflow_dagsched.launch.steps.pruned import uncalled
+from airflow_dagsched.launch.steps.pruned import find_uncalled
 
 Mode = Literal["write", "keep", "lazy", "run"]
 
@@ -67,28 +67,30 @@ class Lineage:
     @cached_property
     def awaited(self) -> frozenset[str]:
         """Steps whose end, and not just their rows, something waits for."""
-        return frozenset(up for spec in self._running for up in self._above(spec) if not self._lazily(spec, up))
+        return frozenset(
+            up for spec in self._running for up in self._list_above(spec) if not self._may_read_lazily(spec, up)
+        )
 
     @cached_property
     def above(self) -> Mapping[str, frozenset[str]]:
         """All steps above each step, however far."""
         found: dict[str, frozenset[str]] = {}
         for spec in self.specs:
-            direct = [up for up in self._above(spec) if up in found]
+            direct = [up for up in self._list_above(spec) if up in found]
             found[spec.id] = frozenset(direct).union(*(found[up] for up in direct))
         return found
 
-    def requested(self, step: str) -> tuple[str, ...]:
+    def list_requested(self, step: str) -> tuple[str, ...]:
         """Names of the outputs that someone reads, or that are committed."""
         spec = self.by_id[step]
         read = [output.name for output in self.readers if output.step == step]
-        return tuple(sorted({*read, *committed_names(spec)}))
+        return tuple(sorted({*read, *list_committed_names(spec)}))
 
     def wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
         """Outputs something is to be done with; one that nobody asked for is run if none was, for its effect."""
-        return self.requested(step) or (() if step in self._blocks else tuple(sorted(returned)))
+        return self.list_requested(step) or (() if step in self._blocks else tuple(sorted(returned)))
 
-    def readers_of(self, step: str, names: Iterable[str]) -> tuple[str, ...]:
+    def list_readers(self, step: str, names: Iterable[str]) -> tuple[str, ...]:
         """Steps that read one of the outputs ``names`` of ``step``, each once."""
         found = [reader for name in sorted(names) for reader in self.readers.get(Output(step, name), ())]
         return tuple(dict.fromkeys(found))
@@ -101,7 +103,7 @@ class Lineage:
         """
         readers = self.readers.get(output, ())
         spec = self.by_id[output.step]
-        if output.name in committed_names(spec) or (output.name in spec.share and readers and not bare_scan):
+        if output.name in list_committed_names(spec) or (output.name in spec.share and readers and not bare_scan):
             return "write"
         if not readers:
             return "run"
@@ -114,26 +116,27 @@ class Lineage:
         """Unit -> units that come before it."""
         home = {step: unit for unit in self.units for step in unit}
         return {
-            unit: frozenset(home[up] for step in unit for up in self._above(self.by_id[step]) if up in home) - {unit}
+            unit: frozenset(home[up] for step in unit for up in self._list_above(self.by_id[step]) if up in home)
+            - {unit}
             for unit in self.units
         }
 
     @cached_property
     def uncalled(self) -> frozenset[str]:
         """Steps with nothing to do that nobody needs."""
-        return uncalled(spec for spec in self.specs if spec.id not in self.reused)
+        return find_uncalled(spec for spec in self.specs if spec.id not in self.reused)
 
     @property
     def _running(self) -> list[StepSpec]:
         return [spec for spec in self.specs if spec.id not in self.reused]
 
-    def _above(self, spec: StepSpec) -> tuple[str, ...]:
+    def _list_above(self, spec: StepSpec) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*spec.upstream, *(output.step for output in spec.inputs))))
 
-    def _lazily(self, spec: StepSpec, up: str) -> bool:
+    def _may_read_lazily(self, spec: StepSpec, up: str) -> bool:
         return spec.rule in RULES_OF_SUCCESS and any(output.step == up for output in spec.inputs)
 
 
-def committed_names(spec: StepSpec) -> frozenset[str]:
+def list_committed_names(spec: StepSpec) -> frozenset[str]:
     """Outputs of the step that are committed: a table, or datasets. What a table holds is not stored twice."""
     return frozenset({*spec.store, ""} if spec.writes is not None else spec.store)

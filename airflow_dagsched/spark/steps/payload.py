@@ -31,7 +31,7 @@ class Payload:
             raise self._faults[key]
         return self._calls[key]
 
-    def arguments(self) -> list[Any]:
+    def list_arguments(self) -> list[Any]:
         """All that was rendered into the calls."""
         return [[call.args, call.kwargs, call.sql] for call in self._calls.values()]
 
@@ -50,11 +50,11 @@ def read_payload(data: bytes) -> tuple[str, list[str], Payload]:
         try:
             calls[key] = pickle.loads(pickled)
         except Exception as error:  # noqa: BLE001 - an author's module runs here
-            faults[key] = StepFault(_unreadable(error))
+            faults[key] = StepFault(_explain_unreadable(error))
     return manifest, secrets, Payload(calls, faults)
 
 
-def _unreadable(error: Exception) -> str:
+def _explain_unreadable(error: Exception) -> str:
     return (
         f"cannot be unpickled in the driver program: {type(error).__name__}: {error} "
         "(install what it imports where Spark runs, or ship it with py_files)"

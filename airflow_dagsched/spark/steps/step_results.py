@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.session.dataframe_cache import Kept
-from airflow_dagsched.spark.session.plan_markers import mark_name
-from airflow_dagsched.spark.session.sessions import rebind
+from airflow_dagsched.spark.session.plan_markers import make_mark
+from airflow_dagsched.spark.session.sessions import rebind_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Shelf:
     def put_lazy(self, output: Output, df: DataFrame, bare_scan: bool) -> None:
         """Hand ``df`` over unexecuted."""
         with self._guard:
-            mark = mark_name(output.step, len(self._marked))
+            mark = make_mark(output.step, len(self._marked))
             self._marked[mark] = output
             self._handed[output] = Handed(output, df.alias(mark), bare_scan=bare_scan)
 
@@ -54,9 +54,9 @@ class Shelf:
     def take(self, output: Output, session: SparkSession) -> Any:
         """What the reader gets, a DataFrame in its own session. ``KeyError`` if it was never put."""
         content = self._handed[output].content
-        return rebind(content, session) if isinstance(content, DataFrame) else content
+        return rebind_frame(content, session) if isinstance(content, DataFrame) else content
 
-    def all_of(self, step: str, session: SparkSession) -> Any:
+    def collect_returned(self, step: str, session: SparkSession) -> Any:
         """What the step returned: one DataFrame, a dict of named ones, or a value."""
         names = sorted(output.name for output in self._handed if output.step == step)
         if names in ([], [""]):
@@ -66,7 +66,7 @@ class Shelf:
     def __contains__(self, output: Output) -> bool:
         return output in self._handed
 
-    def owner(self, mark: str) -> Output | None:
+    def find_owner(self, mark: str) -> Output | None:
         """The dataset a mark stands for; None for a name that only looks like one."""
         return self._marked.get(mark)
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from airflow_dagsched.launch.protocol.events import Event, Finished, Heartbeat, StepLog, marker_line, to_line
+from airflow_dagsched.launch.protocol.events import Event, Finished, Heartbeat, StepLog, encode_batch, encode_marker
 from airflow_dagsched.launch.protocol.printable import clean_text, clean_texts, clean_value
-from airflow_dagsched.launch.protocol.wire import decode, encode
-from airflow_dagsched.launch.secrecy.masked_events import masked
+from airflow_dagsched.launch.protocol.wire import decode_dataclass, encode_plain
+from airflow_dagsched.launch.secrecy.masked_events import mask_event
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.files.event_files import EventFile
 
@@ -38,7 +38,7 @@ class Emitter:
     """Batches in the order they are given; never two at once, never a secret, nothing after ``Finished``."""
 
     def __init__(self, file: EventFile | None, nonce: str, stdout: Out, masking: Masking) -> None:
-        self._file = file
+        self._locate_file = file
         self._nonce = nonce
         self._stdout = stdout
         self._masking = masking
@@ -55,12 +55,12 @@ class Emitter:
         with self._guard:
             logs = [StepLog(step, tuple(lines)) for step, lines in self._logs.items()]
             self._logs, self._held = {}, 0
-            self._send([*logs, *events])
+            self._send_batch([*logs, *events])
 
-    def heartbeat(self, executors: int | None = None) -> None:
+    def send_heartbeat(self, executors: int | None = None) -> None:
         """On stdout alone: the file would only grow."""
         with self._guard:
-            self._say((Heartbeat(executors),))
+            self._print_batch((Heartbeat(executors),))
 
     def log(self, step: str, line: str) -> None:
         """``step`` printed ``line``: sent with the next batch. Where nobody follows, it is shown at once."""
@@ -69,7 +69,7 @@ class Emitter:
             self._held += len(line)
             self._printed[step] += 1
             if not self._nonce:
-                self._print(f"[{step}] {clean_text(self._masking.text(line))}")
+                self._print_line(f"[{step}] {clean_text(self._masking.text(line))}")
             if self._held >= BATCH_CHARS:
                 self.emit()
 
@@ -83,34 +83,34 @@ class Emitter:
             if self._logs:
                 self.emit()
 
-    def _send(self, events: Iterable[Event]) -> None:
-        shown = (masked(event, self._masking) for event in events)
-        batch = tuple(decode(type(event), made_safe(encode(event))) for event in shown)
+    def _send_batch(self, events: Iterable[Event]) -> None:
+        shown = (mask_event(event, self._masking) for event in events)
+        batch = tuple(decode_dataclass(type(event), make_safe(encode_plain(event))) for event in shown)
         if not batch or self._finished:
             return
-        if self._file is not None:
-            self._file.append(to_line(batch))
+        if self._locate_file is not None:
+            self._locate_file.append(encode_batch(batch))
         self._sent += 1
-        self._say(batch)
+        self._print_batch(batch)
         self._finished = isinstance(batch[-1], Finished)
 
-    def _say(self, batch: Iterable[Event]) -> None:
+    def _print_batch(self, batch: Iterable[Event]) -> None:
         if self._nonce and not self._finished:
-            self._print(marker_line(self._nonce, self._sent, batch))
+            self._print_line(encode_marker(self._nonce, self._sent, batch))
 
-    def _print(self, line: str) -> None:
+    def _print_line(self, line: str) -> None:
         with suppress(OSError, ValueError):  # who read it is gone; the event file is still there
             self._stdout.write(line + "\n")
             self._stdout.flush()
 
 
-def made_safe(event: Mapping[str, Any]) -> dict[str, Any]:
+def make_safe(event: Mapping[str, Any]) -> dict[str, Any]:
     """The event (JSON) with texts for people, and a returned value for programs, that anybody can store."""
     return {name: clean_value(item) if name == "value" else clean_texts(item) for name, item in event.items()}
 
 
 @contextmanager
-def sending(
+def send_in_time(
     emitter: Emitter, on_beat: Callable[[], None] = lambda: None, executors: Callable[[], int | None] = lambda: None
 ) -> Iterator[None]:
     """Send printed lines and heartbeats in time, while the block runs; ``on_beat`` is called at each heartbeat, which
@@ -124,7 +124,7 @@ def sending(
             emitter.flush()
             if time.monotonic() >= due:
                 due = time.monotonic() + HEARTBEAT_S - LOG_S
-                emitter.heartbeat(executors())
+                emitter.send_heartbeat(executors())
                 on_beat()
 
     thread = threading.Thread(target=run, name="dagsched-heartbeat", daemon=True)

@@ -16,9 +16,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.protocol.events import Event, Stalled
-from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, others_at_work, waiting_for
+from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, explain_wait, list_others_at_work
 from airflow_dagsched.spark.files.clock import MACHINE
-from airflow_dagsched.spark.session.current import at_work
+from airflow_dagsched.spark.session.current import list_threads_at_work
 
 LOOK_S = 5.0
 MOST_TASKS = 200
@@ -48,7 +48,7 @@ class ProgressWatch:
         self._jobs = Jobs(spark)
         self._steps = frozenset(steps)
         self._stall_s = stall_s
-        self._emit = emit
+        self._emit_outlets = emit
         self._printed = printed
         self._executors = executors
         self._known: Mapping[str, tuple[Progress, Seen]] = {}
@@ -70,44 +70,44 @@ class ProgressWatch:
     def look(self, now_s: float) -> None:
         """Look at each step at work once, at ``now_s`` of the monotonic clock."""
         known, before = {}, self._known
-        for step, seen in self._seen().items():
+        for step, seen in self._see_steps().items():
             last = before[step][0] if step in before else Progress(seen.mark, now_s)
             progress = last.after(seen, now_s)
             if progress.is_due(self._stall_s, now_s):
-                self._emit(Stalled(step, now_s - progress.moved_s, waiting_for(self._jobs.placed(seen))))
+                self._emit_outlets(Stalled(step, now_s - progress.moved_s, explain_wait(self._jobs.add_hosts(seen))))
                 progress = replace(progress, said=progress.said + 1)
             elif last.said and not progress.said:
-                self._emit(Stalled(step, 0.0, f"progress again, after {now_s - last.moved_s:.0f} s"))
+                self._emit_outlets(Stalled(step, 0.0, f"progress again, after {now_s - last.moved_s:.0f} s"))
             known[step] = progress, seen
         self._known = known
 
-    def stalled(self, now_s: float) -> tuple[Event, ...]:
+    def list_stalled(self, now_s: float) -> tuple[Event, ...]:
         """What each step waits for as this driver is told to end, from the last look: Spark may not answer any more."""
-        ours = {step: thread for step, thread in at_work().items() if step in self._known}
+        ours = {step: thread for step, thread in list_threads_at_work().items() if step in self._known}
         return tuple(
-            Stalled(step, now_s - progress.moved_s, waiting_for(self._standing(seen, ours[step])))
+            Stalled(step, now_s - progress.moved_s, explain_wait(self._add_standing(seen, ours[step])))
             for step, (progress, seen) in self._known.items()
             if step in ours
         )
 
-    def _seen(self) -> dict[str, Seen]:
-        threads = {step: thread for step, thread in at_work().items() if step in self._steps}
+    def _see_steps(self) -> dict[str, Seen]:
+        threads = {step: thread for step, thread in list_threads_at_work().items() if step in self._steps}
         stages = self._jobs.stages() if threads else ()
         found = {}
         for step, thread in threads.items():
             own = tuple(stage for stage in stages if stage.step == step)
             seen = Seen(
                 stages=own,
-                others=others_at_work(stages, step),
+                others=list_others_at_work(stages, step),
                 jobs=0 if own else self._jobs.begun(),
                 printed=self._printed(step),
                 executors=self._executors(),
             )
-            found[step] = self._standing(seen, thread)
+            found[step] = self._add_standing(seen, thread)
         return found
 
-    def _standing(self, seen: Seen, thread: int) -> Seen:
-        place, in_spark = standing(sys._current_frames().get(thread))
+    def _add_standing(self, seen: Seen, thread: int) -> Seen:
+        place, in_spark = find_standing(sys._current_frames().get(thread))
         return replace(seen, place=place, in_spark=in_spark)
 
 
@@ -119,24 +119,24 @@ class Jobs:
 
     def stages(self) -> tuple[Stage, ...]:
         """Those at work. A step's jobs run in the pool of its name."""
-        return tuple(_stage(each) for each in _items(self._store.activeStages()))
+        return tuple(_make_stage(each) for each in _iterate_items(self._store.activeStages()))
 
     def begun(self) -> int:
         """Number of the last job."""
-        return max((int(each.jobId()) for each in _items(self._store.jobsList(None), 1)), default=-1) + 1
+        return max((int(each.jobId()) for each in _iterate_items(self._store.jobsList(None), 1)), default=-1) + 1
 
-    def placed(self, seen: Seen) -> Seen:
+    def add_hosts(self, seen: Seen) -> Seen:
         """``seen`` with the hosts its tasks run on."""
-        return replace(seen, stages=tuple(replace(each, hosts=self._hosts(each)) for each in seen.stages))
+        return replace(seen, stages=tuple(replace(each, hosts=self._find_hosts(each)) for each in seen.stages))
 
-    def _hosts(self, stage: Stage) -> tuple[str, ...]:
+    def _find_hosts(self, stage: Stage) -> tuple[str, ...]:
         with suppress(Exception):  # it has ended in between
-            tasks = _items(self._store.taskList(stage.number, stage.attempt, MOST_TASKS))
+            tasks = _iterate_items(self._store.taskList(stage.number, stage.attempt, MOST_TASKS))
             return tuple(sorted({str(task.host()) for task in tasks if str(task.status()) == "RUNNING"}))
         return ()
 
 
-def _stage(raw: Any) -> Stage:
+def _make_stage(raw: Any) -> Stage:
     return Stage(
         number=int(raw.stageId()),
         attempt=int(raw.attemptId()),
@@ -149,13 +149,13 @@ def _stage(raw: Any) -> Stage:
     )
 
 
-def _items(sequence: Any, most: int | None = None) -> Iterator[Any]:
+def _iterate_items(sequence: Any, most: int | None = None) -> Iterator[Any]:
     """The items of a Scala sequence."""
     size = int(sequence.size())
     return (sequence.apply(at) for at in range(size if most is None else min(most, size)))
 
 
-def standing(frame: FrameType | None) -> tuple[str, bool]:
+def find_standing(frame: FrameType | None) -> tuple[str, bool]:
     """Where a thread stands in the author's code, else in ours; and whether it waits for Spark's answer."""
     author, own, in_spark = "", "", False
     while frame is not None and not author:

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import checked, decode, encode
+from airflow_dagsched.model.codec import check_value, decode_json, encode_value
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.ranges import LARGEST
 from airflow_dagsched.model.state import Assignment, Lag, State
@@ -96,7 +96,7 @@ def _moved(moved: Any) -> Movement:
 
 @pytest.mark.parametrize("row", rows.rows("ha_current", "fallback_prior"), ids=rows.name)
 def test_trunk(row: Row) -> None:
-    files = [checked(type(value), value, row["name"]) for value in as_files(row)]
+    files = [check_value(type(value), value, row["name"]) for value in as_files(row)]
     made = assign(*files, rows.settings(row, "kafka"))  # type: ignore[arg-type]
     assert rows.broken(row, back(made)) == []
 
@@ -120,7 +120,7 @@ def test_what_comes_out_is_what_a_plan_holds() -> None:
         movements=made.movements,
         follow_up=made.follow_up,
     )
-    assert decode(Plan, encode(plan), "plan") == plan
+    assert decode_json(Plan, encode_value(plan), "plan") == plan
     assert made.assignment == Assignment(active={"x/0": "w1", "x/1": "w1"}, warmup={"x/0": ("w2",)})
     assert [moved.reason for moved in made.movements] == ["warm-up: w2 has lag unknown, takes over at 10000"]
     assert made.follow_up

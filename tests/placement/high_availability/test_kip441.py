@@ -10,7 +10,7 @@ from airflow_dagsched.placement.high_availability.policy import STRATEGIES, plac
 from airflow_dagsched.placement.high_availability.settings import Settings
 from airflow_dagsched.placement.high_availability.values import Outcome
 from airflow_dagsched.placement.reproductions.kafka.movements import Budget, move_actives
-from airflow_dagsched.placement.reproductions.kafka.standbys import deal_standbys, have_same_tags
+from airflow_dagsched.placement.reproductions.kafka.standbys import deal_standbys, is_tagged_alike
 from airflow_dagsched.placement.reproductions.kafka_2020.balanced import Placed, deal_balanced, list_moves
 from airflow_dagsched.placement.reproductions.kafka_2020.constrained import assign_constrained
 from airflow_dagsched.placement.reproductions.kafka_2020.ranks import Ranking, rank_workers
@@ -198,7 +198,7 @@ def test_moves_of_spread_standbys(row: Row) -> None:
     source, target = facts.worker_at[config["source"]], facts.worker_at[config["destination"]]
     if config["other_holder"] is not None:
         pytest.skip("trunk asks for equal tags, whoever else holds the instance")
-    assert have_same_tags(facts, source, target) == row["expect"]["asserted"]["allowed"]
+    assert is_tagged_alike(facts, source, target) == row["expect"]["asserted"]["allowed"]
 
 
 @each("kip_rank")

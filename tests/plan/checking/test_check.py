@@ -18,7 +18,7 @@ from airflow_dagsched.plan.plan_types import Container, Driver, Group, Plan, Pru
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.settings import Settings
-from airflow_dagsched.plan.settings_file import placement_settings
+from airflow_dagsched.plan.settings_file import parse_placement_settings
 from tests.plan.drawn import drawn, standalone
 from tests.plan.placing import place_by
 
@@ -141,7 +141,7 @@ HELD = place_by(
     plan(STATE, CLUSTER),
     STATE,
     CLUSTER,
-    Policy("high_availability", placement_settings(named={"num_standbys": 1}), State()),
+    Policy("high_availability", parse_placement_settings(named={"num_standbys": 1}), State()),
 )
 
 

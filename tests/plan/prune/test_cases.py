@@ -19,7 +19,7 @@ import pytest
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
-from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.pruning.apply import select_all
@@ -76,7 +76,7 @@ def source_of(case: Case, required: list[int]) -> Source:
 
 
 def needed_workers(flow: Dataflow, members: tuple[str, ...]) -> tuple[str, ...]:
-    graph, asked = graph_of(flow), PruningInput()
+    graph, asked = build_graph(flow), PruningInput()
     scene = Scene(graph, cluster_of(members), asked, select_all(graph, asked))
     needed = find_needed_workers(scene, [step.id for step in flow.steps])
     assert not needed.any_because

@@ -13,7 +13,7 @@ from airflow_dagsched.model.dataflow import Buckets, Partition, Source
 from airflow_dagsched.plan.pruning.buckets import bucket_of, find_needed_buckets
 from airflow_dagsched.plan.pruning.conditions.condition import Comparison, Value
 from airflow_dagsched.plan.pruning.conditions.where import parse_condition
-from airflow_dagsched.plan.pruning.layout import folder_name, list_stored, partition_name, split_folder_name
+from airflow_dagsched.plan.pruning.layout import list_stored, make_folder_name, partition_name, split_folder_name
 from airflow_dagsched.plan.pruning.sources import select_found, select_listed
 from airflow_dagsched.plan.reasons.pruning import ColumnNull
 from tests.plan.prune.test_conditions import ON_DATA, ON_PARTITIONS, texts
@@ -73,9 +73,9 @@ def test_files_without_partitions_and_in_other_folders() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.text(min_size=1))
 def test_names_of_folders_read_back(column: str, value: str) -> None:
     if value != "__HIVE_DEFAULT_PARTITION__" and value.isprintable() and column.isprintable():
-        assert split_folder_name(folder_name(column, value)) == (column, value)
-        assert "/" not in folder_name(column, value)
-    assert split_folder_name(folder_name("c", None)) == ("c", None)
+        assert split_folder_name(make_folder_name(column, value)) == (column, value)
+        assert "/" not in make_folder_name(column, value)
+    assert split_folder_name(make_folder_name("c", None)) == ("c", None)
 
 
 @settings(max_examples=150, deadline=None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
 from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.checking import check
@@ -25,7 +25,7 @@ from airflow_dagsched.plan.problem.run import Policy, Run
 from airflow_dagsched.plan.pruning import PruningInput
 from airflow_dagsched.plan.reasons.pruning import DatasetWithoutRows, NoInput
 from airflow_dagsched.plan.report.page import explain_plan
-from airflow_dagsched.plan.settings_file import placement_settings
+from airflow_dagsched.plan.settings_file import parse_placement_settings
 from tests.plan.drawn import dataflows, drawn, standalone
 
 MIB = 2**20
@@ -152,7 +152,7 @@ POLICIES = ("round_robin", "first_fit", "data_locality", "cheapest", "high_avail
 
 
 def by_policy(name: str | None, **said: Any) -> Policy | None:
-    return Policy(name, placement_settings(named=said), State()) if name else None
+    return Policy(name, parse_placement_settings(named=said), State()) if name else None
 
 
 @pytest.mark.parametrize("name", [None, "round_robin", "high_availability"])
@@ -208,7 +208,7 @@ def test_what_a_policy_placed_and_pruning_trimmed_is_sound(name: str | None, flo
 def test_a_policy_places_what_is_left(name: str) -> None:
     """Day 1 is on w2; a reads, b has nothing to do; as wide as each other: two applications would save nothing."""
     flow = drawn("a; b", a={"sources": days("h2", "h1"), "parallelism": 4}, b={**IDLE, "parallelism": 4})
-    policy = Policy(name, placement_settings(), State())
+    policy = Policy(name, parse_placement_settings(), State())
     (group,) = sound(flow, standalone(4, 4, 4), PruningInput(idle={"b": NoInput(())}), policy=policy).groups
     assert workers(group) == ["w2"]
 
@@ -231,9 +231,9 @@ def test_every_pruned_plan_is_sound_and_the_same_for_any_order(flow: Dataflow, s
     rng.shuffle(steps)
     turned = tuple(replace(step, sources=_turned(step.sources)) for step in steps)
     other = replace(flow, steps=turned, channels=flow.channels[::-1])
-    assert encode(
+    assert encode_value(
         plan(other, replace(cluster, workers=cluster.workers[::-1]), run=Run(PruningInput(mode=mode)))
-    ) == encode(made)
+    ) == encode_value(made)
 
 
 def _source(rng: random.Random) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _turned(sources: tuple[Source, ...]) -> tuple[Source, ...]:
 
 def empty(draft: Draft) -> Draft:
     """A policy that forgets everything."""
-    return draft.with_groups([replace(group, containers=()) for group in draft.plan.groups])
+    return draft.replace_groups([replace(group, containers=()) for group in draft.plan.groups])
 
 
 def test_a_group_may_not_vanish() -> None:

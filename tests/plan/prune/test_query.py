@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.plan.pruning.conditions.matching import match_keys
 from airflow_dagsched.plan.pruning.conditions.query import read_query
-from airflow_dagsched.plan.pruning.emptiness import cause_if_all, cause_if_any
+from airflow_dagsched.plan.pruning.emptiness import find_causes_of_all, find_causes_of_any
 
 ROWS = {
     "t": [(day, amount) for day in (1, 2, 3) for amount in (1, None, 5)],
@@ -135,6 +135,6 @@ def test_what_is_called_empty_is_empty(sql: str, empty: set[str]) -> None:
 def test_causes_are_least_sets() -> None:
     """(a or b) and a is a; too many sets say nothing."""
     a, b = (frozenset("a"),), (frozenset("b"),)
-    assert cause_if_all([cause_if_any([a, b]), a]) == a
+    assert find_causes_of_all([find_causes_of_any([a, b]), a]) == a
     pairs = [(frozenset({f"x{at}"}), frozenset({f"y{at}"})) for at in range(7)]
-    assert cause_if_all(pairs) == ()
+    assert find_causes_of_all(pairs) == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source
-from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.pruning.apply import select_all
 from airflow_dagsched.plan.pruning.emptiness import Causes
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
@@ -25,7 +25,7 @@ FULL = {"sources": (Source(path="/f", where="day = 1", partitions=(Partition(key
 
 
 def idle(flow: Dataflow, **known: Any) -> dict[str, str]:
-    graph = graph_of(flow)
+    graph = build_graph(flow)
     found = find_idle_steps(graph, select_all(graph, PruningInput()), PruningInput(**known))
     return {step: say_idle(reason) for step, reason in found.steps.items()}
 
@@ -86,7 +86,7 @@ def test_what_an_earlier_group_left_empty() -> None:
 
 def test_what_somebody_waits_for_is_published_empty() -> None:
     """a ══> b ══> c    a and b have nothing to do; b is of another group, c runs"""
-    graph = graph_of(drawn("a == b; b == c; a == d", a=EMPTY, b=IDLE, d=IDLE))
+    graph = build_graph(drawn("a == b; b == c; a == d", a=EMPTY, b=IDLE, d=IDLE))
     home = {"a": "one", "b": "two", "c": "two", "d": "one"}
     assert list_published(graph, home, {"a", "b", "d"}) == ("a/", "b/")
     assert list_published(graph, dict.fromkeys("abcd", "one"), {"a", "b", "d"}) == ("b/",)
@@ -108,7 +108,7 @@ def test_against_rows_counted_one_by_one(flow: Dataflow, seed: int) -> None:
         for step in flow.steps
     )
     flow = replace(flow, steps=steps)
-    graph = graph_of(flow)
+    graph = build_graph(flow)
     rows: dict[str, bool] = {}
     for node in graph.order:
         if graph.is_step(node):

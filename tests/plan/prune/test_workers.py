@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Free
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
-from airflow_dagsched.model.graph import graph_of
+from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.plan_types import Container, Group, Plan, Pruned
 from airflow_dagsched.plan.planner import plan
@@ -37,7 +37,7 @@ def stored(*hosts: str, size: int = 10 * MIB, where: str | None = "day = 1", **f
 
 def pruned(flow: Dataflow, cluster: Cluster, asked: PruningInput = PruningInput()) -> Group:  # noqa: B008
     """The only group of the flow."""
-    (group,) = prune_groups(plan(flow, cluster), graph_of(flow), cluster, asked).groups
+    (group,) = prune_groups(plan(flow, cluster), build_graph(flow), cluster, asked).groups
     return group
 
 
@@ -94,7 +94,7 @@ def test_a_full_host_widens_the_set() -> None:
     cluster = standalone(4, 4)
     full = replace(cluster, workers=(cluster.workers[0], replace(cluster.workers[1], free=Free(cores=0))))
     flow = drawn("a", a=stored("h2"))
-    (group,) = prune_groups(plan(flow, cluster), graph_of(flow), full, PruningInput()).groups
+    (group,) = prune_groups(plan(flow, cluster), build_graph(flow), full, PruningInput()).groups
     assert why(group, "worker") == {"a host of the data is gone or has no free core"}
 
 
@@ -105,7 +105,7 @@ def test_a_replica_on_a_live_host_is_enough() -> None:
 def test_what_an_earlier_group_stored() -> None:
     """a ──> (t) ──> b, and a ══> b: two groups. Where a's rows are is known from its manifest, or not"""
     flow = drawn("a == b; a -- t; t -- b", tasks="t", a=stored("h2"))
-    cluster, graph = standalone(4, 4, 4), graph_of(flow)
+    cluster, graph = standalone(4, 4, 4), build_graph(flow)
     first, second = prune_groups(plan(flow, cluster), graph, cluster, PruningInput()).groups
     assert gone(first, "worker") == ["w1", "w3"]
     assert why(second, "worker") == {"who holds dataset 'a/' is not known"}
@@ -156,7 +156,7 @@ def test_streaming_is_never_pruned() -> None:
 def test_a_group_with_nothing_left_has_no_worker_to_choose() -> None:
     group = pruned(drawn("a == b", a=stored("h2", where="day = 3", **IDLE), b=IDLE), standalone(4, 4))
     assert (gone(group, "step"), gone(group, "worker")) == (["a", "b"], [])
-    counts, _ = count_remaining(group, graph_of(drawn("a == b")), standalone(4, 4).workers)
+    counts, _ = count_remaining(group, build_graph(drawn("a == b")), standalone(4, 4).workers)
     assert counts == {}
 
 
@@ -187,7 +187,7 @@ def test_instances_without_a_split() -> None:
     )
     channels = (Channel(src="a", dst="b", routing="forward"), Channel(src="b", dst="c", routing="forward"))
     group = pruned(replace(flow, channels=channels), standalone(8, 8))
-    counts, workers = count_remaining(group, graph_of(flow), standalone(8, 8).workers)
+    counts, workers = count_remaining(group, build_graph(flow), standalone(8, 8).workers)
     assert counts == {"a": 3, "b": 3, "c": 8}
     assert [worker.id for worker in workers] == ["w2"]
 
@@ -238,10 +238,10 @@ def test_a_worker_leaves_when_nothing_on_it_works_without_input() -> None:
     flow = replace(flow, channels=(Channel(src="a", dst="b", routing="forward"),))
     cluster = standalone(4, 4)
     made = placed(flow, ("w1", "a/0 b/0"), ("w2", "a/1 b/1"))
-    (group,) = trim_instances(made, graph_of(flow), cluster, PruningInput(mode="analysed")).groups
+    (group,) = trim_instances(made, build_graph(flow), cluster, PruningInput(mode="analysed")).groups
     assert [box.worker for box in group.containers] == ["w1"]
     assert (gone(group, "instance"), gone(group, "worker")) == (["a/1", "b/1"], ["w2"])
-    assert trim_instances(made, graph_of(flow), cluster, PruningInput(mode="declared")) == made
+    assert trim_instances(made, build_graph(flow), cluster, PruningInput(mode="declared")) == made
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_what_stays_on_a_worker(b: dict[str, Any], routing: str, left: list[tupl
     flow = drawn("a; b", a={**stored("h1"), **IDLE, "parallelism": 2}, b={**b, "parallelism": 2})
     flow = replace(flow, channels=(Channel(src="a", dst="b", routing=routing),))  # type: ignore[arg-type]
     made = placed(flow, ("w1", "a/0 b/0"), ("w2", "a/1 b/1"))
-    (group,) = trim_instances(made, graph_of(flow), standalone(4, 4), PruningInput()).groups
+    (group,) = trim_instances(made, build_graph(flow), standalone(4, 4), PruningInput()).groups
     assert [list(box.instances) for box in group.containers if box.worker == "w2"] == [left]
 
 
@@ -296,9 +296,9 @@ def test_whatever_is_pruned_is_sound_and_does_not_depend_on_order(flow: Dataflow
     steps = [replace(step, **_source(rng), works_without_input=rng.random() < 0.5) for step in flow.steps]
     flow = replace(flow, steps=tuple(steps))
     made, asked = plan(flow, cluster), PruningInput(mode=mode)
-    found = prune_groups(made, graph_of(flow), cluster, asked)
+    found = prune_groups(made, build_graph(flow), cluster, asked)
     for group in found.groups:
-        counts, workers = count_remaining(group, graph_of(flow), cluster.workers)
+        counts, workers = count_remaining(group, build_graph(flow), cluster.workers)
         hosts = {worker.host for worker in workers}
         assert workers
         assert all(counts.values())
@@ -309,7 +309,7 @@ def test_whatever_is_pruned_is_sound_and_does_not_depend_on_order(flow: Dataflow
     rng.shuffle(steps)
     turned = tuple(replace(step, sources=_turned(step.sources)) for step in steps)
     other = replace(flow, steps=turned, channels=flow.channels[::-1])
-    assert encode(prune_groups(made, graph_of(other), cluster, asked)) == encode(found)
+    assert encode_value(prune_groups(made, build_graph(other), cluster, asked)) == encode_value(found)
 
 
 def _source(rng: random.Random) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.plan.rcpsp import search
 from airflow_dagsched.plan.rcpsp.bounds import lower_bound
-from airflow_dagsched.plan.rcpsp.check import violations
-from airflow_dagsched.plan.rcpsp.project import Project, network
+from airflow_dagsched.plan.rcpsp.check import find_violations
+from airflow_dagsched.plan.rcpsp.project import Project, build_network
 from airflow_dagsched.plan.rcpsp.schedule import Schedule, schedule
 from tests.plan.rcpsp.drawn import drawn, makespan, projects, random_project, shortest
 
@@ -38,7 +38,7 @@ def test_work_between_a_head_and_a_tail_bounds_the_makespan() -> None:
          ──> c(3) ──>
     """
     project = drawn("s:2x0 a:3x1 b:3x1 c:3x1 t:1x0", "s-a s-b s-c a-t b-t c-t", capacities=(1,))
-    assert lower_bound(network(project)) == 12
+    assert lower_bound(build_network(project)) == 12
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -52,7 +52,7 @@ def test_small_projects_are_solved_at_once(seed: int) -> None:
 @settings(max_examples=80, deadline=None)
 def test_every_schedule_keeps_the_rules(project: Project, effort: int) -> None:
     made = schedule(project, effort=effort)
-    assert violations(project, made.starts) == []
+    assert find_violations(project, made.starts) == []
     assert made.lower_bound <= made.makespan == makespan(project, made.starts)
 
 
@@ -81,7 +81,7 @@ def test_wide_projects_are_searched_without_delay(project: Project) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(search, "WIDEST_SERIAL", 0)
         made = schedule(project)
-    assert violations(project, made.starts) == []
+    assert find_violations(project, made.starts) == []
     assert made.makespan == makespan(project, made.starts)
 
 

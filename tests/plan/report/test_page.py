@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from airflow_dagsched.model.codec import pretty
+from airflow_dagsched.model.codec import format_json
 from airflow_dagsched.plan.plan_types import Pruned
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.report.page import explain_plan
@@ -33,7 +33,7 @@ TEXTS = {
     "plan.txt": explain_plan(PLAN),
     "plan.dot": draw_dot(PLAN),
     "plan.svg": draw_svg(PLAN),
-    "plan.json": pretty(PLAN),
+    "plan.json": format_json(PLAN),
 }
 
 

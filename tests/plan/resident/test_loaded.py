@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.model.dataflow import Dataflow
 from tests.plan.drawn import drawn, standalone
 from tests.plan.test_choose import streaming
@@ -26,7 +26,7 @@ print(sum(name.startswith("airflow_dagsched.plan.resident") for name in sys.modu
 
 def count_loaded(flow: Dataflow) -> int:
     """Modules of the room once ``flow`` has been planned."""
-    argv = [sys.executable, "-c", PROGRAM, encode(flow).decode(), encode(standalone(2, 2)).decode()]
+    argv = [sys.executable, "-c", PROGRAM, encode_value(flow).decode(), encode_value(standalone(2, 2)).decode()]
     return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
 
 

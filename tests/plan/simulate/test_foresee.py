@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.simulate.foresee import Forecast, best, forecast
-from airflow_dagsched.plan.simulate.run import simulate
+from airflow_dagsched.plan.simulate.foresee import Forecast, choose_best, make_forecast
+from airflow_dagsched.plan.simulate.run import simulate_works
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Outcome
 from tests.plan.drawn import clusters, dataflows, standalone
 from tests.plan.simulate.test_run import single, work
@@ -24,16 +24,16 @@ def ends(found: Outcome) -> list[float]:
 
 def test_what_is_later_in_any_respect_is_not_taken() -> None:
     """The second is far sooner on the mean, but later on the worst; the last is a little sooner on both."""
-    assert best([Forecast(0, 50, 100), Forecast(0, 10, 101), Forecast(1, 1, 1), Forecast(0, 49, 100)], 0) == 3
+    assert choose_best([Forecast(0, 50, 100), Forecast(0, 10, 101), Forecast(1, 1, 1), Forecast(0, 49, 100)], 0) == 3
 
 
 def test_at_a_tie_what_is_in_force_stays() -> None:
-    assert best([Forecast(0, 50, 100)] * 3, 1) == 1
+    assert choose_best([Forecast(0, 50, 100)] * 3, 1) == 1
 
 
 def test_works_without_end_are_counted_apart() -> None:
-    assert forecast([10.0, None, 20.0]) == Forecast(1, 15.0, 20.0)
-    assert forecast([]) == Forecast(0, 0.0, 0.0)
+    assert make_forecast([10.0, None, 20.0]) == Forecast(1, 15.0, 20.0)
+    assert make_forecast([]) == Forecast(0, 0.0, 0.0)
 
 
 @settings(max_examples=100, deadline=None)
@@ -43,7 +43,7 @@ def test_at_one_moment_no_set_of_works_ends_later_than_first_come_first_served(
 ) -> None:
     """On the mean, and on the worst, whatever the dataflows."""
     works = [work(flow, cluster) for flow in flows]
-    ours, theirs = (ends(simulate(works, cluster, CALM, policy)) for policy in (FORESEEN, FIFO))
+    ours, theirs = (ends(simulate_works(works, cluster, CALM, policy)) for policy in (FORESEEN, FIFO))
     assert sum(ours) <= sum(theirs) * SLACK
     assert max(ours) <= max(theirs) * SLACK
 
@@ -59,7 +59,7 @@ def test_a_wide_launch_is_not_overtaken_for_ever() -> None:
     cluster = standalone(4, 4)
     stream = [work(single(4, 20), cluster, at_s=14.0 * at) for at in range(60)]
     wide = work(single(1, 100, parallelism=8), cluster, at_s=2.0)
-    found = simulate([*stream, wide], cluster, CALM, FORESEEN)
+    found = simulate_works([*stream, wide], cluster, CALM, FORESEEN)
     (ours,) = (one for one in found.ran if one.work == len(stream))
     assert ours.start_s <= 2 + 28 + 108 + 28
 
@@ -77,4 +77,4 @@ def test_it_sees_what_comes_of_an_order() -> None:
     cluster = standalone(4, 4)
     wanted = [(4, 20.0), (8, 300.0), (4, 20.0)]
     works = [work(single(1, seconds, parallelism=cores), cluster) for cores, seconds in wanted]
-    assert [round(end) for end in ends(simulate(works, cluster, CALM, FORESEEN))] == [28, 336, 28]
+    assert [round(end) for end in ends(simulate_works(works, cluster, CALM, FORESEEN))] == [28, 336, 28]

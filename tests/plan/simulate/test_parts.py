@@ -12,10 +12,10 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.plan.simulate import rank
-from airflow_dagsched.plan.simulate.backfill import room_at
-from airflow_dagsched.plan.simulate.jobs import Jobs, jobs_of
+from airflow_dagsched.plan.simulate.backfill import find_room_time
+from airflow_dagsched.plan.simulate.jobs import Jobs, make_jobs
 from airflow_dagsched.plan.simulate.modelled_capacity import Room
-from airflow_dagsched.plan.simulate.rank import b_levels, descendants
+from airflow_dagsched.plan.simulate.rank import count_descendants, measure_b_levels
 from airflow_dagsched.plan.simulate.sampled_conditions import NEVER
 from airflow_dagsched.plan.simulate.values import Work
 from tests.plan.drawn import dataflows, drawn, standalone
@@ -24,7 +24,7 @@ ROOMY = standalone(64, 64, 64, memory_mb=10**6)
 
 
 def jobs(flow: Dataflow, cluster: Cluster = ROOMY) -> Jobs:
-    return jobs_of([Work(plan(flow, cluster), flow)], cluster, DEFAULTS)
+    return make_jobs([Work(plan(flow, cluster), flow)], cluster, DEFAULTS)
 
 
 @settings(max_examples=50, deadline=None)
@@ -36,14 +36,14 @@ def test_descendants_are_those_of_networkx(flow: Dataflow) -> None:
     graph.add_nodes_from(range(len(found.all)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank, "BLOCK", 5)
-        assert descendants(found) == [len(nx.descendants(graph, node)) + 1 for node in range(len(found.all))]
+        assert count_descendants(found) == [len(nx.descendants(graph, node)) + 1 for node in range(len(found.all))]
 
 
 def test_b_levels_are_the_seconds_to_the_end() -> None:
     """a (8 + 60 s) ──> (t, 10 s) ──> b (8 + 20 s)"""
     flow = drawn("a -- t; t -- b", tasks="t", a={"runtime_s": 60}, b={"runtime_s": 20})
     found = jobs(flow)
-    assert dict(zip([job.id for job in found.all], b_levels(found), strict=True)) == {
+    assert dict(zip([job.id for job in found.all], measure_b_levels(found), strict=True)) == {
         "launch_a": 106.0,
         "t": 38.0,
         "launch_b": 28.0,
@@ -62,7 +62,7 @@ def test_room_is_first_fit_and_comes_back(wanted: list[list[tuple[int, int, int]
     """Against free cores and memory kept in a plain list, of which a lost worker is never used."""
     cluster = standalone(4, 6, 2, 8, 3, memory_mb=6)
     room, free = Room(cluster), [[worker.cores, worker.memory_mb] for worker in cluster.workers]
-    room.lose(lost)
+    room.lose_worker(lost)
     free[lost] = [-1, -1]
     held = []
     for at, containers in enumerate(wanted):
@@ -84,7 +84,7 @@ def test_room_is_first_fit_and_comes_back(wanted: list[list[tuple[int, int, int]
             give_back(free, list(zip(expected, containers, strict=False)))
         if held and at == back:
             places = held.pop(0)
-            room.give(places)
+            room.give_back(places)
             give_back(free, list(places))
 
 
@@ -98,6 +98,6 @@ def test_the_first_in_line_has_room_when_enough_has_ended() -> None:
     """Two more containers of 4 cores: w0 gives 2 + 2 until 20 s, w1 has 3 and gives 1 at 30 s."""
     free = {0: (0, 9, 9), 1: (3, 9, 9)}
     ending = [(10.0, [(0, (2, 0, 0))]), (20.0, [(0, (2, 0, 0))]), (30.0, [(1, (1, 0, 0))])]
-    assert room_at(1, (4, 1, 0), free.__getitem__, ending) == 20
-    assert room_at(2, (4, 1, 0), free.__getitem__, ending) == 30
-    assert room_at(3, (4, 1, 0), free.__getitem__, ending) == NEVER
+    assert find_room_time(1, (4, 1, 0), free.__getitem__, ending) == 20
+    assert find_room_time(2, (4, 1, 0), free.__getitem__, ending) == 30
+    assert find_room_time(3, (4, 1, 0), free.__getitem__, ending) == NEVER

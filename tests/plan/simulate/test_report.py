@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.cli import main
-from airflow_dagsched.model.codec import encode
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.simulate.report import percentile
+from airflow_dagsched.plan.simulate.report import find_percentile
 from tests.plan.drawn import drawn, standalone
 
 FILES = ("plan.json", "flow.json", "cluster.json")
@@ -23,7 +23,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = drawn("a -- t; t -- b", tasks="t", a={"runtime_s": 60}, b={"runtime_s": 20})
     cluster = standalone(4)
     for name, value in zip(FILES, (plan(flow, cluster), flow, cluster), strict=True):
-        Path(name).write_bytes(encode(value))
+        Path(name).write_bytes(encode_value(value))
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -110,4 +110,4 @@ def test_bad_input_is_one_line_and_exit_2(
 
 def test_percentiles_are_values_that_were_seen() -> None:
     values = [float(value) for value in range(1, 21)]
-    assert [percentile(values, part) for part in (0.0, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]
+    assert [find_percentile(values, part) for part in (0.0, 0.5, 0.95, 1.0)] == [1, 10, 19, 20]

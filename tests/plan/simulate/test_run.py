@@ -14,7 +14,7 @@ from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.simulate.run import simulate
+from airflow_dagsched.plan.simulate.run import simulate_works
 from airflow_dagsched.plan.simulate.values import POLICIES, Conditions, Outcome, Policy, Work
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
@@ -52,7 +52,7 @@ def times(found: Outcome) -> dict[str, tuple[float, float]]:
 @given(dataflows(), clusters(), st.floats(0, 1000))
 def test_where_nothing_goes_wrong_it_runs_as_planned(flow: Dataflow, cluster: Cluster, at_s: float) -> None:
     asked = work(flow, cluster, at_s)
-    found = simulate([asked], cluster, CALM, PLAN)
+    found = simulate_works([asked], cluster, CALM, PLAN)
     assert found.completion_s == (pytest.approx(asked.plan.makespan_s, abs=1e-3),)
     planned = {group.id: (at_s + group.start_s, at_s + group.end_s) for group in asked.plan.groups}
     assert {name: span for name, span in times(found).items() if name in planned} == {
@@ -68,7 +68,7 @@ def test_every_job_ends_once_after_all_it_waits_for(
 ) -> None:
     asked = work(flow, cluster)
     works = [asked, Work(asked.plan, asked.dataflow, at_s=30.0)]
-    found = simulate(works, cluster, met, POLICIES[policy])
+    found = simulate_works(works, cluster, met, POLICIES[policy])
     jobs = [(at, name) for at in range(2) for name in (*(g.id for g in asked.plan.groups), *(t.id for t in flow.tasks))]
     ended = [(one.work, one.job) for one in found.ran]
     assert Counter([*ended, *found.unfinished]) == Counter(jobs)
@@ -85,7 +85,7 @@ def test_every_job_ends_once_after_all_it_waits_for(
 @given(dataflows(most=60), clusters(), st.sampled_from(sorted(POLICIES)))
 def test_no_more_cores_are_held_than_there_are(flow: Dataflow, cluster: Cluster, policy: str) -> None:
     asked = work(flow, cluster)
-    found = simulate([asked] * 3, cluster, Conditions(noise=0.5), POLICIES[policy])
+    found = simulate_works([asked] * 3, cluster, Conditions(noise=0.5), POLICIES[policy])
     cores = {group.id: sum(box.cores for box in group.containers) for group in asked.plan.groups}
     changes = sorted(
         change
@@ -114,14 +114,16 @@ def test_equal_inputs_in_any_order_give_the_same_outcome(
         dependencies=tuple(rng.sample(flow.dependencies, len(flow.dependencies))),
     )
     for policy in POLICIES.values():
-        assert simulate([Work(asked.plan, other)], cluster, met, policy) == simulate([asked], cluster, met, policy)
+        assert simulate_works([Work(asked.plan, other)], cluster, met, policy) == simulate_works(
+            [asked], cluster, met, policy
+        )
 
 
 def test_noise_changes_runtimes_but_not_their_mean() -> None:
     """A step of 100 s, 8 s to start it: 400 runs with noise 0.5 end after 108 s on average, and never twice alike."""
     cluster = standalone(4)
     asked = work(single(1, 100), cluster)
-    ends = [simulate([asked], cluster, Conditions(noise=0.5, seed=seed), PLAN).makespan_s for seed in range(400)]
+    ends = [simulate_works([asked], cluster, Conditions(noise=0.5, seed=seed), PLAN).makespan_s for seed in range(400)]
     assert sum(ends) / len(ends) == pytest.approx(108, rel=0.06)
     assert len(set(ends)) == len(ends)
 
@@ -130,7 +132,7 @@ def test_a_failed_group_is_tried_again_from_its_start() -> None:
     """a ──> (t) ──> b, 108 s each with the start, failing 15 times an hour: about one attempt in three."""
     cluster = standalone(4)
     asked = work(drawn("a -- t; t -- b", tasks="t", a={"runtime_s": 100}, b={"runtime_s": 100}), cluster)
-    runs = [simulate([asked], cluster, Conditions(failures_per_hour=15, seed=seed), PLAN) for seed in range(100)]
+    runs = [simulate_works([asked], cluster, Conditions(failures_per_hour=15, seed=seed), PLAN) for seed in range(100)]
     for found in runs:
         for one in found.ran:
             assert one.end_s - one.start_s == pytest.approx(10 if one.job == "t" else 108)
@@ -147,7 +149,7 @@ def test_what_fails_too_often_is_never_done_nor_what_waits_for_it() -> None:
     """Both applications need 10,000 s without failure, at a failure every 36 s."""
     cluster = standalone(4)
     asked = work(drawn("a -- t; t -- b", tasks="t", a={"runtime_s": 10_000}), cluster)
-    found = simulate([asked], cluster, Conditions(failures_per_hour=100, retries=2), PLAN)
+    found = simulate_works([asked], cluster, Conditions(failures_per_hour=100, retries=2), PLAN)
     assert found.unfinished == ((0, "launch_a"), (0, "launch_b"), (0, "t"))
     assert (found.ran, found.completion_s, found.retries) == ((), (None,), 2)
 
@@ -156,7 +158,7 @@ def test_a_group_moves_from_a_lost_worker_to_another() -> None:
     """w1, where it was planned, is lost in its 10,000 s in most of the runs; w2 then holds it, if still there."""
     cluster = standalone(4, 4)
     asked = work(single(4, 10_000), cluster)
-    runs = [simulate([asked], cluster, Conditions(losses_per_hour=0.3, seed=seed), PLAN) for seed in range(50)]
+    runs = [simulate_works([asked], cluster, Conditions(losses_per_hour=0.3, seed=seed), PLAN) for seed in range(50)]
     assert all(bool(found.unfinished) <= (found.lost_workers == 0 or found.makespan_s == 0) for found in runs)
     moved = [found for found in runs if found.retries and not found.unfinished]
     assert moved
@@ -168,7 +170,7 @@ def test_a_pinned_step_waits_for_its_worker() -> None:
     cluster = standalone(4, 4)
     asked = work(single(4, 20, pinned=("w2",)), cluster)
     for policy in POLICIES.values():
-        assert [one.start_s for one in simulate([asked, asked], cluster, CALM, policy).ran] == [0, 28]
+        assert [one.start_s for one in simulate_works([asked, asked], cluster, CALM, policy).ran] == [0, 28]
 
 
 @pytest.mark.parametrize(("policy", "last"), [(FIFO, 36), (Policy("fifo"), 0)])
@@ -177,7 +179,7 @@ def test_what_fits_beside_those_that_wait_goes_ahead_if_it_may(policy: Policy, l
     cluster = standalone(4, 4)
     wanted = [(4, 20.0), (2, 20.0), (8, 0.001), (2, 1.0)]
     works = [work(single(1, seconds, parallelism=cores), cluster) for cores, seconds in wanted]
-    found = simulate(works, cluster, CALM, policy)
+    found = simulate_works(works, cluster, CALM, policy)
     assert [round(one.start_s) for one in found.ran] == [0, 0, 28, last]
 
 
@@ -194,7 +196,9 @@ def launches(cluster: Cluster) -> list[Work]:
 def test_ten_launches_that_reserve_their_cores_beat_first_come_first_served() -> None:
     """On the mean of their completions and on the worst."""
     cluster = standalone(*[8] * 4)
-    fifo, reserved = (simulate(launches(cluster), cluster, CALM, policy).completion_s for policy in (FIFO, RESERVED))
+    fifo, reserved = (
+        simulate_works(launches(cluster), cluster, CALM, policy).completion_s for policy in (FIFO, RESERVED)
+    )
     assert sum(end or 0 for end in reserved) < sum(end or 0 for end in fifo)
     assert max(end or 0 for end in reserved) < max(end or 0 for end in fifo)
 
@@ -202,9 +206,9 @@ def test_ten_launches_that_reserve_their_cores_beat_first_come_first_served() ->
 def test_a_plan_of_another_cluster_is_refused() -> None:
     asked = work(single(1, 1), standalone(4))
     with pytest.raises(InvalidInput, match="no worker of the cluster is called 'w1'"):
-        simulate([asked], Cluster(manager="yarn"), CALM, PLAN)
+        simulate_works([asked], Cluster(manager="yarn"), CALM, PLAN)
 
 
 def test_nothing_to_run_takes_no_time() -> None:
-    found = simulate([work(Dataflow(name="empty"), standalone(1))], standalone(1), CALM, PLAN)
+    found = simulate_works([work(Dataflow(name="empty"), standalone(1))], standalone(1), CALM, PLAN)
     assert (found.completion_s, found.makespan_s, found.utilisation) == ((0.0,), 0.0, 0.0)

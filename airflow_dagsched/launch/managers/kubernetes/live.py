@@ -19,7 +19,7 @@ from airflow_dagsched.launch.managers.kubernetes.objects import (
     PodList,
     PodSpec,
     Toleration,
-    amount,
+    read_amount,
 )
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.order import natural_key
@@ -31,22 +31,24 @@ KNOWN = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources with a field of their own, or none; others are custom ones."""
 
 
-def kubernetes_cluster(nodes: bytes, pods: bytes | None, asked: str, tolerations: Sequence[Toleration] = ()) -> Cluster:
+def read_kubernetes_cluster(
+    nodes: bytes, pods: bytes | None, asked: str, tolerations: Sequence[Toleration] = ()
+) -> Cluster:
     """Nodes that take executors with these ``tolerations``, and what is free on them.
 
     ``pods`` None: we may not see them, then all that is allocatable counts as free. Raises ``ClusterUnknown``.
     """
     found = read_answer(NodeList, nodes, asked)
-    running = _running(read_answer(PodList, pods, asked).items) if pods is not None else {}
-    ours = [node for node in found.items if node.takes_executors(tolerations)]
+    running = _group_by_node(read_answer(PodList, pods, asked).items) if pods is not None else {}
+    ours = [node for node in found.items if node.may_run_executors(tolerations)]
     try:
-        workers = [_worker(node, running.get(node.metadata.name, [])) for node in ours]
+        workers = [_read_worker(node, running.get(node.metadata.name, [])) for node in ours]
     except ValueError as error:
         raise ClusterUnknown(asked, str(error)) from None
     return Cluster(manager="kubernetes", workers=tuple(sorted(workers, key=lambda worker: natural_key(worker.id))))
 
 
-def _running(pods: Iterable[Pod]) -> Mapping[str, list[PodSpec]]:
+def _group_by_node(pods: Iterable[Pod]) -> Mapping[str, list[PodSpec]]:
     """Pods that hold resources, by node."""
     found: dict[str, list[PodSpec]] = {}
     for pod in pods:
@@ -55,12 +57,12 @@ def _running(pods: Iterable[Pod]) -> Mapping[str, list[PodSpec]]:
     return found
 
 
-def _worker(node: Node, pods: Sequence[PodSpec]) -> Worker:
+def _read_worker(node: Node, pods: Sequence[PodSpec]) -> Worker:
     offered, labels = node.status.allocatable, node.metadata.labels or {}
-    takes_more = "pods" not in offered or len(pods) < amount(offered, "pods")
+    takes_more = "pods" not in offered or len(pods) < read_amount(offered, "pods")
 
     def free(resource: str, unit: int = 1) -> int:
-        left = amount(offered, resource) - sum(pod.requests(resource) for pod in pods)
+        left = read_amount(offered, resource) - sum(pod.requests(resource) for pod in pods)
         return max(0, int(left / unit)) if takes_more else 0
 
     custom = [name for name in offered if name not in KNOWN and not name.startswith("hugepages-")]
@@ -69,10 +71,10 @@ def _worker(node: Node, pods: Sequence[PodSpec]) -> Worker:
         host=labels.get(HOSTNAME, node.metadata.name),
         rack=labels.get(ZONE),
         tags=dict(sorted(labels.items())),
-        cores=int(amount(offered, "cpu")),
-        memory_mb=int(amount(offered, "memory") / MIB),
-        disk_mb=int(amount(offered, "ephemeral-storage") / MIB) if "ephemeral-storage" in offered else None,
-        resources={name: int(amount(offered, name)) for name in sorted(custom)},
+        cores=int(read_amount(offered, "cpu")),
+        memory_mb=int(read_amount(offered, "memory") / MIB),
+        disk_mb=int(read_amount(offered, "ephemeral-storage") / MIB) if "ephemeral-storage" in offered else None,
+        resources={name: int(read_amount(offered, name)) for name in sorted(custom)},
         free=Free(
             cores=free("cpu"),
             memory_mb=free("memory", MIB),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from airflow_dagsched.launch.managers.answer import Answer
-from airflow_dagsched.launch.managers.kubernetes.quantity import quantity
+from airflow_dagsched.launch.managers.kubernetes.quantity import parse_quantity
 
 Amounts = dict[str, str]
 """Resource -> quantity."""
@@ -73,7 +73,7 @@ class Node(Answer, frozen=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
-    def takes_executors(self, tolerations: Sequence[Toleration]) -> bool:
+    def may_run_executors(self, tolerations: Sequence[Toleration]) -> bool:
         """Whether it is ready and nothing keeps a new executor off."""
         ready = any(state.type == "Ready" and state.status == "True" for state in self.status.conditions or ())
         hard = [taint for taint in self.spec.taints or () if taint.effect != "PreferNoSchedule"]
@@ -106,8 +106,10 @@ class PodSpec(Answer, frozen=True):
         """The larger of what its containers need together, and what any init container needs before them."""
         sidecars = [one for one in self.init_containers or () if one.restart_policy == "Always"]
         before = [one for one in self.init_containers or () if one.restart_policy != "Always"]
-        together = amount(self.overhead, resource) + sum(_asked(one, resource) for one in (*self.containers, *sidecars))
-        return max([together, *(_asked(one, resource) for one in before)])
+        together = read_amount(self.overhead, resource) + sum(
+            _read_request(one, resource) for one in (*self.containers, *sidecars)
+        )
+        return max([together, *(_read_request(one, resource) for one in before)])
 
 
 class PodStatus(Answer, frozen=True):
@@ -137,10 +139,10 @@ class PodList(Answer, frozen=True):
     items: tuple[Pod, ...]
 
 
-def amount(amounts: Mapping[str, str] | None, resource: str) -> Decimal:
+def read_amount(amounts: Mapping[str, str] | None, resource: str) -> Decimal:
     """How much there is of ``resource``; raises ``ValueError`` for what is no quantity."""
-    return quantity((amounts or {}).get(resource, "0"))
+    return parse_quantity((amounts or {}).get(resource, "0"))
 
 
-def _asked(container: PodContainer, resource: str) -> Decimal:
-    return amount(container.resources.requests, resource)
+def _read_request(container: PodContainer, resource: str) -> Decimal:
+    return read_amount(container.resources.requests, resource)

@@ -10,7 +10,7 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
-def quantity(text: str) -> Decimal:
+def parse_quantity(text: str) -> Decimal:
     """The number that ``text`` stands for; raises ``ValueError`` for what is no quantity."""
     match = _QUANTITY.fullmatch(text)
     if match is None:

@@ -10,21 +10,23 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_dagsched.launch.managers.executors import Executors, Submission, heap_and_overhead
+from airflow_dagsched.launch.managers.executors import Executors, Submission, split_memory
 from airflow_dagsched.launch.managers.kubernetes.live import HOSTNAME
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 
 TEMPLATE = "spark.kubernetes.executor.podTemplateFile"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 POD: Mapping[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
 
-def kubernetes(asked: Executors, cluster: Cluster, pod: Mapping[str, Any], *, exact: bool) -> Submission:
+def make_kubernetes_submission(
+    asked: Executors, cluster: Cluster, pod: Mapping[str, Any], *, exact: bool
+) -> Submission:
     """``exact``: on the planned nodes only; ``pod``: the template to start from, which may be empty."""
-    heap, overhead = heap_and_overhead(asked.memory_mb)
-    hosts = natural_sort({worker.host for worker in cluster.workers if worker.id in asked.on})
-    template = pod_template(pod, hosts) if exact else {**POD, **pod}
+    heap, overhead = split_memory(asked.memory_mb)
+    hosts = sort_naturally({worker.host for worker in cluster.workers if worker.id in asked.on})
+    template = make_pod_template(pod, hosts) if exact else {**POD, **pod}
     return Submission(
         {
             "spark.executor.instances": str(asked.count),
@@ -36,16 +38,16 @@ def kubernetes(asked: Executors, cluster: Cluster, pod: Mapping[str, Any], *, ex
     )
 
 
-def pod_template(pod: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
+def make_pod_template(pod: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
     """``pod`` for nodes with one of these host names only. JSON is YAML, which is what Spark reads."""
     spec = pod.get("spec") or {}
     affinity = spec.get("affinity") or {}
     nodes = affinity.get("nodeAffinity") or {}
-    required = {"nodeSelectorTerms": _terms(nodes.get(REQUIRED) or {}, hosts)}
+    required = {"nodeSelectorTerms": _add_hosts_to_terms(nodes.get(REQUIRED) or {}, hosts)}
     return {**POD, **pod, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": {**nodes, REQUIRED: required}}}}
 
 
-def _terms(required: Mapping[str, Any], hosts: Sequence[str]) -> list[dict[str, Any]]:
+def _add_hosts_to_terms(required: Mapping[str, Any], hosts: Sequence[str]) -> list[dict[str, Any]]:
     on_hosts = {"key": HOSTNAME, "operator": "In", "values": list(hosts)}
     terms = required.get("nodeSelectorTerms") or [{}]
     return [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), on_hosts]} for term in terms]

@@ -16,7 +16,7 @@ def is_local(master: str) -> bool:
     return MASTER.fullmatch(master) is not None
 
 
-def local_cluster(master: str, cores: int, memory_mb: int) -> Cluster:
+def make_local_cluster(master: str, cores: int, memory_mb: int) -> Cluster:
     """``master`` on a machine of ``cores`` and ``memory_mb`` (MiB); raises ``ValueError`` for no local master."""
     match = MASTER.fullmatch(master)
     if match is None:

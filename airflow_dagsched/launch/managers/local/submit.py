@@ -14,7 +14,7 @@ minutes on a few cores, which does not run its code often enough to earn that ba
 """
 
 
-def local(group: Group, memory_factor: int) -> Submission:
+def make_local_submission(group: Group, memory_factor: int) -> Submission:
     """Its heap holds what the one container needs."""
     memory = max((container.memory_mb for container in group.containers), default=0)
     light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER} if group.time.compute < SHORT_S else {}

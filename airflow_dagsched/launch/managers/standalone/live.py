@@ -51,24 +51,24 @@ class MasterState(Answer, frozen=True, rename=None):
     workers: tuple[LiveWorker, ...] = ()
 
 
-def masters(url: str) -> tuple[str, ...]:
+def list_masters(url: str) -> tuple[str, ...]:
     """Host and port of each Master in ``spark://host[:port],host[:port]``."""
     hosts = urlsplit(url).netloc.split(",")
     return tuple(host if ":" in host else f"{host}:{MASTER_PORT}" for host in hosts if host)
 
 
-def standalone_cluster(content: bytes, asked: str) -> Cluster:
+def read_standalone_cluster(content: bytes, asked: str) -> Cluster:
     """The workers of the Master that leads; raises ``ClusterUnknown``, also where this Master does not lead."""
     state = read_answer(MasterState, content, asked)
     if state.status != "ALIVE":
         raise ClusterUnknown(asked, f"this Master is {state.status}")
     alive = [worker for worker in state.workers if worker.state == "ALIVE"]
     on_host = Counter(worker.host for worker in alive)
-    workers = (_worker(one, alone=on_host[one.host] == 1) for one in alive)
+    workers = (_read_worker(one, alone=on_host[one.host] == 1) for one in alive)
     return Cluster(manager="standalone", workers=tuple(sorted(workers, key=lambda one: natural_key(one.id))))
 
 
-def _worker(live: LiveWorker, *, alone: bool) -> Worker:
+def _read_worker(live: LiveWorker, *, alone: bool) -> Worker:
     offered = {name: len(found.addresses) for name, found in live.resources.items()}
     free = {name: len(found.addresses) for name, found in live.resourcesfree.items()}
     return Worker(

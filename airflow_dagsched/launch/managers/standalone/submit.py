@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.managers.executors import Executors, Submission
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.plan.passes.pin_hosts import exclusion
+from airflow_dagsched.plan.passes.pin_hosts import choose_exclusion
 
 _ASKED = re.compile(r"spark\.executor\.resource\.(.+)\.amount")
 
 
-def standalone(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
+def make_standalone_submission(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
     """``exact``: on the planned workers only, as far as tokens can say so; else wherever there is room."""
-    tokens = exclusion(asked.on, cluster.workers).tokens if exact else ()
+    tokens = choose_exclusion(asked.on, cluster.workers).tokens if exact else ()
     return Submission(
         {
             "spark.executor.cores": str(asked.cores),
@@ -38,19 +38,19 @@ def check_offered(conf: Mapping[str, str], workers: Sequence[Worker]) -> None:
     author, or connection. ``DoesNotFit`` for what no worker offers, ``LaunchRefused`` for what others hold now,
     ``InvalidInput`` for an amount that is none.
     """
-    wanted = _wanted(conf)
-    if not wanted or any(_has(_free(worker), wanted) for worker in workers):
+    wanted = _read_wanted(conf)
+    if not wanted or any(_has_all(_get_free(worker), wanted) for worker in workers):
         return
-    short = _shortage(wanted, [_offered(worker) for worker in workers])
+    short = _find_shortage(wanted, [_get_offered(worker) for worker in workers])
     if short is not None:
         raise short
-    held = _shortage(wanted, [_free(worker) for worker in workers])
+    held = _find_shortage(wanted, [_get_free(worker) for worker in workers])
     raise LaunchRefused("an executor", f"{held}: others hold the rest", "let them end, or ask for less", passing=True)
 
 
-def _shortage(wanted: Mapping[str, int], offers: Sequence[Mapping[str, int]]) -> DoesNotFit | None:
+def _find_shortage(wanted: Mapping[str, int], offers: Sequence[Mapping[str, int]]) -> DoesNotFit | None:
     """The first resource that no offer has enough of, or that none has all; None: one has all."""
-    if any(_has(offer, wanted) for offer in offers):
+    if any(_has_all(offer, wanted) for offer in offers):
         return None
     for name, amount in sorted(wanted.items()):
         most = max((offer.get(name, 0) for offer in offers), default=0)
@@ -59,17 +59,17 @@ def _shortage(wanted: Mapping[str, int], offers: Sequence[Mapping[str, int]]) ->
     return DoesNotFit("an executor", f"workers that offer all of {', '.join(sorted(wanted))}", 1, 0)
 
 
-def offering(conf: Mapping[str, str], workers: Iterable[Worker]) -> Iterator[Worker]:
+def list_offering(conf: Mapping[str, str], workers: Iterable[Worker]) -> Iterator[Worker]:
     """Those that offer all custom resources that ``conf`` asks of an executor, whoever holds them now."""
-    wanted = _wanted(conf)
-    return (worker for worker in workers if _has(_offered(worker), wanted))
+    wanted = _read_wanted(conf)
+    return (worker for worker in workers if _has_all(_get_offered(worker), wanted))
 
 
-def _wanted(conf: Mapping[str, str]) -> dict[str, int]:
-    return {match[1]: _amount(key, amount) for key, amount in conf.items() if (match := _ASKED.fullmatch(key))}
+def _read_wanted(conf: Mapping[str, str]) -> dict[str, int]:
+    return {match[1]: _parse_amount(key, amount) for key, amount in conf.items() if (match := _ASKED.fullmatch(key))}
 
 
-def _amount(setting: str, text: str) -> int:
+def _parse_amount(setting: str, text: str) -> int:
     try:
         amount = int(text)
     except ValueError:
@@ -79,14 +79,14 @@ def _amount(setting: str, text: str) -> int:
     return amount
 
 
-def _has(offer: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
+def _has_all(offer: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
     return all(offer.get(name, 0) >= amount for name, amount in wanted.items())
 
 
-def _offered(worker: Worker) -> Mapping[str, int]:
+def _get_offered(worker: Worker) -> Mapping[str, int]:
     return worker.resources or dict.fromkeys(worker.tokens, 1)
 
 
-def _free(worker: Worker) -> Mapping[str, int]:
+def _get_free(worker: Worker) -> Mapping[str, int]:
     """What is offered, where the manager does not tell what is free."""
-    return _offered(worker) if worker.free.resources is None else worker.free.resources
+    return _get_offered(worker) if worker.free.resources is None else worker.free.resources

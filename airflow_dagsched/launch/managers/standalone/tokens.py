@@ -39,7 +39,7 @@ class Offer(Struct, frozen=True):
         return tuple(f"{TOKEN_PREFIX}{other}" for other in range(1, self.slots + 1) if other != self.slot)
 
 
-def resources_file(offer: Offer) -> str:
+def format_resources(offer: Offer) -> str:
     """Text of the file for ``spark.worker.resourcesFile``."""
     addresses = [str(at) for at in range(offer.executors)]
     offered = [
@@ -48,7 +48,7 @@ def resources_file(offer: Offer) -> str:
     return json.dumps(offered) + "\n"
 
 
-def worker_properties(offer: Offer, resources: str) -> str:
+def format_worker_properties(offer: Offer, resources: str) -> str:
     """Text of the worker's properties (its ``--properties-file``, or lines for ``spark-defaults.conf``).
 
     ``resources``: absolute path, on the worker, of :func:`resources_file`.

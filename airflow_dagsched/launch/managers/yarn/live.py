@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown
 from airflow_dagsched.launch.managers.answer import Answer, read_answer
-from airflow_dagsched.launch.managers.yarn.queues import SchedulerAnswer, room_in
+from airflow_dagsched.launch.managers.yarn.queues import SchedulerAnswer, find_room
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.order import natural_key
 
@@ -78,7 +78,7 @@ class NodesAnswer(Answer, frozen=True):
     nodes: Nodes | Literal[""] | None
 
 
-def yarn_cluster(nodes: bytes, scheduler: bytes, asked: str, where: Where = ANYWHERE) -> Cluster:
+def read_yarn_cluster(nodes: bytes, scheduler: bytes, asked: str, where: Where = ANYWHERE) -> Cluster:
     """Nodes that run and are for ``where``, with what is free on them and in the queue.
 
     Raises ``ClusterUnknown`` for what is no such answer, and for a queue that is not there.
@@ -86,17 +86,17 @@ def yarn_cluster(nodes: bytes, scheduler: bytes, asked: str, where: Where = ANYW
     found = read_answer(NodesAnswer, nodes, asked).nodes or Nodes()
     ours = [node for node in found.node or () if node.is_for(where)]
     hosts = [node.host for node in ours]
-    workers = [_worker(node, alone=hosts.count(node.host) == 1) for node in ours]
+    workers = [_read_worker(node, alone=hosts.count(node.host) == 1) for node in ours]
     queues = read_answer(SchedulerAnswer, scheduler, asked).scheduler.info
     offered = (sum(worker.cores for worker in workers), sum(worker.memory_mb for worker in workers))
-    room = room_in(queues, where.queue, where.label, offered)
+    room = find_room(queues, where.queue, where.label, offered)
     if room is None and where.queue != ANYWHERE.queue:
         raise ClusterUnknown(asked, f"there is no queue {where.queue!r}")
-    workers = _with_master(workers) if room is None else _within(_with_master(workers), *room)
+    workers = _reserve_master(workers) if room is None else _limit_to_queue(_reserve_master(workers), *room)
     return Cluster(manager="yarn", workers=tuple(sorted(workers, key=lambda worker: natural_key(worker.id))))
 
 
-def _worker(node: Node, *, alone: bool) -> Worker:
+def _read_worker(node: Node, *, alone: bool) -> Worker:
     label = "".join((node.labels or ("",))[:1])
     return Worker(
         id=node.host if alone else node.id,
@@ -109,7 +109,7 @@ def _worker(node: Node, *, alone: bool) -> Worker:
     )
 
 
-def _with_master(workers: Sequence[Worker]) -> list[Worker]:
+def _reserve_master(workers: Sequence[Worker]) -> list[Worker]:
     """The workers, each with room for the application master taken away, from what is free and from all it has."""
     return [
         replace(
@@ -125,7 +125,7 @@ def _with_master(workers: Sequence[Worker]) -> list[Worker]:
     ]
 
 
-def _within(workers: Sequence[Worker], cores: int, memory_mb: int) -> list[Worker]:
+def _limit_to_queue(workers: Sequence[Worker], cores: int, memory_mb: int) -> list[Worker]:
     """The workers, what is free on all of them together cut down to the room in the queue, less the master's."""
     cores, memory_mb = max(0, cores - MASTER_CORES), max(0, memory_mb - MASTER_MEMORY_MB)
     cut = []

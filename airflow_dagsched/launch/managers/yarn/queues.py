@@ -78,24 +78,24 @@ class SchedulerAnswer(Answer, frozen=True):
     scheduler: Scheduler
 
 
-def room_in(top: Queue, name: str, label: str, offered: Room) -> Room | None:
+def find_room(top: Queue, name: str, label: str, offered: Room) -> Room | None:
     """What an application in queue ``name`` may still get of ``offered`` (all nodes with ``label``).
 
     None: there is no such queue. A name is the last part of a queue's path, or its last few parts: ``nightly``,
     ``root.data.nightly``.
     """
-    path = next((path for path in _paths(top, ()) if _is_called(path, name)), None)
+    path = next((path for path in _list_paths(top, ()) if _is_called(path, name)), None)
     if path is None:
         return None
-    rooms = [_room(queue, label, offered) for queue in path]
+    rooms = [_compute_room(queue, label, offered) for queue in path]
     return min(cores for cores, _ in rooms), min(memory for _, memory in rooms)
 
 
-def _paths(queue: Queue, above: tuple[Queue, ...]) -> Iterator[tuple[Queue, ...]]:
+def _list_paths(queue: Queue, above: tuple[Queue, ...]) -> Iterator[tuple[Queue, ...]]:
     here = (*above, queue)
     yield here
     for child in queue.below:
-        yield from _paths(child, here)
+        yield from _list_paths(child, here)
 
 
 def _is_called(path: Sequence[Queue], name: str) -> bool:
@@ -104,7 +104,7 @@ def _is_called(path: Sequence[Queue], name: str) -> bool:
     return parts[-len(wanted) :] == wanted
 
 
-def _room(queue: Queue, label: str, offered: Room) -> Room:
+def _compute_room(queue: Queue, label: str, offered: Room) -> Room:
     cores, memory = offered
     if queue.max_resources is not None:
         used = queue.used_resources or Amount(memory_mb=0, cores=0)
@@ -112,10 +112,10 @@ def _room(queue: Queue, label: str, offered: Room) -> Room:
         return max(0, min(cores, left.cores - used.cores)), max(0, min(memory, left.memory_mb - used.memory_mb))
     partitions = queue.capacities.queue_capacities_by_partition
     share = next((share for share in partitions if share.partition_name == label), None)
-    most, used_part = _percentages(queue if share is None else share)
+    most, used_part = _get_percentages(queue if share is None else share)
     free = max(0.0, most - used_part) / 100.0
     return int(cores * free), int(memory * free)
 
 
-def _percentages(of: Queue | Share) -> tuple[float, float]:
+def _get_percentages(of: Queue | Share) -> tuple[float, float]:
     return of.absolute_max_capacity, of.absolute_used_capacity

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.launch.managers.executors import Executors, Submission, heap_and_overhead
+from airflow_dagsched.launch.managers.executors import Executors, Submission, split_memory
 from airflow_dagsched.launch.managers.yarn.live import LABEL
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.order import natural_sort
+from airflow_dagsched.model.order import sort_naturally
 
 
-def yarn(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
+def make_yarn_submission(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
     """``exact``: on the planned nodes only; else on any of the cluster's."""
-    heap, overhead = heap_and_overhead(asked.memory_mb)
-    excluded = excluded_nodes(asked, cluster) if exact else ()
+    heap, overhead = split_memory(asked.memory_mb)
+    excluded = list_excluded_nodes(asked, cluster) if exact else ()
     labels = {worker.tags.get(LABEL, "") for worker in cluster.workers if worker.id in asked.on}
     label = labels.pop() if len(labels) == 1 else ""
     return Submission(
@@ -26,11 +26,11 @@ def yarn(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
     )
 
 
-def excluded_nodes(asked: Executors, cluster: Cluster) -> tuple[str, ...]:
+def list_excluded_nodes(asked: Executors, cluster: Cluster) -> tuple[str, ...]:
     """Hosts of live nodes without a planned executor. Never all: a planned host is not among them.
 
     Only live ones, since Spark counts stale names too, and fails the application once the names are as many
     as the nodes.
     """
     chosen = {worker.host for worker in cluster.workers if worker.id in asked.on}
-    return tuple(natural_sort({worker.host for worker in cluster.workers} - chosen))
+    return tuple(sort_naturally({worker.host for worker in cluster.workers} - chosen))

@@ -24,13 +24,13 @@ def choose_target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[in
     _allow_slack(facts, owners, balancer)
     if facts.settings.num_standbys == 1:
         heirs = HeirCounts(owners)
-        balancer.gain, balancer.on_move = heirs.compute_gain, _combine(balancer.on_move, heirs.record_move)
+        balancer.gain, balancer.on_move = heirs.compute_gain, _combine_callbacks(balancer.on_move, heirs.record_move)
     started = [
         (instance, worker, target)
         for instance, worker in owners.active.items()
         for target in owners.prior.warmup.get(instance, NOBODY)
     ]
-    moved = balancer.balance(_list_ways(facts, owners, started), started)
+    moved = balancer.balance_loads(_list_ways(facts, owners, started), started)
     return owners.active | {instance: worker for instance, _, worker in moved}
 
 
@@ -52,7 +52,7 @@ def _allow_slack(facts: Facts, owners: Owners, balancer: LoadBalancer) -> None:
     balancer.spare = [max(weights) * (worker in old) for worker in range(len(facts.workers))]
 
 
-def _combine(first: OnMove, then: OnMove) -> OnMove:
+def _combine_callbacks(first: OnMove, then: OnMove) -> OnMove:
     def call_both(instance: int, source: int, target: int) -> None:
         first(instance, source, target)
         then(instance, source, target)

@@ -34,7 +34,7 @@ def place_unassigned(facts: Facts, active: dict[int, int], unassigned: dict[int,
     loads = sum_active_loads(facts, active)
     choosy = sorted((at for at in unassigned if unassigned[at]), key=lambda at: (len(unassigned[at]), at))
     bound = [at for at in choosy if _place_one(facts, active, loads, at, unassigned[at], seats)]
-    rebalance(facts, active, loads, {instance: unassigned[instance] for instance in bound}, seats)
+    rebalance_loads(facts, active, loads, {instance: unassigned[instance] for instance in bound}, seats)
     for instance in sorted(unassigned.keys() - set(bound)):
         if not _place_one(facts, active, loads, instance, facts.allowed[instance], seats):
             what = f"instance {facts.instances[instance].id!r}"
@@ -48,9 +48,9 @@ def _place_one(
     weight = facts.instances[instance].weight
     after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
     worker: int | None = among[after.index(min(after))]
-    if not seats.activate(instance, among[after.index(min(after))]):
+    if not seats.activate_instance(instance, among[after.index(min(after))]):
         order = sorted(range(len(among)), key=after.__getitem__)
-        worker = next((among[at] for at in order if seats.activate(instance, among[at])), None)
+        worker = next((among[at] for at in order if seats.activate_instance(instance, among[at])), None)
     if worker is None:
         return False
     active[instance] = worker
@@ -58,14 +58,14 @@ def _place_one(
     return True
 
 
-def rebalance(facts: Facts, active: dict[int, int], loads: list[float], choices: Choices, seats: Seats) -> None:
+def rebalance_loads(facts: Facts, active: dict[int, int], loads: list[float], choices: Choices, seats: Seats) -> None:
     """Shift instances that have a place, among their ``choices``, until that lowers no load any more."""
     several = [instance for instance, workers in choices.items() if len(workers) > 1]
-    while any(_shift_along(facts, active, loads, instance, choices, seats) for instance in several):
+    while any(_shift_instance(facts, active, loads, instance, choices, seats) for instance in several):
         pass
 
 
-def _shift_along(
+def _shift_instance(
     facts: Facts, active: dict[int, int], loads: list[float], instance: int, choices: Choices, seats: Seats
 ) -> bool:
     """Whether it, and those that make room for it, went to other workers, the last to one less loaded."""

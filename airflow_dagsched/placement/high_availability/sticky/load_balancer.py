@@ -91,7 +91,7 @@ class LoadBalancer:
         held[instance] = None
         self.most[worker] = max(self.most[worker], len(held))
 
-    def balance(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
+    def balance_loads(self, ways: Sequence[Way] = (), started: Iterable[Way] = ()) -> list[Way]:
         """All moves, in order. ``ways`` lead to existing copies, the best first; ``started`` to those on the way."""
         self.begun = set(started)
         self.after = [self._compute_after(worker, self.least) for worker in range(len(self.loads))]
@@ -152,7 +152,7 @@ class LoadBalancer:
             after = self.relative[source] - weight / self.capacity[source]
             there = self.relative[target] + weight / self.capacity[target]
             asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
-            fits = self._helps if self.slack[target] else self._may_go
+            fits = self._is_helpful if self.slack[target] else self._may_go
             if asked_for and self._is_held(instance, source) and fits(instance, source, target):
                 self._move_copy(instance, source, target)
 
@@ -176,7 +176,7 @@ class LoadBalancer:
         """The weight that comes closest to making the two even, then the group most in excess, then the first."""
         goes_on = [at for at, begun_at, to in sorted(self.begun) if (begun_at, to) == (source, target)]
         for instance in goes_on:
-            if self._is_held(instance, source) and self._helps(instance, source, target):
+            if self._is_held(instance, source) and self._is_helpful(instance, source, target):
                 return instance
         best, best_key = None, (0.0, 0)
         even, there = self._compute_gap(source, target), self.movable[target]
@@ -197,14 +197,14 @@ class LoadBalancer:
         if (gain := self.gain) is not None:
             best = sorted(islice(candidates, MAX_CANDIDATES), key=lambda at: -gain(at, source, target))
             candidates = chain(best, candidates)
-        return next((at for at in candidates if self._helps(at, source, target)), None)
+        return next((at for at in candidates if self._is_helpful(at, source, target)), None)
 
     def _compute_gap(self, source: int, target: int) -> float:
         """The weight that would make both loads equal."""
         mine, other = self.capacity[source], self.capacity[target]
         return (self.loads[source] * other - self.loads[target] * mine) / (mine + other)
 
-    def _helps(self, instance: int, source: int, target: int) -> bool:
+    def _is_helpful(self, instance: int, source: int, target: int) -> bool:
         after = self._compute_after(target, self.facts.settings.balance_factor * self._get_weight(instance))
         narrow = max(0.0, self.spare[target] / self.capacity[source] - self.spare[target] / self.capacity[target])
         return after + narrow < self.relative[source] - TOLERANCE and self._may_go(instance, source, target)

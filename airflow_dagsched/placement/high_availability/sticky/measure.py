@@ -62,7 +62,7 @@ def _list_copy_loads(facts: Facts, prior: Prior) -> tuple[float, ...]:
     )
 
 
-def _cost_failures(facts: Facts, prior: Prior) -> tuple[float, ...]:
+def _sum_failure_costs(facts: Facts, prior: Prior) -> tuple[float, ...]:
     active = {instance: prior.active[instance] for instance in facts.stateful}
     return compute_failure_cost(facts, active, {at: prior.standby.get(at, NOBODY) for at in active})
 
@@ -85,6 +85,6 @@ PARTS: tuple[Part, ...] = (
     _list_active_loads,
     _count_shared_tags,
     _list_copy_loads,
-    _cost_failures,
+    _sum_failure_costs,
     _list_all_loads,
 )

@@ -62,7 +62,7 @@ def find_owners(facts: Facts, seats: Seats) -> Owners:
     for instance in facts.stateful:
         worker = _find_running(facts, prior, instance)
         better = _find_better(facts, instance, worker)
-        if worker is not None and not better and seats.activate(instance, worker):
+        if worker is not None and not better and seats.activate_instance(instance, worker):
             active[instance] = worker
         else:
             homeless[instance] = better

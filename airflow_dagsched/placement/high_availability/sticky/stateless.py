@@ -18,7 +18,7 @@ def place_stateless(facts: Facts, active: dict[int, int], seats: Seats) -> dict[
     placed = {
         instance: before[instance]
         for instance in facts.stateless
-        if before.get(instance) in facts.allowed[instance] and seats.activate(instance, before[instance])
+        if before.get(instance) in facts.allowed[instance] and seats.activate_instance(instance, before[instance])
     }
     everything = {**active, **placed}
     place_unassigned(facts, everything, {instance: [] for instance in facts.stateless if instance not in placed}, seats)
@@ -26,7 +26,7 @@ def place_stateless(facts: Facts, active: dict[int, int], seats: Seats) -> dict[
     placed = {instance: everything[instance] for instance in facts.stateless}
     for instance, worker in placed.items():
         balancer.hold_copy(instance, worker, facts.instances[instance].step)
-    return placed | {instance: worker for instance, _, worker in balancer.balance()}
+    return placed | {instance: worker for instance, _, worker in balancer.balance_loads()}
 
 
 def place_stateless_now(facts: Facts, placed: dict[int, int], seats: Seats) -> dict[int, int]:
@@ -34,7 +34,7 @@ def place_stateless_now(facts: Facts, placed: dict[int, int], seats: Seats) -> d
 
     Raises ``DoesNotFit``.
     """
-    now = {instance: worker for instance, worker in placed.items() if seats.activate(instance, worker)}
+    now = {instance: worker for instance, worker in placed.items() if seats.activate_instance(instance, worker)}
     everything = dict(seats.active.keys())
     place_unassigned(facts, everything, {instance: [] for instance in placed if instance not in now}, seats)
     return {instance: everything[instance] for instance in placed}

@@ -40,7 +40,7 @@ def assign_sticky(facts: Facts) -> Outcome:
         return replace(outcome, follow_up=goes_on)
     # Where room is limited, two instances that wait for each other's room would move to and fro without end.
     rounds = _list_rounds(facts, owners, seats)
-    return next((outcome for outcome in rounds if _leads_to_less(facts, owners, outcome)), None) or _keep_prior(facts)
+    return next((outcome for outcome in rounds if _is_improvement(facts, owners, outcome)), None) or _keep_prior(facts)
 
 
 def _may_change_next(facts: Facts, outcome: Outcome) -> bool:
@@ -76,7 +76,7 @@ def _make_round(facts: Facts, owners: Owners, seats: Seats, *, goes: bool) -> Ou
     return plan_round(facts, owners, Targets(active, standbys, stateless), now)
 
 
-def _leads_to_less(facts: Facts, owners: Owners, outcome: Outcome) -> bool:
+def _is_improvement(facts: Facts, owners: Owners, outcome: Outcome) -> bool:
     """Whether nothing changes, or all for the better: now, or when what is planted has caught up."""
     if outcome.assignment == facts.previous:
         return True

@@ -58,7 +58,7 @@ def _list_late(copies: Copies, held: list[set[int]]) -> list[_Late]:
 
 
 def _find_late(facts: Facts, instance: int, targets: list[int]) -> Iterator[_Late]:
-    behind = [to_raw_lag(lag) for lag in facts.list_lags(instance)]
+    behind = [encode_lag(lag) for lag in facts.list_lags(instance)]
     caught_up = facts.find_caught_up(instance)
     by_lag = sorted(range(len(behind)), key=behind.__getitem__)
     for target in targets:
@@ -66,7 +66,7 @@ def _find_late(facts: Facts, instance: int, targets: list[int]) -> Iterator[_Lat
             yield _Late(instance, target, caught_up, by_lag[: by_lag.index(target)])
 
 
-def to_raw_lag(lag: Lag) -> float:
+def encode_lag(lag: Lag) -> float:
     """Kafka's numbers: -2 running, -3 unknown, which puts unknown first."""
     if lag is None:
         return -3.0  # Kafka's UNKNOWN_OFFSET_SUM: the quirk that sorts unknown before running

@@ -82,9 +82,9 @@ def make_swap_rule(facts: Facts) -> MayMove:
     """Standbys spread over tags go only to a worker whose tags are all the same."""
     if not facts.settings.spread_tags:
         return allow_any
-    return lambda source, target: have_same_tags(facts, source, target)
+    return lambda source, target: is_tagged_alike(facts, source, target)
 
 
-def have_same_tags(facts: Facts, source: int, target: int) -> bool:
+def is_tagged_alike(facts: Facts, source: int, target: int) -> bool:
     """All tags count, not only those of the settings."""
     return facts.workers[source].tags == facts.workers[target].tags

@@ -23,12 +23,12 @@ def is_uneven(placed: Placed, capacity: Sequence[int], balance_factor: int, sour
 def deal_balanced(instances: Sequence[int], capacity: Sequence[int], balance_factor: int) -> Placed:
     """Round robin, then the first instance of the heavier of each pair that tips goes over."""
     placed: Placed = [list(instances[at :: len(capacity)]) for at in range(len(capacity))]
-    while _balance(placed, capacity, balance_factor):
+    while _balance_pairs(placed, capacity, balance_factor):
         pass
     return placed
 
 
-def _balance(placed: Placed, capacity: Sequence[int], balance_factor: int) -> bool:
+def _balance_pairs(placed: Placed, capacity: Sequence[int], balance_factor: int) -> bool:
     moved = False
     for source, target in permutations(range(len(capacity)), 2):
         while is_uneven(placed, capacity, balance_factor, source, target):

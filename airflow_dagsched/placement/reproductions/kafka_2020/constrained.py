@@ -14,7 +14,7 @@ def assign_constrained(ranking: Ranking, capacity: Sequence[int], balance_factor
     _keep_running(ranking, placed)
     for ready in (True, False):
         _fill_workers(ranking, placed, ready=ready)
-    _balance(ranking, placed, capacity, balance_factor)
+    _balance_workers(ranking, placed, capacity, balance_factor)
     return placed
 
 
@@ -40,7 +40,7 @@ def _list_best(ranking: Ranking, instance: int) -> list[int]:
     return [worker for worker in ranking.list_best_first(instance) if ranks[worker] == least]
 
 
-def _balance(ranking: Ranking, placed: Placed, capacity: Sequence[int], balance_factor: int) -> None:
+def _balance_workers(ranking: Ranking, placed: Placed, capacity: Sequence[int], balance_factor: int) -> None:
     """One pass; an instance with caught-up workers stays among them, any other may go anywhere."""
     for source in range(len(placed)):
         for ready in (False, True):

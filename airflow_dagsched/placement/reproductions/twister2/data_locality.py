@@ -40,7 +40,7 @@ def place_batch(request: Request) -> TaskSchedulePlan:
     cap, number, first = _get_cap(request), 0, frozenset[int]()
     for level in list_batches(request):
         for step in level:
-            _pile_instances(filled, step, number, cap)
+            _add_instances(filled, step, number, cap)
             number += 1
         first = first or frozenset(range(number))
     return make_plan(request, filled, [first] * len(filled))
@@ -77,7 +77,7 @@ def _find_nearest(step: StepRequest, open_to: Sequence[int], far: Sequence[float
     return min(open_to, key=lambda at: (far[at], at))
 
 
-def _pile_instances(filled: Filled, step: StepRequest, number: int, cap: int) -> None:
+def _add_instances(filled: Filled, step: StepRequest, number: int, cap: int) -> None:
     if step.parallelism > cap and len(filled) == 1:
         raise DoesNotFit(f"step {step.id!r}", f"cap of {cap} per container", step.parallelism, cap, "instances")
     for index in range(step.parallelism):

@@ -14,7 +14,7 @@ itself, and gives the same rows: nobody but the command line and tests may call 
 from __future__ import annotations
 
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.collector import uncollected
+from airflow_dagsched.model.collector import pause_collector
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.checking import RULES, Violation, apply_rules
@@ -30,7 +30,7 @@ from airflow_dagsched.plan.settings import DEFAULTS, Settings
 OPTIMALITY_RULES = (check_waiting, check_bound, check_limits, check_comparison, check_reported_constraints)
 
 
-@uncollected
+@pause_collector
 def check_strictly(
     plan: Plan,
     dataflow: Dataflow,

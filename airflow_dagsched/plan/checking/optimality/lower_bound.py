@@ -153,15 +153,15 @@ def _bound_by_crowd(running: RunningSteps, paths: Paths) -> float:
     spans = sorted(zip(_list_spans(running, paths), pieces, strict=True), key=lambda row: -row[0][2])
     looks = max(1, min(LOOKS, math.isqrt(LOOKED_AT // max(1, sum(pieces)))))
     best = 0.0
-    for ahead, last_head in _spread([span[0] for span, _ in spans], looks):
-        for behind, last_tail in _spread([span[1] for span, _ in spans], looks):
+    for ahead, last_head in _split_into_ranges([span[0] for span, _ in spans], looks):
+        for behind, last_tail in _split_into_ranges([span[1] for span, _ in spans], looks):
             longest = [span[2] for span, n in spans if span[0] >= ahead and span[1] >= behind for _ in range(n)]
             waves = _measure_waves(longest, running.cores) if running.cores else 0.0
             best = max(best, last_head + waves + last_tail if waves else 0.0)
     return best
 
 
-def _spread(values: Sequence[float], looks: int) -> list[tuple[float, float]]:
+def _split_into_ranges(values: Sequence[float], looks: int) -> list[tuple[float, float]]:
     """So many ranges of values that there are: the first and the last of each."""
     ordered = sorted(set(values))
     cuts = sorted({at * len(ordered) // looks for at in range(looks + 1)})

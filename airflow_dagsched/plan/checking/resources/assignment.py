@@ -105,8 +105,8 @@ def _check_containers(facts: Facts, assignment: Assignment) -> Iterator[Violatio
         (_name_instance(instance), container.worker) for container in containers for instance in container.warmups
     )
     yield from _compare_role("active", active, Counter(assignment.active.items()))
-    yield from _compare_role("on standby", standby, _flatten(assignment.standby))
-    yield from _compare_role("warming up", warmup, _flatten(assignment.warmup))
+    yield from _compare_role("on standby", standby, _count_pairs(assignment.standby))
+    yield from _compare_role("warming up", warmup, _count_pairs(assignment.warmup))
 
 
 def _is_assigned(group: Group, assignment: Assignment) -> bool:
@@ -117,7 +117,7 @@ def _is_assigned(group: Group, assignment: Assignment) -> bool:
     )
 
 
-def _flatten(held: Mapping[str, tuple[str, ...]]) -> Held:
+def _count_pairs(held: Mapping[str, tuple[str, ...]]) -> Held:
     return Counter((name, worker) for name, workers in held.items() for worker in workers)
 
 

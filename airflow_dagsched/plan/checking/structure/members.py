@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from operator import attrgetter
 
-from airflow_dagsched.model.codec import digest
+from airflow_dagsched.model.codec import digest_dataflow
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.plan.checking.facts.loops import find_loops
 from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation
@@ -31,7 +31,7 @@ def _check_identity(facts: Facts) -> Iterator[Violation]:
     plan, name = facts.plan, facts.dataflow.name
     if plan.dataflow != name:
         yield Violation("identity", plan.dataflow, f"the dataflow is called {name!r}")
-    expected = digest(facts.dataflow)
+    expected = digest_dataflow(facts.dataflow)
     if plan.digest != expected:
         yield Violation("digest", plan.dataflow, f"plan is of {plan.digest[:12]!r}, dataflow is {expected[:12]!r}")
 

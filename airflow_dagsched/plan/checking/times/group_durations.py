@@ -28,9 +28,9 @@ def check_durations(facts: Facts) -> Iterator[Violation]:
         if group.progress != "planned":
             yield from _check_begun(group)
             continue
-        simulated = _simulate(facts, group, steps, first_place)
+        simulated = _simulate_in_slots(facts, group, steps, first_place)
         read_s, write_s = bytes_read[number] / rate, bytes_written[number] / rate
-        yield from _compare(group, (start_s, read_s, simulated.compute_s, write_s, simulated.spread_s))
+        yield from _compare_parts(group, (start_s, read_s, simulated.compute_s, write_s, simulated.spread_s))
 
 
 def list_simulated_groups(facts: Facts) -> Iterator[tuple[Group, list[SimulatedStep]]]:
@@ -49,7 +49,7 @@ def _list_known_groups(facts: Facts) -> Iterator[tuple[int, Group, Sequence[Step
         first_place += len(group.steps)
 
 
-def _compare(group: Group, expected: tuple[float, ...]) -> Iterator[Violation]:
+def _compare_parts(group: Group, expected: tuple[float, ...]) -> Iterator[Violation]:
     """``expected``: seconds of each of the ``PARTS``."""
     time = group.time
     planned = time.start, time.read, time.compute, time.write, group.finish_spread_s
@@ -80,7 +80,7 @@ def _sum_transfers(facts: Facts) -> tuple[list[int], list[int]]:
     return bytes_read, bytes_written
 
 
-def _simulate(facts: Facts, group: Group, steps: Sequence[Step], first_place: int) -> SimulatedGroup:
+def _simulate_in_slots(facts: Facts, group: Group, steps: Sequence[Step], first_place: int) -> SimulatedGroup:
     """The group simulated; many groups have one step, which takes no event loop."""
     if len(steps) == 1 and group.residency == "slots":
         seconds = steps[0].runtime_s or facts.settings.step_runtime_s

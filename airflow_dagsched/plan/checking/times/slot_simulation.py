@@ -44,9 +44,9 @@ class SimulatedGroup(NamedTuple):
 def simulate_group(group: Group, steps: list[SimulatedStep]) -> SimulatedGroup:
     """The steps in the containers and slots of the group; their counters are used up."""
     if group.residency == "all":
-        return _measure(_end_together(steps), len(steps))
+        return _measure_ends(_end_together(steps), len(steps))
     slots = _SlotSimulation(steps, sum(container.cores for container in group.containers), group.slots, group.slots)
-    return _measure(slots.run(), group.slots - slots.unused)
+    return _measure_ends(slots.run(), group.slots - slots.unused)
 
 
 def simulate_single_step(seconds: float, count: int, at_once: int) -> SimulatedGroup:
@@ -54,7 +54,7 @@ def simulate_single_step(seconds: float, count: int, at_once: int) -> SimulatedG
     return SimulatedGroup(seconds * -(-count // at_once), 0.0, 1) if at_once else SimulatedGroup(0.0, 0.0, 0)
 
 
-def _measure(ends: list[float], side_by_side: int) -> SimulatedGroup:
+def _measure_ends(ends: list[float], side_by_side: int) -> SimulatedGroup:
     last = max(ends, default=0.0)
     return SimulatedGroup(last, last - min(ends, default=0.0), side_by_side)
 
@@ -113,9 +113,9 @@ class _SlotSimulation(Struct):
     def assign_cores(self) -> None:
         """Cores first for what runs, then for what is ready, while there are slots."""
         for at in self.partly_started:
-            self._start(at)
+            self._start_instances(at)
         self.partly_started = [at for at in self.partly_started if self.steps[at].to_start]
-        while self.ready and self.slots and self._start(self.ready[0]):
+        while self.ready and self.slots and self._start_instances(self.ready[0]):
             at = heapq.heappop(self.ready)
             self.slots -= 1
             if self.steps[at].to_start:
@@ -123,7 +123,7 @@ class _SlotSimulation(Struct):
         if self.slots < self.unused:  # noqa: PLR1730  called at each moment
             self.unused = self.slots
 
-    def _start(self, at: int) -> bool:
+    def _start_instances(self, at: int) -> bool:
         """Start as many instances as fit; whether any did."""
         step = self.steps[at]
         count = min(step.to_start, step.at_once - step.running, self.free // step.cores)

@@ -22,8 +22,8 @@ from airflow_dagsched.plan.pruning.conditions.truth import (
     Truth,
     combine_all_by_and,
     combine_all_by_or,
+    make_truth,
     negate_truth,
-    truth_of,
 )
 
 Operator = Literal["=", "<", "<=", ">", ">="]
@@ -117,7 +117,7 @@ def evaluate_condition(condition: Condition, leaves: Mapping[Leaf, Truth]) -> Tr
         case Comparison() | IsNull():
             return leaves.get(condition, ANYTHING)
         case Constant(value):
-            return truth_of(value)
+            return make_truth(value)
         case Unknown() | NullKey():
             return ANYTHING
         case Negation(part):

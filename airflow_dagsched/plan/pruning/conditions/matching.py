@@ -20,7 +20,7 @@ from airflow_dagsched.plan.pruning.conditions.condition import (
     walk_parts,
 )
 from airflow_dagsched.plan.pruning.conditions.readings import Kind, compare_values, infer_kinds
-from airflow_dagsched.plan.pruning.conditions.truth import ANYTHING, TRUE, Truth, truth_of
+from airflow_dagsched.plan.pruning.conditions.truth import ANYTHING, TRUE, Truth, make_truth
 from airflow_dagsched.plan.reasons.pruning import (
     ColumnMissing,
     ColumnNull,
@@ -80,7 +80,7 @@ def _judge_leaves(condition: Condition, keys: Sequence[Key]) -> Verdicts:
 def _judge_leaf(leaf: Leaf, value: Scalar, kinds: frozenset[Kind]) -> Truth:
     match leaf:
         case IsNull():
-            return truth_of(value is None)
+            return make_truth(value is None)
         case Comparison(_, sign, literal):
             return compare_values(value, sign, literal, kinds)
 

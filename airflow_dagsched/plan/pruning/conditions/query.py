@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from airflow_dagsched.plan.pruning.conditions.condition import ALWAYS, Condition, Some
 from airflow_dagsched.plan.pruning.conditions.where import DIALECT, Node, Scope, translate_expression
-from airflow_dagsched.plan.pruning.emptiness import Causes, cause_if_all, cause_if_any
+from airflow_dagsched.plan.pruning.emptiness import Causes, find_causes_of_all, find_causes_of_any
 
 QUERIES = frozenset({"Select", "Union", "Except", "Intersect", "Subquery"})
 """Kinds of statements that have rows and do nothing else."""
@@ -100,7 +100,7 @@ def _gather_facts(root: Node) -> Query:
     kind = type(root).__name__
     if kind in _WRITES and root.expression is not None and type(root.expression).__name__ in QUERIES:
         return Query(_gather_conditions(root), ())
-    return Query(_gather_conditions(root), _empty_if(root, {})) if kind in QUERIES else NOTHING_KNOWN
+    return Query(_gather_conditions(root), _find_causes(root, {})) if kind in QUERIES else NOTHING_KNOWN
 
 
 def _gather_conditions(query: Node) -> dict[str, Condition]:
@@ -108,11 +108,11 @@ def _gather_conditions(query: Node) -> dict[str, Condition]:
     found: dict[str, list[Condition]] = {}
     for node in query.walk():
         if type(node).__name__ == "Table" and type(node.parent).__name__ != "JoinHint":
-            found.setdefault(table_name(node), []).append(_scan_condition(node))
+            found.setdefault(read_table_name(node), []).append(_scan_condition(node))
     return {name: each[0] if len(each) == 1 else Some(tuple(each)) for name, each in found.items()}
 
 
-def table_name(table: Node) -> str:
+def read_table_name(table: Node) -> str:
     """``db.orders`` as written, in lower case."""
     return ".".join(part.name.lower() for part in table.parts)
 
@@ -154,27 +154,27 @@ def _is_right(join: Node) -> bool:
     return join.side == "RIGHT" and join.kind in ("", "OUTER")
 
 
-def _empty_if(query: Node, names: Mapping[str, Causes]) -> Causes:
+def _find_causes(query: Node, names: Mapping[str, Causes]) -> Causes:
     names = {**names, **_resolve_common_tables(query, names)}
     match type(query).__name__:
         case "Subquery":
-            return () if query.args.get("pivots") or query.args.get("joins") else _empty_if(query.this, names)
+            return () if query.args.get("pivots") or query.args.get("joins") else _find_causes(query.this, names)
         case "Select":
-            return _select_empty_if(query, names)
+            return _find_select_causes(query, names)
         case "Union":
-            return cause_if_all([_empty_if(query.left, names), _empty_if(query.right, names)])
+            return find_causes_of_all([_find_causes(query.left, names), _find_causes(query.right, names)])
         case "Intersect":
-            return cause_if_any([_empty_if(query.left, names), _empty_if(query.right, names)])
+            return find_causes_of_any([_find_causes(query.left, names), _find_causes(query.right, names)])
         case "Except":
-            return _empty_if(query.left, names)
+            return _find_causes(query.left, names)
         case "Table":
-            return _table_empty_if(query, names)
+            return _find_table_causes(query, names)
         case _:
             return ()
 
 
-def _table_empty_if(table: Node, names: Mapping[str, Causes]) -> Causes:
-    name = table_name(table)
+def _find_table_causes(table: Node, names: Mapping[str, Causes]) -> Causes:
+    name = read_table_name(table)
     return () if _is_changed(table) else names.get(name, (frozenset({name}),))
 
 
@@ -184,17 +184,17 @@ def _resolve_common_tables(query: Node, names: Mapping[str, Causes]) -> dict[str
     clause = query.args.get("with_")
     for each in clause.expressions if clause is not None else []:
         recursive = clause is not None and clause.args.get("recursive")
-        found[each.alias.lower()] = () if recursive else _empty_if(each.this, {**names, **found})
+        found[each.alias.lower()] = () if recursive else _find_causes(each.this, {**names, **found})
     return found
 
 
-def _select_empty_if(select: Node, names: Mapping[str, Causes]) -> Causes:
+def _find_select_causes(select: Node, names: Mapping[str, Causes]) -> Causes:
     source = select.args.get("from_")
     if source is None or not _is_row_by_row(select):
         return ()
-    found = _empty_if(source.this, names)
+    found = _find_causes(source.this, names)
     for join in select.args.get("joins") or []:
-        found = _join_causes(found, join, _empty_if(join.this, names))
+        found = _join_causes(found, join, _find_causes(join.this, names))
     return found
 
 
@@ -204,8 +204,8 @@ def _join_causes(left: Causes, join: Node, right: Causes) -> Causes:
     if join.side == "RIGHT":
         return right
     if join.side == "FULL":
-        return cause_if_all([left, right])
-    return cause_if_any([left, right]) if join.kind in {*_PLAIN_JOINS, "SEMI"} else ()
+        return find_causes_of_all([left, right])
+    return find_causes_of_any([left, right]) if join.kind in {*_PLAIN_JOINS, "SEMI"} else ()
 
 
 def _is_row_by_row(select: Node) -> bool:

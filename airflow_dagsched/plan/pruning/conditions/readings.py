@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from airflow_dagsched.model.dataflow import Scalar
 from airflow_dagsched.plan.pruning.conditions.condition import Operator, Value
-from airflow_dagsched.plan.pruning.conditions.truth import ANYTHING, NEVER, Truth, truth_of
+from airflow_dagsched.plan.pruning.conditions.truth import ANYTHING, NEVER, Truth, make_truth
 
 Kind = Literal["text", "number", "moment", "bool"]
 Pair = tuple[Any, Any]
@@ -71,7 +71,7 @@ def compare_values(stored: Scalar, sign: Operator, literal: Value, kinds: Iterab
         if not pairs:
             return ANYTHING
         for one, other in pairs:
-            found |= truth_of(OPERATORS[sign](one, other))
+            found |= make_truth(OPERATORS[sign](one, other))
     return found
 
 
@@ -167,7 +167,7 @@ def _read_as_moments(stored: date | None, literal: date) -> list[Pair]:
     """A date against a time: as dates, and as times, midnight being the date's."""
     if stored is None:
         return []
-    pairs: list[Pair] = [(_as_time(stored), _as_time(local)) for local in _list_local_times(literal)]
+    pairs: list[Pair] = [(_convert_to_time(stored), _convert_to_time(local)) for local in _list_local_times(literal)]
     if not isinstance(stored, datetime):
         pairs += [
             (stored, local.date() if isinstance(local, datetime) else local) for local in _list_local_times(literal)
@@ -175,7 +175,7 @@ def _read_as_moments(stored: date | None, literal: date) -> list[Pair]:
     return list(dict.fromkeys(pairs))
 
 
-def _as_time(value: date) -> datetime:
+def _convert_to_time(value: date) -> datetime:
     return value if isinstance(value, datetime) else datetime.combine(value, time())
 
 

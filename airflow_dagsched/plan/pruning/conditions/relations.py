@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.pruning.conditions.query import QUERIES, table_name
+from airflow_dagsched.plan.pruning.conditions.query import QUERIES, read_table_name
 from airflow_dagsched.plan.pruning.conditions.where import DIALECT, Node
 
 
@@ -20,22 +20,22 @@ def read_relations(sql: str) -> frozenset[str] | None:
     try:
         statements = sqlglot.parse(sql, dialect=DIALECT)
         root = statements[0] if len(statements) == 1 else None
-        return None if root is None or type(root).__name__ not in QUERIES else _relations(root)
+        return None if root is None or type(root).__name__ not in QUERIES else _list_relations(root)
     except (sqlglot.errors.SqlglotError, RecursionError):
         return None
 
 
-def _relations(query: Node) -> frozenset[str] | None:
+def _list_relations(query: Node) -> frozenset[str] | None:
     nodes = list(query.walk())
     tables = [node for node in nodes if type(node).__name__ == "Table"]
     if any(type(node).__name__ == "Command" for node in nodes):
         return None
     if any(type(part).__name__ != "Identifier" for table in tables for part in table.parts):
         return None
-    return frozenset(name for table in tables if (name := table_name(table)) not in _own_names(table))
+    return frozenset(name for table in tables if (name := read_table_name(table)) not in _list_own_names(table))
 
 
-def _own_names(node: Node) -> Iterator[str]:
+def _list_own_names(node: Node) -> Iterator[str]:
     """Names that a ``WITH`` around ``node`` gives: to its query all, to each of its own those before it."""
     while (parent := node.parent) is not None:
         clause = parent if type(parent).__name__ == "With" else parent.args.get("with_")

@@ -19,7 +19,7 @@ NULL: Truth = 4
 ANYTHING: Truth = TRUE | FALSE | NULL
 
 
-def truth_of(value: bool) -> Truth:
+def make_truth(value: bool) -> Truth:
     """The set of one outcome."""
     return TRUE if value else FALSE
 

@@ -67,10 +67,10 @@ def translate_expression(node: Node, scope: Scope) -> Condition:
     if kind in _SIGNS:
         return _translate_comparison(node, _SIGNS[kind], scope)
     found = _TRANSLATIONS.get(kind)
-    return found(node, scope) if found else _as_unknown(node)
+    return found(node, scope) if found else _make_unknown(node)
 
 
-def _as_unknown(node: Node) -> Condition:
+def _make_unknown(node: Node) -> Condition:
     return Unknown(_write_sql(node))
 
 
@@ -104,9 +104,9 @@ def _translate_comparison(node: Node, sign: Operator, scope: Scope) -> Condition
 
 def _compare_sides(left: Node, sign: Operator, right: Node, scope: Scope) -> Condition:
     text = f"{_write_sql(left)} {sign} {_write_sql(right)}"
-    if _column_name(left, scope) is None:
+    if _read_column_name(left, scope) is None:
         left, right, sign = right, left, _FLIPPED[sign]
-    column, read = _column_name(left, scope), _read_literal(right, scope)
+    column, read = _read_column_name(left, scope), _read_literal(right, scope)
     if column is None or read is None:
         return Unknown(text)
     return NullKey(text) if read[0] is None else Comparison(column, sign, read[0])
@@ -123,10 +123,10 @@ def _translate_null_safe(node: Node, scope: Scope) -> Condition:
 
 
 def _translate_in(node: Node, scope: Scope) -> Condition:
-    column = _column_name(node.this, scope)
+    column = _read_column_name(node.this, scope)
     reads = [_read_literal(item, scope) for item in node.expressions]
     if column is None or not reads or None in reads:
-        return _as_unknown(node)
+        return _make_unknown(node)
     values = [read[0] for read in reads if read]
     if None in values:
         return NullKey(_write_sql(node))
@@ -135,14 +135,14 @@ def _translate_in(node: Node, scope: Scope) -> Condition:
 
 def _translate_between(node: Node, scope: Scope) -> Condition:
     if node.args.get("symmetric"):
-        return _as_unknown(node)
+        return _make_unknown(node)
     low, high = node.args["low"], node.args["high"]
     return Every((_compare_sides(node.this, ">=", low, scope), _compare_sides(node.this, "<=", high, scope)))
 
 
 def _translate_is(node: Node, scope: Scope) -> Condition:
-    column = _column_name(node.this, scope)
-    return IsNull(column) if column and type(node.expression).__name__ == "Null" else _as_unknown(node)
+    column = _read_column_name(node.this, scope)
+    return IsNull(column) if column and type(node.expression).__name__ == "Null" else _make_unknown(node)
 
 
 _TRANSLATIONS: dict[str, Callable[[Node, Scope], Condition]] = {
@@ -159,21 +159,21 @@ _TRANSLATIONS: dict[str, Callable[[Node, Scope], Condition]] = {
 }
 
 
-def _column_name(node: Node, scope: Scope) -> str | None:
+def _read_column_name(node: Node, scope: Scope) -> str | None:
     """The column's name in lower case, if ``node`` is a bare column of the scope's table."""
-    if type(node).__name__ != "Column" or _dotted_name(node) in scope.names:
+    if type(node).__name__ != "Column" or _join_name(node) in scope.names:
         return None
-    *qualifiers, column = _name_parts(node)
+    *qualifiers, column = _list_name_parts(node)
     return column if qualifiers in ([], [scope.alias]) else None
 
 
-def _dotted_name(node: Node) -> str:
+def _join_name(node: Node) -> str:
     """A dotted name; empty for one in backticks, which is always a column."""
     quoted = any(part.args.get("quoted") for part in node.parts)
-    return "" if quoted else ".".join(_name_parts(node))
+    return "" if quoted else ".".join(_list_name_parts(node))
 
 
-def _name_parts(node: Node) -> list[str]:
+def _list_name_parts(node: Node) -> list[str]:
     return [part.name.lower() for part in node.parts]
 
 
@@ -216,7 +216,7 @@ def _read_negative(node: Node, scope: Scope) -> Read | None:
 
 
 def _read_name(node: Node, scope: Scope) -> Read | None:
-    name = _dotted_name(node)
+    name = _join_name(node)
     return (scope.names[name],) if name in scope.names else None
 
 
@@ -226,9 +226,9 @@ def _read_cast(node: Node, scope: Scope) -> Read | None:
     value = read[0] if read else None
     if isinstance(value, str) and kind in {"DATE", *_TIMES}:
         moment = read_moment(value)
-        return None if moment is None else (_as_day(moment) if kind == "DATE" else moment,)
+        return None if moment is None else (_convert_to_day(moment) if kind == "DATE" else moment,)
     return read if kind in _WHOLE and isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _as_day(moment: date) -> date:
+def _convert_to_day(moment: date) -> date:
     return moment.date() if isinstance(moment, datetime) else moment

@@ -10,7 +10,7 @@ from airflow_dagsched.placement.high_availability.space import Seat, Seats
 from airflow_dagsched.placement.high_availability.sticky.initial_assignment import sum_active_loads
 from airflow_dagsched.placement.high_availability.sticky.load_balancer import LoadBalancer, Way
 from airflow_dagsched.placement.high_availability.sticky.owners import Owners
-from airflow_dagsched.placement.high_availability.sticky.standbys.failover import even_out_failures, rearrange_standbys
+from airflow_dagsched.placement.high_availability.sticky.standbys.failover import balance_failures, rearrange_standbys
 from airflow_dagsched.placement.high_availability.sticky.standbys.spread import count_shared_tags, keep_well_spread
 
 Standbys = dict[int, list[int]]
@@ -34,7 +34,7 @@ def choose_target_standbys(facts: Facts, owners: Owners, active: dict[int, int],
     deal = _Deal(facts, active, kept, seats)
     deal.deal_all(wanted)
     standbys = deal.balance_copies(_list_ways(holders, kept, owners), _list_started(kept, owners))
-    even_out_failures(facts, active, standbys, _list_new(standbys, holders), seats)
+    balance_failures(facts, active, standbys, _list_new(standbys, holders), seats)
     standbys = {instance: sorted(workers) for instance, workers in standbys.items()}
     if _is_quiet(facts, owners, active, standbys):
         return rearrange_standbys(facts, active, standbys, seats)
@@ -147,7 +147,7 @@ class _Deal:
             balancer.fix_copy(instance, self.active[instance])
             for worker in workers:
                 balancer.hold_copy(instance, worker, self.active[instance])
-        balancer.balance(ways, started)
+        balancer.balance_loads(ways, started)
         return {instance: sorted(balancer.holders[instance] - {worker}) for instance, worker in self.active.items()}
 
     def _may_move(self, instance: int, source: int, target: int, holders: set[int]) -> bool:

@@ -37,12 +37,12 @@ Change = tuple[Move, ...]
 Standbys = dict[int, list[int]]
 
 
-def even_out_failures(
+def balance_failures(
     facts: Facts, active: dict[int, int], standbys: Standbys, free: Iterable[Seat], seats: Seats
 ) -> None:
     """Exchange standbys that nobody holds yet, which are ``free``, in ``standbys``."""
     if len(facts.workers) > 2:  # else there is one heir only
-        _Failover(facts, active, standbys, seats).even_out_failures(free)
+        _Failover(facts, active, standbys, seats).balance_failures(free)
 
 
 def rearrange_standbys(facts: Facts, active: dict[int, int], standbys: Standbys, seats: Seats) -> Standbys:
@@ -51,7 +51,7 @@ def rearrange_standbys(facts: Facts, active: dict[int, int], standbys: Standbys,
     if len(facts.workers) > 2:
         failover = _Failover(facts, active, exchanged, seats)
         failover.warmups_left = facts.settings.max_warmups
-        failover.even_out_failures((instance, worker) for instance, held in standbys.items() for worker in held)
+        failover.balance_failures((instance, worker) for instance, held in standbys.items() for worker in held)
     return {instance: sorted(held) for instance, held in exchanged.items()}
 
 
@@ -72,7 +72,7 @@ class _Failover:
         self.warmups_left: int | None = None
         """Warm-ups to spare, where copies are held already."""
 
-    def even_out_failures(self, free: Iterable[Seat]) -> None:
+    def balance_failures(self, free: Iterable[Seat]) -> None:
         """Until no exchange helps any owner."""
         for instance, worker in free:
             self._list_held(worker, self.active[instance])[instance] = None
@@ -156,7 +156,7 @@ class _Failover:
         exchanged = (
             instance
             for instance in sorted(self.free.get(source, {}).get(owner, ()))
-            if weight in (None, self._get_weight(instance)) and self._may(instance, source, target)
+            if weight in (None, self._get_weight(instance)) and self._may_move(instance, source, target)
         )
         return islice(exchanged, 1)
 
@@ -169,7 +169,7 @@ class _Failover:
             return False
         return self.copies[target] < self.level.most[target] and self.copies[source] > self.level.least[source]
 
-    def _may(self, instance: int, source: int, target: int) -> bool:
+    def _may_move(self, instance: int, source: int, target: int) -> bool:
         owner, held = self.active[instance], self.standbys[instance]
         if target == owner or target in held or target not in self.facts.allowed[instance]:
             return False

@@ -84,7 +84,7 @@ class Failures:
         """What the failure of the owner costs less if a standby goes elsewhere."""
         before = self.predict_after(owner)
         if self._has_no_choice(instance):
-            after = self._cost_if_moved(before, instance, source, target)
+            after = self._compute_moved_cost(before, instance, source, target)
         else:
             self.move_standby(instance, owner, source, target)
             after = self.predict_after(owner).cost
@@ -95,7 +95,7 @@ class Failures:
     def _has_no_choice(self, instance: int) -> bool:
         return len(self.standbys[instance]) == 1
 
-    def _cost_if_moved(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
+    def _compute_moved_cost(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
         """The cost if one went to ``target`` that went to ``source``: of an instance with no other standby."""
         gives, takes = (self.own[at] + before.inherited[at] for at in (source, target))
         level = before.list_fair_shares

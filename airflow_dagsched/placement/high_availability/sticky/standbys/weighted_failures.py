@@ -60,7 +60,7 @@ class WeightedFailures(Failures):
     def _count_excess(self, load: float, most: float) -> int:
         return max(0, ceil((load - most) / self.heaviest - TOLERANCE))
 
-    def _cost_if_moved(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
+    def _compute_moved_cost(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
         over, under = before.over, before.under
         for at, change in ((source, -self._get_weight(instance)), (target, self._get_weight(instance))):
             was = self.own[at] + before.inherited[at]
