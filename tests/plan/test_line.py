@@ -63,7 +63,7 @@ def test_no_other_runs_are_cheaper(seed: int, nodes: Sequence[int]) -> None:
     """Also of a part of the line, which reads from outside and is read there."""
     rng = random.Random(seed)
     facts, weight, cores = Problem.of(flow(rng), standalone(6), DEFAULTS), rng.choice([2.0, 0.5, 0.1]), 6.0
-    found = Line.of(nodes, Units.of(facts), NOTHING).cut(facts, weight, RunLimit(cores, 10**9))
+    found = Line.of(nodes, Units.of(facts), NOTHING).cut_runs(facts, weight, RunLimit(cores, 10**9))
     assert found.cost == pytest.approx(cost(found.runs, facts, weight, cores))
     assert found.cost == pytest.approx(min(cost(runs, facts, weight, cores) for runs in cuts(nodes)))
 
@@ -72,7 +72,7 @@ def test_no_other_runs_are_cheaper(seed: int, nodes: Sequence[int]) -> None:
 def test_blocks_stay_whole_and_runs_cost_what_is_told(seed: int) -> None:
     facts, room = Problem.of(flow(random.Random(seed)), standalone(6), DEFAULTS), RunLimit(6.0, 10**9)
     line = Line.of(range(8), Units.of(facts), RunLimit(3.0, 10**9))
-    found = line.cut(facts, 1.0, room)
+    found = line.cut_runs(facts, 1.0, room)
     assert [node for run in found.runs for node in run] == list(range(8))
     assert {run[0] for run in found.runs} <= set(line.begins)
     assert found.cost == pytest.approx(cost(found.runs, facts, 1.0, 6.0))

@@ -157,7 +157,7 @@ def test_containers_of_one_step_hold_what_dealing_gives_them(step: Step) -> None
     shares = size_group("launch", (0,), facts).dealt or deal_instances(demand, [box.worker for box in group.containers])
     for box, share in zip(group.containers, shares, strict=True):
         assert box.instances == tuple(share.instances)
-        assert box.required == share.required(demand, box.cores)
+        assert box.required == share.sum_required(demand, box.cores)
 
 
 @given(st.lists(STEPS, min_size=2, max_size=6))

@@ -57,7 +57,7 @@ class FreeCapacity:
             self._change_free(shape, at_workers, -1)
         return at_workers
 
-    def take(self, shape: ExecutorShape, at_workers: Sequence[int]) -> None:
+    def take_room(self, shape: ExecutorShape, at_workers: Sequence[int]) -> None:
         """Containers of ``shape`` start on these workers."""
         self._change_free(shape, at_workers, -1)
 
@@ -128,7 +128,7 @@ class SpillCapacity:
         written = self._written.get(writer, 0)
         return max(0, written - self._release_job) if written else 0
 
-    def take(self, writer: int) -> None:
+    def take_room(self, writer: int) -> None:
         """``writer`` starts."""
         self._release_job -= self._written.get(writer, 0)
 

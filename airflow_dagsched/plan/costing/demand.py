@@ -69,7 +69,7 @@ class Share(Struct, frozen=True):
     instances: list[Instance]
     needs: list[Need]
 
-    def required(self, demand: Demand, cores: int) -> Resources:
+    def sum_required(self, demand: Demand, cores: int) -> Resources:
         """What the container needs, padding included; ``cores``: what it has, in slots residency."""
         held = sum([need.cores for need in self.needs])
         if demand.residency == "all" or not self.needs:

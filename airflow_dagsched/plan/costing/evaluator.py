@@ -85,7 +85,7 @@ class Evaluator:
 
     def size_group(self, name: str, steps: Sequence[int]) -> ExecutorShape:
         """The shape of a group of these steps on any workers; raises ``DoesNotFit``."""
-        return self._sizes.size(name, steps)
+        return self._sizes.find_shape(name, steps)
 
     def size_where_allowed(self, first: int, name: str, running: Sequence[int]) -> ExecutorShape:
         """The shape of the group with first step ``first``, of which ``running`` is left, on workers it may be on.
@@ -94,7 +94,7 @@ class Evaluator:
         """
         allowed = self.problem.exclusions.allowed_workers.get(first)
         if allowed is None:
-            return self._sizes.size(name, running)
+            return self._sizes.find_shape(name, running)
         arrays = self.problem.arrays
         workers = tuple(worker for worker in arrays.workers if worker.id in allowed)
         there = replace(self.problem, arrays=replace(arrays, workers=workers))

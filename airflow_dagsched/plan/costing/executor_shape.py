@@ -220,7 +220,7 @@ def _try_one_each(
     if not chosen:
         return None
     shares = deal_instances(demand, _list_ids(chosen))
-    required = [share.required(demand, 0) for share in shares]
+    required = [share.sum_required(demand, 0) for share in shares]
     cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
     if not all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
         return None
@@ -269,7 +269,7 @@ def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequ
             shares[box].instances.append((step.id, index))
             shares[box].needs.append(need)
     used = [(offer.worker, share) for offer, share in zip(found.offers, shares, strict=True) if share.instances]
-    required = [share.required(demand, 0) for _, share in used]
+    required = [share.sum_required(demand, 0) for _, share in used]
     return ExecutorShape(
         demand.residency,
         demand.slots,

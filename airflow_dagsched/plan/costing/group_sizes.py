@@ -20,7 +20,7 @@ class GroupSizes:
         self._by_kind: dict[int, tuple[ExecutorShape, int]] = {}
         """The shape of a step alone, and its waves, by its kind."""
 
-    def size(self, name: str, steps: Sequence[int]) -> ExecutorShape:
+    def find_shape(self, name: str, steps: Sequence[int]) -> ExecutorShape:
         """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
         if len(steps) == 1:
             return self._size_step(name, steps[0])

@@ -62,21 +62,21 @@ class _Search(Struct):
         default_factory=set
     )
 
-    def look(self, at: _Moment) -> None:
+    def explore_from(self, at: _Moment) -> None:
         """At all that can follow."""
         key = at.now, at.running, at.ready
-        if self.left <= 0 or key in self.seen or self.bound(at) >= self.best - ROUNDING:
+        if self.left <= 0 or key in self.seen or self.bound_rest(at) >= self.best - ROUNDING:
             return
         self.left -= 1
         self.seen.add(key)
         if self.start_each(at):
             return
         if at.running:
-            self.wait(at)
+            self.wait_for_end(at)
         else:
             self.best, self.found = at.now, at.started
 
-    def bound(self, at: _Moment) -> float:
+    def bound_rest(self, at: _Moment) -> float:
         """No order from here on ends sooner."""
         held = 0.0
         latest = at.now
@@ -99,14 +99,14 @@ class _Search(Struct):
             at_workers = self.room.find_workers(shape)
             if at_workers:
                 some = True
-                self.room.take(shape, at_workers)
+                self.room.take_room(shape, at_workers)
                 running = tuple(sorted((*at.running, (at.now + self.jobs[node].seconds, node, at_workers))))
                 ready = tuple(one for one in at.ready if one != node)
-                self.look(_Moment(at.now, running, ready, at.above, (*at.started, node)))
+                self.explore_from(_Moment(at.now, running, ready, at.above, (*at.started, node)))
                 self.room.give_back(shape, at_workers)
         return some
 
-    def wait(self, at: _Moment) -> None:
+    def wait_for_end(self, at: _Moment) -> None:
         """For the next end."""
         now = at.running[0][0]
         ended = [one for one in at.running if one[0] == now]
@@ -114,11 +114,13 @@ class _Search(Struct):
             shape = self.jobs[node].shape
             if shape is not None:
                 self.room.give_back(shape, at_workers)
-        self.look(self.add_arrived(_Moment(now, at.running[len(ended) :], at.ready, at.above, at.started), ended))
+        self.explore_from(
+            self.add_arrived(_Moment(now, at.running[len(ended) :], at.ready, at.above, at.started), ended)
+        )
         for _, node, at_workers in ended:
             shape = self.jobs[node].shape
             if shape is not None:
-                self.room.take(shape, at_workers)
+                self.room.take_room(shape, at_workers)
 
     def add_arrived(self, at: _Moment, ended: Sequence[tuple[float, int, tuple[int, ...]]]) -> _Moment:
         """What waited for these only is ready; what needs no room has started."""
@@ -146,6 +148,6 @@ def search_orders(
     """
     above = count_waits(jobs, edges)
     search = _Search(jobs, edges, measure_job_tails(jobs, edges), room, room.cores, *limit)
-    search.look(search.add_arrived(_Moment(0.0, (), (), tuple(sorted(above.items())), ()), ()))
+    search.explore_from(search.add_arrived(_Moment(0.0, (), (), tuple(sorted(above.items())), ()), ()))
     turns = None if search.found is None else {node: turn for turn, node in enumerate(search.found)}
     return Tree(turns, search.left)

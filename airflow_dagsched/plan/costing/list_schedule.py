@@ -60,7 +60,7 @@ class _Walk(Struct):
             self.waiting_instances[at], self.pool.lanes[at] - self.running_instances[at], self.free // self.cores[at]
         )
 
-    def start(self, at: int, count: int, now: float) -> None:
+    def start_instances(self, at: int, count: int, now: float) -> None:
         self.waiting_instances[at] -= count
         self.running_instances[at] += count
         self.free -= count * self.cores[at]
@@ -71,20 +71,20 @@ class _Walk(Struct):
         for at in list(self.waiting):
             count = self.count_fitting(at)
             if count:
-                self.start(at, count, now)
+                self.start_instances(at, count, now)
                 if not self.waiting_instances[at]:
                     self.waiting.remove(at)
 
-    def begin(self, ready: list[int], slots: int, now: float) -> None:
+    def begin_steps(self, ready: list[int], slots: int, now: float) -> None:
         """New steps while there is a slot, and cores for one instance."""
         while ready and self.running < slots and (count := self.count_fitting(ready[0])):
             at = heapq.heappop(ready)
             self.running += 1
-            self.start(at, count, now)
+            self.start_instances(at, count, now)
             if self.waiting_instances[at]:
                 insort(self.waiting, at)
 
-    def end(self) -> tuple[float, list[int]]:
+    def end_next(self) -> tuple[float, list[int]]:
         """The next moment, and the steps that end at it."""
         now, ended = self.events[0][0], []
         while self.events and self.events[0][0] == now:
@@ -110,10 +110,10 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
         pool.cores,
     )
     ready = [at for at, count in enumerate(above) if not count]
-    walk.begin(ready, slots, 0.0)
+    walk.begin_steps(ready, slots, 0.0)
     now, first, most_steps, least_free = 0.0, -1.0, walk.running, walk.free
     while walk.events:
-        now, ended = walk.end()
+        now, ended = walk.end_next()
         if ended and first < 0:
             first = now
         for at in ended:
@@ -122,7 +122,7 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
                 if not above[after]:
                     heapq.heappush(ready, after)
         walk.serve_waiting(now)
-        walk.begin(ready, slots, now)
+        walk.begin_steps(ready, slots, now)
         most_steps, least_free = max(most_steps, walk.running), min(least_free, walk.free)
     return GroupSchedule(now, now - first, most_steps, pool.cores - least_free)
 

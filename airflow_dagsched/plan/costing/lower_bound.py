@@ -152,7 +152,7 @@ class Gaps:
             return [repeat(None)] * len(condensed)
         return [self._list_gaps_of(node, nexts) for node, nexts in enumerate(condensed)]
 
-    def between(self, node: int, after: int) -> float | None:
+    def find_gap(self, node: int, after: int) -> float | None:
         """None where the two may share a group."""
         return self._list_gaps_of(node, (after,))[0]
 

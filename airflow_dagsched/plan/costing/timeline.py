@@ -97,7 +97,7 @@ class _Line(Struct):
                 passed.append(turn)
         self.front[:at] = passed
 
-    def end(self) -> tuple[float, int]:
+    def end_next(self) -> tuple[float, int]:
         """Take the next that ends off the line."""
         now, node = heapq.heappop(self.ending)
         shape = self.jobs[node].shape
@@ -115,7 +115,7 @@ class _Line(Struct):
         if not at_workers:
             return False
         if self.spills:
-            self.spills.take(node)
+            self.spills.take_room(node)
         self._start_node(node, now, at_workers)
         return True
 
@@ -148,7 +148,7 @@ def simulate_timeline(
             line.admit_node(node, 0.0)
     line.start_groups(0.0)
     while line.ending:
-        now, node = line.end()
+        now, node = line.end_next()
         for after in edges[node]:
             above[after] -= 1
             if not above[after]:

@@ -73,15 +73,15 @@ class _Search(Struct):
         """Price first, search launches from the most promising on."""
         promising = []
         for evaluated, evaluator in self.list_candidates():
-            self.keep(evaluated, evaluator)
+            self.keep_if_better(evaluated, evaluator)
             if self.may_improve(evaluated):
                 promising.append((evaluated, evaluator))
         for evaluated, evaluator in sorted(promising, key=lambda one: one[0].cost):
             if self.may_improve(evaluated):
-                self.launch(evaluated, evaluator)
+                self.search_launches(evaluated, evaluator)
         return Solved(self.best, self.best_evaluator, self.tried, self.complete)
 
-    def keep(self, evaluated: EvaluatedGrouping, evaluator: Evaluator) -> None:
+    def keep_if_better(self, evaluated: EvaluatedGrouping, evaluator: Evaluator) -> None:
         if evaluated.cost < self.best.cost:
             self.best, self.best_evaluator = evaluated, evaluator
 
@@ -105,17 +105,17 @@ class _Search(Struct):
                 except DoesNotFit:
                     continue
 
-    def launch(self, evaluated: EvaluatedGrouping, evaluator: Evaluator) -> None:
+    def search_launches(self, evaluated: EvaluatedGrouping, evaluator: Evaluator) -> None:
         """Search all orders of launches; where room for spills decides, too, those that are searched anyway."""
         tree = search_all_orders(evaluated, evaluator.problem, self.best.cost.makespan_s, self.moments_left)
         if tree is None:
             self.complete = False
-            self.keep(search_launch_order(evaluated, evaluator), evaluator)
+            self.keep_if_better(search_launch_order(evaluated, evaluator), evaluator)
             return
         self.moments_left = tree.left
         self.complete &= tree.complete
         if tree.turns is not None:
-            self.keep(evaluator.evaluate_grouping(evaluated.group_of, turns=tree.turns), evaluator)
+            self.keep_if_better(evaluator.evaluate_grouping(evaluated.group_of, turns=tree.turns), evaluator)
 
     def get_lists(self, steps: List) -> list[List]:
         """The lists in which a group of these steps is priced; none where it does not fit."""

@@ -94,23 +94,23 @@ class _Model(Struct):
         cp.minimize(makespan)
         return cls(selection.problem, selection, cp, TICKS, ticks, makespan)
 
-    def time(self, seconds: float) -> int:
+    def count_ticks(self, seconds: float) -> int:
         """Whole ticks."""
         return int(seconds * self.ticks)
 
     def add_moment(self, earliest: float = 0.0) -> Any:
         """A variable: some time from ``earliest`` (seconds) on."""
-        return self.cp.new_int_var(min(self.time(earliest), self.horizon), self.horizon, "")
+        return self.cp.new_int_var(min(self.count_ticks(earliest), self.horizon), self.horizon, "")
 
     def count_transfer_ticks(self, size: int) -> int:
         """Ticks to write or read so much."""
-        return self.time(size / (self.problem.cluster.spill_mb_s * MIB))
+        return self.count_ticks(size / (self.problem.cluster.spill_mb_s * MIB))
 
     def pad_memory(self, memory_mb: int) -> int:
         """With the padding, at least."""
         return int(memory_mb * (1 + self.problem.settings.padding_fraction))
 
-    def solve(self, budget: float, *, interleave: bool) -> cp_model.CpSolver | None:
+    def run_solver(self, budget: float, *, interleave: bool) -> cp_model.CpSolver | None:
         """Solve, by several strategies in turn if ``interleave``; None where nothing was found, not even a bound."""
         from ortools.sat.python import cp_model
 
@@ -123,7 +123,7 @@ class _Model(Struct):
         status = solver.solve(self.cp)
         return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN) else None
 
-    def found(self, solver: cp_model.CpSolver) -> bool:
+    def has_solution(self, solver: cp_model.CpSolver) -> bool:
         """Whether there is a solution, not only a bound."""
         return len(solver.response_proto.solution) > 0
 
@@ -146,7 +146,7 @@ def _add_tasks(model: _Model) -> dict[int, _Span]:
     graph = model.problem.graph
     for node in range(len(graph.steps), len(graph.ids)):
         start = model.add_moment()
-        end = start + model.time(model.problem.arrays.runtime_s[node])
+        end = start + model.count_ticks(model.problem.arrays.runtime_s[node])
         model.cp.add(end <= model.makespan)
         spans[node] = _Span(start, end)
     return spans
@@ -159,17 +159,17 @@ def _solve_batch(model: _Model, budget: float) -> Found | None:
     for node, nexts in enumerate(graph.successors):
         for after in nexts:
             if graph.loop[node] != graph.loop[after]:
-                gap = gaps.between(graph.loop[node], graph.loop[after])
-                model.cp.add(spans[after].start >= spans[node].end + model.time(gap or 0.0))
+                gap = gaps.find_gap(graph.loop[node], graph.loop[after])
+                model.cp.add(spans[after].start >= spans[node].end + model.count_ticks(gap or 0.0))
     single = all(need.cores == 1 for need in model.problem.arrays.needs)
     model.add_capacity_limits(intervals, cores, memory if single else [])
     # In turn, few instances take ten times the seconds that the budget counts, for the same bound.
-    solver = model.solve(budget, interleave=False)
+    solver = model.run_solver(budget, interleave=False)
     if solver is None:
         return None
     order = (
         _sort_by_start(model, {node: solver.value(span.start) for node, span in spans.items()})
-        if model.found(solver)
+        if model.has_solution(solver)
         else None
     )
     return Found(solver.best_objective_bound / model.ticks, None, order)
@@ -180,7 +180,7 @@ def _add_instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], l
     problem, cp = model.problem, model.cp
     intervals, cores, memory = [], [], []
     for node, step in enumerate(problem.graph.steps):
-        length, need = model.time(problem.arrays.runtime_s[node]), problem.arrays.needs[node]
+        length, need = model.count_ticks(problem.arrays.runtime_s[node]), problem.arrays.needs[node]
         starts = [model.add_moment(problem.cluster.application_start_s) for _ in range(step.parallelism)]
         for one, other in pairwise(starts):
             cp.add(one <= other)
@@ -208,19 +208,19 @@ def _solve_resident(model: _Model, budget: float) -> Found | None:
         needs = [(problem.arrays.needs[node], problem.graph.steps[node].parallelism) for node in members]
         own = problem.cluster.application_start_s + max(problem.arrays.runtime_s[node] for node in members)
         length = spans[unit].end - spans[unit].start
-        size = cp.new_int_var(model.time(own), model.horizon, "")
+        size = cp.new_int_var(model.count_ticks(own), model.horizon, "")
         cp.add(size == length)
-        cp.add(size >= model.time(own) + sum(moved.get(unit, [])))
+        cp.add(size >= model.count_ticks(own) + sum(moved.get(unit, [])))
         cp.add(spans[unit].end <= model.makespan)
         intervals.append(cp.new_interval_var(spans[unit].start, size, spans[unit].end, ""))
         cores.append(sum(need.cores * count for need, count in needs))
         memory.append(model.pad_memory(sum(need.memory_mb * count for need, count in needs)))
     model.add_capacity_limits(intervals, cores, memory)
     cuts.add_hints()
-    solver = model.solve(budget, interleave=True)
+    solver = model.run_solver(budget, interleave=True)
     if solver is None:
         return None
-    group_of = cuts.group_of(solver) if model.found(solver) else None
+    group_of = cuts.group_of(solver) if model.has_solution(solver) else None
     return Found(solver.best_objective_bound / model.ticks, group_of, None)
 
 
@@ -247,7 +247,7 @@ class _Cuts:
         pairs = {(loop[node], loop[after]) for node, nexts in enumerate(problem.graph.successors) for after in nexts}
         for node, after in sorted(pair for pair in pairs if pair[0] != pair[1]):
             before, behind = spans[node], spans[after]
-            if gaps.between(node, after) is not None:
+            if gaps.find_gap(node, after) is not None:
                 cp.add(behind.start >= before.end)
                 self.cut[node, after] = 1
                 continue
@@ -266,7 +266,7 @@ class _Cuts:
         assert best is not None
         for node, span in best.spans.items():
             for unit in {model.problem.graph.loop[one] for one in best.members.get(node, [node])}:
-                model.cp.add_hint(self._spans[unit].start, model.time(span.start_s))
+                model.cp.add_hint(self._spans[unit].start, model.count_ticks(span.start_s))
         for (node, after), cut in self.cut.items():
             if not isinstance(cut, int):
                 model.cp.add_hint(cut, int(best.group_of[node] != best.group_of[after]))

@@ -57,7 +57,7 @@ class _Bag(Struct, frozen=True):
         at = bisect_right(self.cores, core) - 1
         return self.area[at] + (core - self.cores[at]) * self.seconds[at] if at < len(self.seconds) else self.area[-1]
 
-    def on(self, core: int) -> float:
+    def get_seconds(self, core: int) -> float:
         """Seconds for which this core is held, the first is 0."""
         return self.seconds[bisect_right(self.cores, core) - 1]
 
@@ -169,6 +169,6 @@ def _get_ranked_seconds(bag: _Bag, left: Sequence[tuple[int, int]], rank: int) -
     """Seconds of the core of this rank in what is left, the longest is 0."""
     for first, end in left:
         if rank < end - first:
-            return bag.on(first + rank)
+            return bag.get_seconds(first + rank)
         rank -= end - first
     return 0.0

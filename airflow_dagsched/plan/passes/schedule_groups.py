@@ -125,7 +125,7 @@ class _ContainerMaker(Struct, frozen=True):
                 id=f"{group}/{at}",
                 worker=worker,
                 instances=_order_instances(share.instances, shape, demand),
-                required=share.required(demand, shape.cores),
+                required=share.sum_required(demand, shape.cores),
                 cores=shape.cores,
                 memory_mb=shape.memory_mb,
                 disk_mb=shape.disk_mb[at] if shape.disk_mb else share.disk_mb,
@@ -159,7 +159,7 @@ class _ContainerMaker(Struct, frozen=True):
         key = arrays.kind[node], instances, cores
         if key not in self.required:
             share = Share([], [arrays.needs[node]] * instances)
-            self.required[key] = share.required(make_demand("", (node,), self.problem), cores)
+            self.required[key] = share.sum_required(make_demand("", (node,), self.problem), cores)
         return self.required[key]
 
 

@@ -51,5 +51,5 @@ def _resize_containers(group: Group, demand: Demand, problem: Problem) -> Iterat
             yield container
             continue
         needs = [problem.arrays.needs[problem.graph.index[step]] for step, _ in container.instances]
-        needed = Share(list(container.instances), needs).required(demand, container.cores)
+        needed = Share(list(container.instances), needs).sum_required(demand, container.cores)
         yield replace(container, required=needed, disk_mb=min(container.disk_mb, needed.disk_mb))

@@ -181,7 +181,7 @@ def _partition_names(step: str, scene: Scene) -> tuple[str, ...] | None:
 
 def _prune_partitions(step: str, scene: Scene) -> Iterator[Pruned]:
     for prefix, selection in _list_selections(step, scene):
-        yield from selection.pruned(f"{step}/{prefix}")
+        yield from selection.list_pruned(f"{step}/{prefix}")
 
 
 def _explain_unpruned(reading: Sequence[str], scene: Scene) -> Iterator[Pruned]:

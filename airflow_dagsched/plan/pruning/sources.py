@@ -45,7 +45,7 @@ class Selection(Struct, frozen=True):
         """Whether it is known that there is nothing to read: listed, and nothing there that matches."""
         return self.listed and not self.needed
 
-    def pruned(self, prefix: str = "") -> Iterator[Pruned]:
+    def list_pruned(self, prefix: str = "") -> Iterator[Pruned]:
         """An entry for each partition left out."""
         reason = say_pruned(NoMatch(str(self.condition))) if self.left_out else ""
         for name in self.left_out:

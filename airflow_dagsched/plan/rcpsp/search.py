@@ -73,10 +73,10 @@ class _Search(Struct):
     def may_continue(self) -> bool:
         return self.left > 0 and self.shortest > self.bound
 
-    def read(self, side: int, sequence: Sequence[int]) -> _Member:
-        return self.made(side, self.scheme(self.sides[side], sequence))
+    def make_from_list(self, side: int, sequence: Sequence[int]) -> _Member:
+        return self.make_member(side, self.scheme(self.sides[side], sequence))
 
-    def made(self, side: int, ends: Ends) -> _Member:
+    def make_member(self, side: int, ends: Ends) -> _Member:
         """A member of a schedule just made."""
         self.left -= 1
         member = _Member(max(ends, default=0), side, tuple(ends))
@@ -95,7 +95,7 @@ class _Search(Struct):
         """Read on the other side, and back. The serial scheme never makes it longer; the parallel one may."""
         for _ in range(passes):
             side = 1 - member.side
-            read = self.read(side, self.list_of(member, side))
+            read = self.make_from_list(side, self.list_of(member, side))
             member = read if read.makespan <= member.makespan else member
         return member
 
@@ -123,16 +123,16 @@ def _make_first_members(state: _Search, count: int) -> list[_Member]:
     latest_end = [-tail for tail in measure_tails(net)]
     latest_start = [end - duration for end, duration in zip(latest_end, net.durations, strict=True)]
     shake = -NOISE * min(latest_start, default=0)
-    members = [state.improve_member(state.made(0, schedule_in_parallel(net, latest_start)), 2)]
+    members = [state.improve_member(state.make_member(0, schedule_in_parallel(net, latest_start)), 2)]
     members += [
-        state.improve_member(state.read(0, sort_by_rank(net, rank)), 2)
+        state.improve_member(state.make_from_list(0, sort_by_rank(net, rank)), 2)
         for rank in (latest_start, latest_end)
         if state.may_continue()
     ]
     while len(members) < count and state.may_continue():
         rank = [end + int(state.chance.random() * shake) for end in latest_end]
         ends = schedule_in_parallel(net, rank) if len(members) % 2 else state.scheme(net, sort_by_rank(net, rank))
-        members.append(state.improve_member(state.made(0, ends), 2))
+        members.append(state.improve_member(state.make_member(0, ends), 2))
     return members
 
 
@@ -142,7 +142,7 @@ def _evolve_members(state: _Search, members: list[_Member]) -> None:
     at = 0
     while state.may_continue():
         father = members[at]
-        child = state.improve_member(state.read(1 - father.side, _make_child(state, father, members)), 1)
+        child = state.improve_member(state.make_from_list(1 - father.side, _make_child(state, father, members)), 1)
         if child.makespan <= father.makespan and child.ends not in known:
             known.discard(father.ends)
             known.add(child.ends)

@@ -86,7 +86,7 @@ def _cut_groups(problem: Problem, lines: _Lines, weight: float, share: float) ->
     """What the runs cost, for each node the first of its run, and the blocks looked at."""
     number, room, cost, looked = [0] * len(lines.group_of), _share_cluster(problem, share), 0.0, 0
     for nodes in _split_by_group(problem, lines.group_of, lines.order):
-        found = Line.of(nodes, lines.units, lines.block).cut(problem, weight, room)
+        found = Line.of(nodes, lines.units, lines.block).cut_runs(problem, weight, room)
         cost += found.cost
         looked += found.looked
         for at, run in enumerate(found.runs):

@@ -117,7 +117,7 @@ class Line(Struct, frozen=True):
         moved, handed = _measure_traffic(nodes, begins, units)
         return cls(nodes, begins, longest, cores, memory, moved, handed)
 
-    def cut(self, problem: Problem, weight: float, room: RunLimit) -> Runs:
+    def cut_runs(self, problem: Problem, weight: float, room: RunLimit) -> Runs:
         """The cheapest runs; one block is a run even if it does not fit."""
         best, first, looked = [0.0], list[int](), 0
         moved, low = list(self.moved), 0

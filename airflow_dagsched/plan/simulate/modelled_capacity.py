@@ -38,7 +38,7 @@ class Room:
         self._watched: tuple[Need, int] | None = None
         """The need that last had no room, and for how many containers of it there is room now."""
 
-    def free(self, worker: int) -> Need:
+    def get_free(self, worker: int) -> Need:
         """What a worker has just now."""
         return self._most[self._leaves + worker]
 
@@ -48,7 +48,7 @@ class Room:
         other._most, other._lost = self._most.copy(), self._lost.copy()
         return other
 
-    def take(self, places: Sequence[Place], *, moves: Moves) -> tuple[Place, ...] | None:
+    def take_room(self, places: Sequence[Place], *, moves: Moves) -> tuple[Place, ...] | None:
         """Take room at the planned places, or on the first worker with room where a container may move.
 
         None, and nothing taken, if there is not room for all.
@@ -57,7 +57,7 @@ class Room:
         alike = moves == "any" and all(other == need for _, other in places)
         if alike and self._watched and self._watched[0] == need and self._watched[1] < len(places):
             return None
-        taken = self._taken(places, moves=moves)
+        taken = self._take_places(places, moves=moves)
         if len(taken) == len(places):
             return tuple(taken)
         self.give_back(taken)
@@ -65,9 +65,9 @@ class Room:
             self._watched = need, len(taken)
         return None
 
-    def missing(self, places: Sequence[Place]) -> int:
+    def count_missing(self, places: Sequence[Place]) -> int:
         """How many of the containers have room nowhere while the others have."""
-        taken = self._taken(places, moves="any")
+        taken = self._take_places(places, moves="any")
         self.give_back(taken)
         return len(places) - len(taken)
 
@@ -82,18 +82,18 @@ class Room:
         self._lost.add(worker)
         self._set_free(worker, GONE)
 
-    def _taken(self, places: Sequence[Place], *, moves: Moves) -> list[Place]:
+    def _take_places(self, places: Sequence[Place], *, moves: Moves) -> list[Place]:
         """Room for as many as there is, up to the first that has none."""
         taken: list[Place] = []
         for planned, need in places:
-            worker = self._worker(planned, need, moves=moves)
+            worker = self._find_worker(planned, need, moves=moves)
             if worker is None:
                 break
             self._change_free(worker, need, -1)
             taken.append((worker, need))
         return taken
 
-    def _worker(self, planned: int, need: Need, *, moves: Moves) -> int | None:
+    def _find_worker(self, planned: int, need: Need, *, moves: Moves) -> int | None:
         if _has_room(self._most[self._leaves + planned], need):
             return planned
         may = moves == "any" or (moves == "lost" and planned in self._lost)

@@ -27,7 +27,7 @@ class Runs(Struct, frozen=True):
         """Of the runs that finished, rising."""
         return sorted(outcome.makespan_s for outcome in self.outcomes if not outcome.unfinished)
 
-    def mean(self, of: Callable[[Outcome], float]) -> float:
+    def compute_mean(self, of: Callable[[Outcome], float]) -> float:
         return fmean(of(outcome) for outcome in self.outcomes)
 
 
@@ -83,8 +83,11 @@ def _write_head(report: Report) -> Iterator[str]:
     yield f"{plan.dataflow}: planned {plan.makespan_s:.1f} s; runs {count}, noise {met.noise:g}, {rates}"
     yield "  policy          mean s     p95 s   worst s   used  retries   lost  unfinished"
     for runs in report.policies:
-        used, retries = runs.mean(lambda one: one.utilisation), runs.mean(lambda one: one.retries)
-        lost, unfinished = runs.mean(lambda one: one.lost_workers), sum(bool(one.unfinished) for one in runs.outcomes)
+        used, retries = runs.compute_mean(lambda one: one.utilisation), runs.compute_mean(lambda one: one.retries)
+        lost, unfinished = (
+            runs.compute_mean(lambda one: one.lost_workers),
+            sum(bool(one.unfinished) for one in runs.outcomes),
+        )
         times = "".join(f"{value:>10}" for value in _write_times(runs.list_makespans()))
         yield f"  {runs.policy:12}{times}{used:>7.2f}{retries:>9.2f}{lost:>7.2f}{unfinished:>12}"
 

@@ -42,8 +42,8 @@ def simulate_works(
     rivals = policy.rivals if len(jobs.all) <= MOST else ()
     ranked = cache(lambda order: rank_jobs(jobs, order))
     run = _Run(works, jobs, luck, policy, (policy, *rivals), conditions.retries, Room(cluster), ranked)
-    run.begin()
-    run.finish()
+    run.push_first_events()
+    run.run_to_end()
     return _make_outcome(run, cluster)
 
 
@@ -85,7 +85,7 @@ class _Run(Struct):
     """When the last attempt ended, well or not."""
     retried: int = 0
 
-    def begin(self) -> None:
+    def push_first_events(self) -> None:
         self.waits = list(self.jobs.waits_for)
         for worker, seconds in enumerate(self.luck.losses):
             if seconds < NEVER:
@@ -94,11 +94,11 @@ class _Run(Struct):
             if not count:
                 self._release_job(number, self.works[self.jobs.all[number].work].at_s)
 
-    def finish(self) -> None:
+    def run_to_end(self) -> None:
         while self.open:
-            self.step()
+            self.advance_time()
 
-    def step(self) -> None:
+    def advance_time(self) -> None:
         """All events of the next moment, then what can start."""
         now = self.events[0][0]
         while self.events and self.events[0][0] == now:
@@ -120,7 +120,9 @@ class _Run(Struct):
         if self._is_out_of_patience(now):
             eligible = tuple(policy for policy in eligible if policy.order == "fifo")
         in_force = eligible.index(self.policy) if self.policy in eligible else 0
-        self._follow(eligible[choose_best([self._forecast_policy(policy, now) for policy in eligible], in_force)])
+        self._follow_policy(
+            eligible[choose_best([self._forecast_policy(policy, now) for policy in eligible], in_force)]
+        )
 
     def _is_out_of_patience(self, now: float) -> bool:
         """Whether somebody has waited for longer than all that was left when it came took one after another."""
@@ -154,14 +156,14 @@ class _Run(Struct):
             ends=self.ends.copy(),
         )
         for number in self.running:
-            ahead._push(self._find_planned_end(number, now), END, number)
-        ahead._follow(policy)
+            ahead._push_event(self._find_planned_end(number, now), END, number)
+        ahead._follow_policy(policy)
         ahead._start_waiting(now)
-        ahead.finish()
+        ahead.run_to_end()
         ends = zip(self.works, _list_completions(ahead), strict=True)
         return make_forecast([end for work, end in ends if work.at_s <= now])
 
-    def _follow(self, policy: Policy) -> None:
+    def _follow_policy(self, policy: Policy) -> None:
         """From now on."""
         if policy != self.policy:
             self.policy, self.reservation = policy, None
@@ -178,7 +180,7 @@ class _Run(Struct):
         job = self.jobs.all[number]
         self.ready[number] = now
         due = max(now, job.due_s) if self.policy.order == "plan" else now
-        self._push(due, ARRIVE, number)
+        self._push_event(due, ARRIVE, number)
 
     def _add_to_waiting(self, number: int, now: float) -> None:
         if self.jobs.all[number].places:
@@ -195,24 +197,26 @@ class _Run(Struct):
                 del self.waiting[at]
             else:
                 if not passed and self.policy.overtaking == "harmless":
-                    by = self._reserved(number)
+                    by = self._find_reservation(number)
                 passed += 1
             at -= 1
 
     def _try_start(self, number: int, now: float) -> bool:
         job = self.jobs.all[number]
         moves: Moves = "none" if job.pinned else "any" if self.policy.moves else "lost"
-        places = self.room.take(job.places, moves=moves)
+        places = self.room.take_room(job.places, moves=moves)
         if places is not None:
             self._start_job(number, now, places)
         return places is not None
 
-    def _reserved(self, number: int) -> float:
+    def _find_reservation(self, number: int) -> float:
         """When a group will have room, found once for each that is first in line."""
         if self.reservation is None or self.reservation[0] != number:
             places = self.jobs.all[number].places
             seen: list[tuple[float, int, int]] = []
-            by = find_room_time(self.room.missing(places), places[0][1], self.room.free, self._take_ending(seen))
+            by = find_room_time(
+                self.room.count_missing(places), places[0][1], self.room.get_free, self._take_ending(seen)
+            )
             for entry in seen:
                 heapq.heappush(self.ends, entry)
             self.reservation = number, by
@@ -234,7 +238,7 @@ class _Run(Struct):
         if self.policy.overtaking == "harmless" and places:
             heapq.heappush(self.ends, (now + self.jobs.all[number].seconds, number, attempt))
         fails = bool(failures) and failures[attempt] < seconds
-        self._push(now + (failures[attempt] if fails else seconds), FAIL if fails else END, number)
+        self._push_event(now + (failures[attempt] if fails else seconds), FAIL if fails else END, number)
 
     def _end_job(self, number: int, now: float) -> None:
         self.spans[number] = self._stop_job(number, now), now
@@ -265,7 +269,7 @@ class _Run(Struct):
         self.held += (now - start) * sum(need[0] for _, need in places)
         return start
 
-    def _push(self, time: float, what: int, number: int) -> None:
+    def _push_event(self, time: float, what: int, number: int) -> None:
         heapq.heappush(self.events, (time, what, number, self.attempts.get(number, 0)))
         self.open += 1
 

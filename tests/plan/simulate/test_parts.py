@@ -74,7 +74,7 @@ def test_room_is_first_fit_and_comes_back(wanted: list[list[tuple[int, int, int]
             expected.append(fits[0])
             free[fits[0]][0] -= cores
             free[fits[0]][1] -= memory
-        taken = room.take([(lost, need) for need in containers], moves="any")
+        taken = room.take_room([(lost, need) for need in containers], moves="any")
         if len(expected) == len(containers):
             assert taken is not None
             assert [worker for worker, _ in taken] == expected

@@ -68,7 +68,7 @@ def _check_free_workers(facts: Facts, late: Sequence[int], ready: Sequence[float
         return
     waiting_line = _WaitingLine.of(facts, late, ready)
     for now in sorted({*waiting_line.ends, *(ready[at] for at in late)}):
-        waiting_line.advance(now)
+        waiting_line.advance_time(now)
         for at in waiting_line.list_idle() if waiting_line.waiting else ():
             group = facts.plan.groups[at]
             text = f"starts at {group.start_s:g} s, but has room on its workers from {now:g} s on"
@@ -117,7 +117,7 @@ class _WaitingLine(Struct):
             sorted([(gone, amount) for _, gone, amount in spills], reverse=True),
         )
 
-    def advance(self, now: float) -> None:
+    def advance_time(self, now: float) -> None:
         """Whatever ends until ``now`` makes room for what starts then."""
         ending, starting = self.ending, self.starting
         while ending and self.ends[ending[-1]] <= now:

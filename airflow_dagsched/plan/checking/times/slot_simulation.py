@@ -89,7 +89,7 @@ class _SlotSimulation(Struct):
         self.assign_cores()
         ends: list[float] = []
         while self.ending:
-            ended = self.advance()
+            ended = self.advance_time()
             ends += [self.now] * len(ended)
             for at in ended:
                 self.release_readers(at)
@@ -135,7 +135,7 @@ class _SlotSimulation(Struct):
         heapq.heappush(self.ending, (self.now + step.seconds, at, count))
         return True
 
-    def advance(self) -> list[int]:
+    def advance_time(self) -> list[int]:
         """Go to the next moment at which something ends; the steps that end at it."""
         self.now = self.ending[0][0]
         ended = []
