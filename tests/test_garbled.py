@@ -105,7 +105,7 @@ def ends_of(folder: Path) -> Ends:
 
 
 def end_record(folder: Path) -> Path:
-    ends_of(folder).record("a", "fp", {"n": 1}, 5, {"m": 1.0})
+    ends_of(folder).record_end("a", "fp", {"n": 1}, 5, {"m": 1.0})
     (file,) = folder.glob("ends/*/*/*.json")
     return file
 
@@ -117,7 +117,7 @@ def test_an_end_is_read_or_the_step_runs_again(tmp_path: Path, data: st.DataObje
     raw = json.loads(file.read_text())
     file.with_name("late.json").write_bytes(data.draw(garbled(raw)))
     file.unlink()
-    end = ends_of(tmp_path).latest(SPEC)
+    end = ends_of(tmp_path).find_latest(SPEC)
     file.with_name("late.json").unlink()
     if end is not None:
         check(end)
@@ -129,17 +129,21 @@ def test_a_folder_among_the_ends_is_none(tmp_path: Path) -> None:
     file = end_record(tmp_path)
     file.unlink()
     file.mkdir()
-    assert ends_of(tmp_path).latest(SPEC) is None
+    assert ends_of(tmp_path).find_latest(SPEC) is None
 
 
 @EACH
 @given(data=st.data())
 def test_a_record_is_read_or_not_there(tmp_path: Path, data: st.DataObject) -> None:
     log = CommitLog(LocalStore(), str(tmp_path))
-    file = Path(log.record("o", "i", 1))
+    file = Path(log.get_record_path("o", "i", 1))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data.draw(garbled(encode_plain(COMMITTED))))
-    for committed in (log.latest("o", "i"), log.find_of_task("o", "i", "r", "g"), log.earlier("o", "i", "w")[0]):
+    for committed in (
+        log.find_latest("o", "i"),
+        log.find_of_task("o", "i", "r", "g"),
+        log.find_earlier("o", "i", "w")[0],
+    ):
         if committed is not None:
             check(committed)
             log.find_written_over(committed)
@@ -157,7 +161,7 @@ def test_a_lease_is_read_or_lasts_from_its_file_s_date(tmp_path: Path, data: st.
     file.parent.mkdir(parents=True, exist_ok=True)
     lease = Lease("o", "i", 1, Claim("r", TRY, "n", "t"), 10.0)
     file.write_bytes(data.draw(garbled(encode_plain(lease))))
-    held = Keeper(log, run_id="r").newest("o", "i")
+    held = Keeper(log, run_id="r").find_newest("o", "i")
     assert held is not None
     check(held)
     assert judge_lease(held, Claim("r", TRY, "m", "t"), 1e12, 15.0) in ("take", "stale")

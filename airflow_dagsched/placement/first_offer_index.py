@@ -20,7 +20,7 @@ class FirstOfferIndex:
     def __init__(self, capacity: OfferCapacity) -> None:
         self._capacity = capacity
         self._width = 1 << max(0, len(capacity.limits) - 1).bit_length()
-        self._read_last: int | None = None
+        self._last: int | None = None
         needs = [step.needs.list_values() for step in capacity.request.steps]
         self._least = tuple(min(values) - TOLERANCE for values in zip(*needs, strict=True))
         self._fill_tree()
@@ -34,11 +34,11 @@ class FirstOfferIndex:
         at = self._search_tree(step, start)
         while at is not None and not self._capacity.fits_in_wave(step, index, at):
             at = self._search_tree(step, at + 1)
-        self._read_last = at
+        self._last = at
         return at
 
     def _fill_tree(self) -> None:
-        self._wave, self._read_last = self._capacity.free_memory, None
+        self._wave, self._last = self._capacity.free_memory, None
         self._memory, self._disk, self._cores = ([FULL] * 2 * self._width for _ in range(3))
         for at in range(len(self._capacity.limits)):
             self._set_leaf(at)
@@ -69,9 +69,9 @@ class FirstOfferIndex:
         """
         if self._wave is not self._capacity.free_memory:
             self._fill_tree()
-        elif self._read_last is not None:
-            node = self._width + self._read_last
-            self._set_leaf(self._read_last)
+        elif self._last is not None:
+            node = self._width + self._last
+            self._set_leaf(self._last)
             while node > 1 and self._update_node(node // 2):
                 node //= 2
 

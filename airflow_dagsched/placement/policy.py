@@ -65,14 +65,14 @@ class _UserPolicy:
     """A user's policy, held to what a policy promises: whatever it does wrong is one error that names its class."""
 
     def __init__(self, name: str, policy: PlacementPolicy) -> None:
-        self._name, self._make_entry, self._collect_settings = name, policy, SPARK
+        self._name, self._made, self._collect_settings = name, policy, SPARK
 
     def initialize(self, settings: PlacementSettings) -> None:
         self._collect_settings = settings
-        self._call_policy("initialize", lambda: self._make_entry.initialize(settings))
+        self._call_policy("initialize", lambda: self._made.initialize(settings))
 
     def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
-        schedule = self._call_policy("schedule", lambda: self._make_entry.schedule(dataflow, workers, state))
+        schedule = self._call_policy("schedule", lambda: self._made.schedule(dataflow, workers, state))
         fault = self._call_policy(
             "what it returned", lambda: find_fault(schedule, make_request(dataflow, workers, self._collect_settings))
         )

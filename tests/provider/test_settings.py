@@ -169,7 +169,7 @@ def test_what_a_step_takes_as_any_task_does(dag: DAG) -> None:
     with SparkDataflow("f") as flow:
         orders.override(owner="me", doc_md="why", on_failure_callback=print, task_display_name="All orders")()
     step = flow.steps["orders"]
-    assert (step.find_owner, step.doc_md, step.on_failure_callback) == ("me", "why", [print])
+    assert (step.owner, step.doc_md, step.on_failure_callback) == ("me", "why", [print])
     assert (step.task_display_name, step.retries) == ("All orders", 0)
 
 

@@ -69,7 +69,7 @@ class Watched(World):
         self.tree = Places(lambda: self.now)
         restore(snapshot, self.tree)
         self.points: list[Snapshot] = []
-        self._read_last: tuple[str, str, Snapshot] | None = None
+        self._last: tuple[str, str, Snapshot] | None = None
         self.is_watched = False
         self._until = self.now + PROMPT_S
 
@@ -84,10 +84,10 @@ class Watched(World):
     def keep(self, operation: str, path: str) -> None:
         """Keep what is there now, before this operation, and what half of the one before it would have left."""
         snapshot = take(self.tree, self.now)
-        if self._read_last is not None:
-            self.points += halfway(*self._read_last, snapshot)
+        if self._last is not None:
+            self.points += halfway(*self._last, snapshot)
         self.points.append(snapshot)
-        self._read_last = operation, path, snapshot
+        self._last = operation, path, snapshot
 
 
 class Stage:

@@ -68,14 +68,14 @@ class SimTables(PathTables):
         self._store = store
         self._table_commits = TableCommits(commits, keeper, clock=process)
 
-    def _open(self, location: str) -> tuple[Store, str]:
+    def _open_table(self, location: str) -> tuple[Store, str]:
         return self._store, self._store.resolve(location.rstrip("/"))
 
 
 class SimDatasets(Datasets):
     """Datasets in a simulated store."""
 
-    def _written(self, df: Any, origin: Origin, generation: int, path: str) -> Committed:
+    def _write_files(self, df: Any, origin: Origin, generation: int, path: str) -> Committed:
         rows: Rows = df
         rows.process.sleep(rows.compute_s)
         store: Any = self._store
@@ -83,7 +83,7 @@ class SimDatasets(Datasets):
             store.put(join_path(path, name), text)
         files = list_files(store, path)
         shape = {"schema": NO_COLUMNS, "partitions": (), "format": "parquet", "bytes": None, "files": files}
-        return origin.committed(generation, path=path, table=None, rows=len(files), **shape)
+        return origin.make_record(generation, path=path, table=None, rows=len(files), **shape)
 
 
 class Driver:
@@ -124,7 +124,7 @@ class Driver:
         if origin.output == self.location:
             self.settle()
         try:
-            latest = self.log.latest(origin.output, origin.interval, origin.writer)
+            latest = self.log.find_latest(origin.output, origin.interval, origin.writer)
             if latest is not None and latest.fingerprint == origin.fingerprint and self.holds(latest):
                 return "reused"
             self._write(rows, origin)

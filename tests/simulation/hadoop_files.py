@@ -23,7 +23,7 @@ class HadoopFiles(HadoopStore):
     def _move(self, source: str, target: str) -> None:
         self._system.rename_new(source, target)
 
-    def _at(self, path: str) -> tuple[Any, Any]:
+    def _locate_path(self, path: str) -> tuple[Any, Any]:
         return self._system, path
 
     def put(self, path: str, text: str) -> None:
@@ -124,16 +124,16 @@ class _Written:
         self._world = world
         self._path = path
         self._locate_file = file
-        self._read_sql = ""
+        self._text = ""
 
     def write(self, text: bytes) -> None:
-        self._read_sql += text.decode()
+        self._text += text.decode()
 
     def close(self) -> None:
         self._world.point("close", self._path)
         if not self._locate_file.attached:
             raise FileNotFoundError(errno.ENOENT, "the file was removed while it was written", self._path)
-        self._locate_file.text, self._locate_file.modified = self._read_sql, self._world.now
+        self._locate_file.text, self._locate_file.modified = self._text, self._world.now
 
 
 class _Status:

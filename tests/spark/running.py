@@ -93,7 +93,7 @@ def run(spark: SparkSession, folder: Path, flow: Flow, *, repeats: tuple[Repeat,
     log = CommitLog(LocalStore(), made.work_dir)
     ends = Ends(LocalStore(), made, masking.value)
     outputs = Outputs(spark, LocalStore(), log, made)
-    with capture_output(emitter.log):
+    with capture_output(emitter.add_line):
         ok = run_group(application(spark, made, payload, emitter.emit, log, outputs, ends=ends))
     emitter.flush()
     outputs.close()

@@ -157,8 +157,8 @@ def test_what_was_not_written_is_let_go(spark: SparkSession, tmp_path: Path) -> 
     flow.step(day)
     app, outputs = begun(spark, tmp_path, flow, replace(manifest_of(tmp_path, flow), **days(1)[0]))
     assert not run_group(app)
-    key = app.filing.key(flow.specs["names"])
-    lease = outputs.keeper.newest("dag/flow/names/", key)
+    key = app.filing.get_key(flow.specs["names"])
+    lease = outputs.keeper.find_newest("dag/flow/names/", key)
     outputs.close()
     assert lease is not None
     assert lease.expires == 0

@@ -37,12 +37,12 @@ def test_the_newest_commit_is_the_output(tmp_path: Path):
     """Of all runs, and of one; it comes back as it was."""
     log = log_in(tmp_path)
     second = replace(FIRST, generation=2, run_id="run 2")
-    log.commit(FIRST)
-    log.commit(second)
-    assert log.latest(FIRST.output, FIRST.interval) == second
+    log.commit_record(FIRST)
+    log.commit_record(second)
+    assert log.find_latest(FIRST.output, FIRST.interval) == second
     assert log.find_of_task(FIRST.output, FIRST.interval, "run 1", "") == FIRST
     assert log.find_of_task(FIRST.output, FIRST.interval, "run 3", "") is None
-    assert log.latest(FIRST.output, "2013-01-02") is None
+    assert log.find_latest(FIRST.output, "2013-01-02") is None
     assert log.get_last_generation(FIRST.output, FIRST.interval) == 2
 
 
@@ -51,8 +51,8 @@ def test_the_newest_commit_of_a_writer(tmp_path: Path):
     log = log_in(tmp_path)
     old, a, b = (replace(FIRST, generation=n + 1, writer=writer) for n, writer in enumerate(("", "a", "b")))
     for each in (old, a, b):
-        log.commit(each)
-    found = [log.latest(FIRST.output, FIRST.interval, writer) for writer in ("a", "b", "c", "")]
+        log.commit_record(each)
+    found = [log.find_latest(FIRST.output, FIRST.interval, writer) for writer in ("a", "b", "c", "")]
     assert found == [a, b, old, b]
 
 
@@ -61,31 +61,31 @@ def test_what_another_writer_wrote_over(tmp_path: Path):
     log = log_in(tmp_path)
     a, b = replace(FIRST, writer="a"), replace(FIRST, writer="b", generation=2, partitions=("day=2", "day=3"))
     for each in (a, b, replace(b, generation=3, partitions=("day=4",), mode="append")):
-        log.commit(each)
+        log.commit_record(each)
     assert [log.find_written_over(each) for each in (a, b)] == [{"day=2", "day=3"}, set()]
 
 
 def test_a_taken_generation_is_refused(tmp_path: Path):
     """The message says that nothing changed, and nothing has."""
     log = log_in(tmp_path)
-    log.commit(FIRST)
+    log.commit_record(FIRST)
     with pytest.raises(CommitRefused, match=r"generation 1 is not committed.*Nothing was changed: a retry"):
-        log.commit(replace(FIRST, run_id="run 2"))
-    assert log.latest(FIRST.output, FIRST.interval) == FIRST
+        log.commit_record(replace(FIRST, run_id="run 2"))
+    assert log.find_latest(FIRST.output, FIRST.interval) == FIRST
 
 
 def test_a_torn_record_is_no_commit(tmp_path: Path):
     """But its generation is gone: its writer may yet complete it."""
     log = log_in(tmp_path)
-    log.commit(FIRST)
-    LocalStore().write_text(log.record(FIRST.output, FIRST.interval, 2), '{"output": "da')
-    assert log.latest(FIRST.output, FIRST.interval) == FIRST
+    log.commit_record(FIRST)
+    LocalStore().write_text(log.get_record_path(FIRST.output, FIRST.interval, 2), '{"output": "da')
+    assert log.find_latest(FIRST.output, FIRST.interval) == FIRST
     assert log.get_last_generation(FIRST.output, FIRST.interval) == 2
 
 
 def _commit(folder: str, run_id: str) -> bool:
     try:
-        log_in(folder).commit(replace(FIRST, run_id=run_id))
+        log_in(folder).commit_record(replace(FIRST, run_id=run_id))
     except CommitRefused:
         return False
     return True
@@ -100,6 +100,6 @@ def test_of_two_writers_of_a_generation_one_wins(pool: type, tmp_path: Path):
             folder = f"{tmp_path}/{turn}"
             won = list(executor.map(_commit, [folder] * 2, "ab"))
             assert sorted(won) == [False, True]
-            latest = log_in(folder).latest(FIRST.output, FIRST.interval)
+            latest = log_in(folder).find_latest(FIRST.output, FIRST.interval)
             assert latest is not None
             assert latest.run_id == "ab"[won.index(True)]

@@ -30,7 +30,7 @@ def test_file_and_stdout_say_the_same(tmp_path: Path) -> None:
     """Printed lines come before the batch that follows them; heartbeats are on stdout alone."""
     sender, out, _ = emitter(tmp_path)
     sender.emit(StepRunning("a"))
-    sender.log("a", "hello")
+    sender.add_line("a", "hello")
     sender.send_heartbeat()
     sender.emit(StepDone("a", "success", rows=1))
     in_file = [decode_batch(line) for line in (tmp_path / "events").read_text().splitlines()]
@@ -42,7 +42,7 @@ def test_file_and_stdout_say_the_same(tmp_path: Path) -> None:
 
 def test_where_nobody_follows_lines_are_shown_at_once() -> None:
     out = io.StringIO()
-    Emitter(None, "", out, Masking()).log("a", "hello \x1b[31mred")
+    Emitter(None, "", out, Masking()).add_line("a", "hello \x1b[31mred")
     assert out.getvalue() == "[a] hello \\x1b[31mred\n"
 
 
@@ -54,7 +54,7 @@ def test_every_text_is_safe_to_store(tmp_path: Path) -> None:
     """Control characters are shown; of a returned value only what no database takes, the rest is the author's."""
     sender, _, _ = emitter(tmp_path)
     failure = Failure("author", NASTY, NASTY)
-    sender.log("a", NASTY)
+    sender.add_line("a", NASTY)
     sender.emit(
         StepDone("a", "failed", failure=failure, reason=NASTY, metrics={NASTY: 1.0}, datasets={NASTY: NASTY}),
         StepDone("b", "success", value=[{NASTY: NASTY}]),
@@ -74,7 +74,7 @@ def test_a_flood_of_lines_is_sent_in_parts(tmp_path: Path) -> None:
     """1,000 lines of 1,000 characters, without a heartbeat in between: no batch is much more than a part."""
     sender, _, _ = emitter(tmp_path)
     for number in range(1000):
-        sender.log("a", f"{number:04} " + "x" * 995)
+        sender.add_line("a", f"{number:04} " + "x" * 995)
     sender.flush()
     batches = (tmp_path / "events").read_text().splitlines()
     lines = [text for batch in batches for log in decode_batch(batch) if isinstance(log, StepLog) for text in log.lines]
@@ -95,7 +95,7 @@ def test_a_secret_is_masked_everywhere(tmp_path: Path) -> None:
     sender, out, masking = emitter(tmp_path)
     secret = 'a"b\\c'
     masking.learn({"password": secret})
-    sender.log("a", f"x {secret}")
+    sender.add_line("a", f"x {secret}")
     sender.emit(StepDone("a", "success", value={"is": secret}))
     (batch,) = [decode_batch(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert batch == (StepLog("a", ("x ***",)), StepDone("a", "success", value={"is": "***"}))

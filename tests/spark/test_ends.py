@@ -27,27 +27,27 @@ def ends(folder: Path, each: TryId = NEW, run: str = "run", mask: Any = lambda v
 
 
 def end(made: Ends, value: Any = None, fingerprint: str = "f") -> None:
-    made.record("mail", fingerprint, value, None, {})
+    made.record_end("mail", fingerprint, value, None, {})
 
 
 def test_an_end_is_of_its_run(tmp_path: Path) -> None:
     """Later tries find it; another run, and one of the same id that was made after this was deleted, do not."""
     end(ends(tmp_path), 7)
-    found = ends(tmp_path, replace(NEW, try_number=2)).latest(MAIL)
+    found = ends(tmp_path, replace(NEW, try_number=2)).find_latest(MAIL)
     assert found is not None
     assert (found.value, found.fingerprint, found.try_id) == (7, "f", NEW)
-    assert ends(tmp_path, run="other").latest(MAIL) is None
-    assert ends(tmp_path, replace(NEW, incarnation="2027")).latest(MAIL) is None
+    assert ends(tmp_path, run="other").find_latest(MAIL) is None
+    assert ends(tmp_path, replace(NEW, incarnation="2027")).find_latest(MAIL) is None
 
 
 def test_a_cleared_step_has_not_ended(tmp_path: Path) -> None:
     """Cleared, it runs again, once: a retry of the cleared run finds the end it had since."""
     cleared, forced = ends(tmp_path, CLEARED), replace(MAIL, force=True)
     end(ends(tmp_path), 1)
-    assert cleared.latest(forced) is None
-    assert cleared.latest(MAIL) is not None, "another step was cleared"
+    assert cleared.find_latest(forced) is None
+    assert cleared.find_latest(MAIL) is not None, "another step was cleared"
     end(cleared, 2)
-    found = ends(tmp_path, replace(CLEARED, try_number=3)).latest(forced)
+    found = ends(tmp_path, replace(CLEARED, try_number=3)).find_latest(forced)
     assert found is not None
     assert found.value == 2
 
@@ -56,7 +56,7 @@ def test_the_newest_try_counts_whenever_it_writes(tmp_path: Path) -> None:
     """A driver that was frozen before its record writes it late."""
     end(ends(tmp_path, CLEARED), 2)
     end(ends(tmp_path), 1)
-    found = ends(tmp_path, CLEARED).latest(MAIL)
+    found = ends(tmp_path, CLEARED).find_latest(MAIL)
     assert found is not None
     assert found.value == 2
 
@@ -66,7 +66,7 @@ def test_a_torn_record_is_none(tmp_path: Path, text: str) -> None:
     end(ends(tmp_path))
     (file,) = tmp_path.rglob("*.json")
     file.write_text(text)
-    assert ends(tmp_path).latest(MAIL) is None
+    assert ends(tmp_path).find_latest(MAIL) is None
 
 
 def test_a_secret_is_not_recorded(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_secret_is_not_recorded(tmp_path: Path) -> None:
     masking.learn({"password": "tops3cret"})
     end(ends(tmp_path, mask=masking.value), {"url": "db?tops3cret"})
     assert "tops3cret" not in next(tmp_path.rglob("*.json")).read_text()
-    found = ends(tmp_path).latest(MAIL)
+    found = ends(tmp_path).find_latest(MAIL)
     assert found is not None
     assert [found.can_serve(()), found.can_serve(("",))] == [True, False]
 

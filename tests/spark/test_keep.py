@@ -17,11 +17,11 @@ def test_equal_plans_are_kept_until_both_let_go(spark: SparkSession) -> None:
     """Spark finds cached data by plan: releasing one step's must not take the other's away."""
     kept = Kept(spark.sparkContext)
     one, other = (spark.range(7).where("id > 2") for _ in range(2))
-    kept.keep(one)
-    kept.keep(other)
-    kept.release(one)
+    kept.keep_frame(one)
+    kept.keep_frame(other)
+    kept.release_frame(one)
     assert other.storageLevel == StorageLevel.MEMORY_AND_DISK_DESER
-    kept.release(other)
+    kept.release_frame(other)
     assert other.storageLevel == StorageLevel.NONE
 
 

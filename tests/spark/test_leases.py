@@ -76,28 +76,28 @@ def keeper(folder: Path, clock: Clock, run_id: str = "run", try_number: int = 1)
 def test_a_later_try_fences_the_earlier(tmp_path: Path, clock: Clock):
     """The earlier notices when it commits, and when it renews; and it cannot come back."""
     first, second = keeper(tmp_path, clock), keeper(tmp_path, clock, try_number=2)
-    old = first.acquire("out", "day")
-    new = second.acquire("out", "day")
+    old = first.acquire_lease("out", "day")
+    new = second.acquire_lease("out", "day")
     assert new.generation == old.generation + 1
-    second.check(new)
+    second.check_lease(new)
     with pytest.raises(LeaseLost, match="run run, try 2, has taken the lease"):
-        first.check(old)
+        first.check_lease(old)
     assert first.lost is None
     first.renew_leases()
     assert "try 2, has taken the lease" in str(first.lost)
     with pytest.raises(LeaseLost, match="a later try of the same run"):
-        first.acquire("out", "day")
-    first.release(old)
-    second.check(new)
+        first.acquire_lease("out", "day")
+    first.release_lease(old)
+    second.check_lease(new)
 
 
 def test_renewal_keeps_a_lease_alive(tmp_path: Path, clock: Clock):
     """At 1050 the lease of 1000 is good until 1110."""
     held = keeper(tmp_path, clock)
-    held.acquire("out", "day")
+    held.acquire_lease("out", "day")
     clock.time = 1050.0
     held.renew_leases()
-    newest = held.newest("out", "day")
+    newest = held.find_newest("out", "day")
     assert newest is not None
     assert newest.expires == 1110.0
     assert held.lost is None
@@ -106,23 +106,23 @@ def test_renewal_keeps_a_lease_alive(tmp_path: Path, clock: Clock):
 def test_an_expired_lease_is_taken_by_another_run(tmp_path: Path, clock: Clock):
     """60 s, and 15 s for clocks that differ."""
     dead, other = keeper(tmp_path, clock), keeper(tmp_path, clock, run_id="other")
-    lease = dead.acquire("out", "day")
+    lease = dead.acquire_lease("out", "day")
     clock.time = 1076.0
-    assert other.acquire("out", "day").generation == 2
+    assert other.acquire_lease("out", "day").generation == 2
     with pytest.raises(LeaseLost):
-        dead.check(lease)
+        dead.check_lease(lease)
 
 
 def test_another_run_waits_until_the_lease_is_released(tmp_path: Path, clock: Clock):
     """And is told of by a log line; other intervals are free."""
     holder, other = keeper(tmp_path, clock), keeper(tmp_path, clock, run_id="other")
-    lease = holder.acquire("out", "day")
-    other.acquire("out", "another day")
+    lease = holder.acquire_lease("out", "day")
+    other.acquire_lease("out", "another day")
     got = threading.Event()
-    thread = threading.Thread(target=lambda: (other.acquire("out", "day"), got.set()))
+    thread = threading.Thread(target=lambda: (other.acquire_lease("out", "day"), got.set()))
     thread.start()
     assert not got.wait(0.2)
-    holder.release(lease)
+    holder.release_lease(lease)
     assert got.wait(30)
     thread.join(30)
 
@@ -130,12 +130,12 @@ def test_another_run_waits_until_the_lease_is_released(tmp_path: Path, clock: Cl
 def test_closing_gives_all_back_and_frees_who_waits(tmp_path: Path, clock: Clock):
     """A driver that stops neither hangs nor blocks the next."""
     holder, other = keeper(tmp_path, clock), keeper(tmp_path, clock, run_id="other")
-    holder.acquire("out", "day")
+    holder.acquire_lease("out", "day")
     failed: list[str] = []
 
     def wait() -> None:
         with pytest.raises(LeaseLost) as caught:
-            other.acquire("out", "day")
+            other.acquire_lease("out", "day")
         failed.append(caught.value.reason)
 
     thread = threading.Thread(target=wait)
@@ -144,13 +144,13 @@ def test_closing_gives_all_back_and_frees_who_waits(tmp_path: Path, clock: Clock
     thread.join(30)
     assert failed == ["the driver is stopping"]
     holder.close()
-    assert keeper(tmp_path, clock, run_id="third").acquire("out", "day").generation == 2
+    assert keeper(tmp_path, clock, run_id="third").acquire_lease("out", "day").generation == 2
 
 
 def test_a_lease_that_cannot_be_renewed_in_time_is_lost(tmp_path: Path, clock: Clock):
     """Trouble is tolerated until it expires: the folder has become a file."""
     held = keeper(tmp_path, clock)
-    lease = held.acquire("out", "day")
+    lease = held.acquire_lease("out", "day")
     folder = tmp_path / "leases" / "out" / "day"
     (folder / "0000000001.json").unlink()
     (folder / "0000000001.json").mkdir()
@@ -164,14 +164,14 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_lost(tmp_path: Path, clock: C
 def test_the_thread_renews(tmp_path: Path):
     """With a real clock and a short lease: the file's text changes by itself."""
     held = Keeper(CommitLog(LocalStore(), str(tmp_path)), run_id="run", lease_s=0.4)
-    lease = held.acquire("out", "day")
+    lease = held.acquire_lease("out", "day")
     renewed = threading.Event()
     while not renewed.wait(0.02):
-        newest = held.newest("out", "day")
+        newest = held.find_newest("out", "day")
         if newest is not None and newest.expires > lease.expires:
             renewed.set()
     held.close()
-    newest = held.newest("out", "day")
+    newest = held.find_newest("out", "day")
     assert newest is not None
     assert newest.expires == RELEASED
 
@@ -199,14 +199,14 @@ def test_many_threads_take_one_lease_in_turn(tmp_path: Path, clock: Clock):
 def test_an_older_try_never_comes_back(tmp_path: Path, clock: Clock):
     """Another run had the lease since the later try committed: that record tells."""
     first, second, other = (keeper(tmp_path, clock, *who) for who in (("run", 1), ("run", 2), ("other", 1)))
-    lease = second.acquire("out", "day")
+    lease = second.acquire_lease("out", "day")
     commits = CommitLog(LocalStore(), str(tmp_path))
     commit_next(commits, second, record(second), lease)
-    second.release(lease)
-    other.release(other.acquire("out", "day"))
+    second.release_lease(lease)
+    other.release_lease(other.acquire_lease("out", "day"))
     with pytest.raises(LeaseLost, match="a later try of the same run"):
-        first.acquire("out", "day")
-    assert second.acquire("out", "day").generation == 3
+        first.acquire_lease("out", "day")
+    assert second.acquire_lease("out", "day").generation == 3
 
 
 def record(of: Keeper) -> Committed:
@@ -220,11 +220,11 @@ def test_a_record_has_the_number_of_its_lease(tmp_path: Path, clock: Clock):
     """A frozen older try's record, however late, is older than the newer try's."""
     first, second = keeper(tmp_path, clock), keeper(tmp_path, clock, try_number=2)
     commits = CommitLog(LocalStore(), str(tmp_path))
-    old = first.acquire("out", "day")
-    new = second.acquire("out", "day")
+    old = first.acquire_lease("out", "day")
+    new = second.acquire_lease("out", "day")
     made = commit_next(commits, second, record(second), new)
-    commits.commit(replace(record(first), generation=old.generation))
-    assert commits.latest("out", "day") == made
+    commits.commit_record(replace(record(first), generation=old.generation))
+    assert commits.find_latest("out", "day") == made
     with pytest.raises(LeaseLost):
         commit_next(commits, first, record(first), old)
 
@@ -233,11 +233,11 @@ def test_a_number_that_is_taken_leads_to_the_next(tmp_path: Path, clock: Clock):
     """No writer is refused for good."""
     held = keeper(tmp_path, clock)
     commits = CommitLog(LocalStore(), str(tmp_path))
-    lease = held.acquire("out", "day")
-    assert commits.refuse(commits.record("out", "day", lease.generation), "tag", LocalStore())
+    lease = held.acquire_lease("out", "day")
+    assert commits.refuse(commits.get_record_path("out", "day", lease.generation), "tag", LocalStore())
     assert commit_next(commits, held, record(held), lease).generation == 2
-    held.release(lease)
-    newest = held.newest("out", "day")
+    held.release_lease(lease)
+    newest = held.find_newest("out", "day")
     assert newest is not None
     assert (newest.generation, newest.expires) == (2, RELEASED)
 
@@ -249,11 +249,11 @@ def test_a_lease_that_is_none_lasts_from_its_date(tmp_path: Path, clock: Clock, 
     folder.mkdir(parents=True)
     (folder / "0000000007.json").write_text(text)
     os.utime(folder / "0000000007.json", (clock.time, clock.time))
-    held = keeper(tmp_path, clock).newest("out", "day")
+    held = keeper(tmp_path, clock).find_newest("out", "day")
     assert held is not None
     assert judge_lease(held, ME, clock.time + 75, 15) == "wait"
     clock.time += 76
-    assert keeper(tmp_path, clock).acquire("out", "day").generation == 8
+    assert keeper(tmp_path, clock).acquire_lease("out", "day").generation == 8
 
 
 class Overtaken(LocalStore):
@@ -274,12 +274,12 @@ def test_who_needs_the_next_number_does_not_take_the_lease_of_another(tmp_path: 
     """It looked whether its own, long expired, was the newest; then another took the next, and is at work."""
     store, other = Overtaken(), keeper(tmp_path, clock, "other")
     late = Keeper(CommitLog(store, str(tmp_path)), run_id="run", clock=clock)
-    lease = late.acquire("out", "day")
+    lease = late.acquire_lease("out", "day")
     clock.time += 1000
-    store.meanwhile = lambda: other.acquire("out", "day")
+    store.meanwhile = lambda: other.acquire_lease("out", "day")
     with pytest.raises(LeaseLost, match="another driver has just taken the lease"):
-        late.advance(lease)
-    newest = other.newest("out", "day")
+        late.advance_lease(lease)
+    newest = other.find_newest("out", "day")
     assert newest is not None
     assert newest.claim == other.claim
 
@@ -288,30 +288,30 @@ def test_a_higher_number_is_no_lease_if_all_were_removed_meanwhile(tmp_path: Pat
     """A driver looked at lease 3, long given back, and was frozen; that was cleaned away, and another took lease 1."""
     for _ in range(3):
         before = keeper(tmp_path, clock, "before")
-        before.release(before.acquire("out", "day"))
+        before.release_lease(before.acquire_lease("out", "day"))
     folder, other = tmp_path / "leases" / "out" / "day", keeper(tmp_path, clock, "other")
 
     def clean() -> None:
         (folder / "0000000003.json").unlink()
-        assert other.acquire("out", "day").generation == 1
+        assert other.acquire_lease("out", "day").generation == 1
         clock.time += 1000
 
     frozen = Keeper(CommitLog(Stalling(clean), str(tmp_path)), run_id="run", clock=clock)
-    assert frozen.acquire("out", "day").generation == 2, "after the other's, which has expired since"
+    assert frozen.acquire_lease("out", "day").generation == 2, "after the other's, which has expired since"
 
 
 def test_a_later_try_that_commits_under_its_lock_ends_the_earlier(tmp_path: Path, clock: Clock):
     """Its lease was taken while its text was torn: then nobody can see whose it is."""
     later, earlier = (keeper(tmp_path, clock, try_number=number) for number in (2, 1))
-    lease = later.acquire("out", "day")
+    lease = later.acquire_lease("out", "day")
     path = tmp_path / "leases" / "out" / "day" / "0000000001.json"
     path.write_text("")
     os.utime(path, (clock.time, clock.time))
     clock.time += 1000
-    taken = earlier.acquire("out", "day")
-    CommitLog(LocalStore(), str(tmp_path)).commit(replace(record(later), generation=lease.generation))
+    taken = earlier.acquire_lease("out", "day")
+    CommitLog(LocalStore(), str(tmp_path)).commit_record(replace(record(later), generation=lease.generation))
     with pytest.raises(LeaseLost, match="a later try of the same run has committed"):
-        earlier.check(taken)
+        earlier.check_lease(taken)
 
 
 class Stalling(LocalStore):
@@ -333,8 +333,8 @@ def test_a_number_that_was_taken_long_ago_is_no_lease(tmp_path: Path, clock: Clo
 
     def take_both() -> None:
         for each in others:
-            each.release(each.acquire("out", "day"))
+            each.release_lease(each.acquire_lease("out", "day"))
 
     frozen = Keeper(CommitLog(Stalling(take_both), str(tmp_path)), run_id="run", clock=clock)
-    assert frozen.acquire("out", "day").generation == 3
+    assert frozen.acquire_lease("out", "day").generation == 3
     assert [path.name for path in (tmp_path / "leases" / "out" / "day").iterdir()] == ["0000000003.json"]

@@ -29,11 +29,11 @@ class Story:
 def test_the_last_reader_completes_what_it_was_fed_by() -> None:
     """a -> b -> c(run), b kept for d as well: b waits for d."""
     story = Story(Lineage((step("a"), step("b", "a"), step("c", "b"), step("d", "b"))))
-    story.ledger.end(Made("a", "defined", passed_on=("",)))
+    story.ledger.end_turns(Made("a", "defined", passed_on=("",)))
     story.ledger.mark_fused(("a", "b"), 2.0)
-    story.ledger.end(Made("b", "success", passed_on=("",), rows=3, seconds=2.0, fused=("a",)))
-    story.ledger.end(Made("c", "success"))
-    story.ledger.end(Made("d", "success"))
+    story.ledger.end_turns(Made("b", "success", passed_on=("",), rows=3, seconds=2.0, fused=("a",)))
+    story.ledger.end_turns(Made("c", "success"))
+    story.ledger.end_turns(Made("d", "success"))
     assert story.batches == [["c success"], ["a success", "b success", "d success"]]
     assert (story.done["a"].seconds, story.done["a"].fused, story.done["b"].fused) == (2.0, ("b",), ("a",))
 
@@ -41,19 +41,19 @@ def test_the_last_reader_completes_what_it_was_fed_by() -> None:
 def test_rows_are_let_go_of_after_the_last_reader() -> None:
     """a -> b -> c: a's rows are needed until c's job, as b's are only defined."""
     story = Story(Lineage((step("a"), step("b", "a"), step("c", "b"))))
-    story.ledger.end(Made("a", "success", passed_on=("",)))
-    story.ledger.end(Made("b", "defined", passed_on=("",)))
+    story.ledger.end_turns(Made("a", "success", passed_on=("",)))
+    story.ledger.end_turns(Made("b", "defined", passed_on=("",)))
     assert story.settled == []
-    story.ledger.end(Made("c", "success"))
+    story.ledger.end_turns(Made("c", "success"))
     assert story.settled == ["c", "b", "a"]
 
 
 def test_a_failed_reader_leaves_what_was_made_green_and_the_rest_open() -> None:
     """a (kept) -> b (lazy) -> c, and c fails: a was made, b never was."""
     story = Story(Lineage((step("a"), step("b", "a"), step("c", "b"))))
-    story.ledger.end(Made("a", "success", passed_on=("",)))
-    story.ledger.end(Made("b", "defined", passed_on=("",)))
-    story.ledger.end(Made("c", "failed"))
+    story.ledger.end_turns(Made("a", "success", passed_on=("",)))
+    story.ledger.end_turns(Made("b", "defined", passed_on=("",)))
+    story.ledger.end_turns(Made("c", "failed"))
     assert story.batches == [["c failed"]]
     story.ledger.finish()
     assert story.batches[1:] == [["a success", "b upstream_failed"]]
@@ -69,7 +69,9 @@ def test_every_step_is_announced_once_and_never_before_what_it_feeds(lineage: Li
         readers = lineage.list_readers(spec.id, [""])
         states = ["success", "failed", "skipped", *(["defined"] if readers else [])]
         state = data.draw(st.sampled_from(states))
-        story.ledger.end(Made(spec.id, state, passed_on=("",) if readers and state in ("success", "defined") else ()))
+        story.ledger.end_turns(
+            Made(spec.id, state, passed_on=("",) if readers and state in ("success", "defined") else ())
+        )
     story.ledger.finish()
     said = [line.split()[0] for batch in story.batches for line in batch]
     assert sorted(said) == sorted(lineage.by_id)

@@ -17,14 +17,14 @@ def step(name: str, *reads: str, after: tuple[str, ...] = (), **spec: object) ->
 
 
 def modes(lineage: Lineage) -> dict[str, str]:
-    return {spec.id: lineage.mode(Output(spec.id), False) for spec in lineage.specs}
+    return {spec.id: lineage.choose_mode(Output(spec.id), False) for spec in lineage.specs}
 
 
 def test_one_reader_several_readers_none() -> None:
     """a -> b -> (table), a -> c, c -> d."""
     lineage = Lineage((step("a"), step("b", "a", writes=Table("/b")), step("c", "a"), step("d", "c")))
     assert modes(lineage) == {"a": "keep", "b": "write", "c": "lazy", "d": "run"}
-    assert lineage.mode(Output("a"), True) == "lazy"
+    assert lineage.choose_mode(Output("a"), True) == "lazy"
 
 
 def test_who_waits_for_an_end_has_it_kept() -> None:
@@ -32,14 +32,14 @@ def test_who_waits_for_an_end_has_it_kept() -> None:
     lineage = Lineage((step("a"), step("b", "a"), step("c", after=("a",)), step("x"), step("y", "x", rule="all_done")))
     assert lineage.awaited == {"a", "x"}
     assert modes(lineage) == {"a": "keep", "b": "run", "c": "run", "x": "keep", "y": "run"}
-    assert lineage.mode(Output("a"), True) == "keep"
+    assert lineage.choose_mode(Output("a"), True) == "keep"
 
 
 def test_a_reused_step_reads_nothing() -> None:
     """a -> b (reused), a -> c: c alone reads a."""
     lineage = Lineage((step("a"), step("b", "a"), step("c", "a")), reused=frozenset({"b"}))
     assert lineage.readers == {Output("a"): ("c",)}
-    assert lineage.mode(Output("a"), False) == "lazy"
+    assert lineage.choose_mode(Output("a"), False) == "lazy"
 
 
 def test_a_repeat_block_is_one_unit() -> None:
@@ -47,10 +47,10 @@ def test_a_repeat_block_is_one_unit() -> None:
     specs = (step("init"), step("a", "init", repeat="l"), step("b", "a", repeat="l"), step("out", "b"))
     lineage = Lineage(specs, (Repeat("l", ("a", "b"), 3),))
     assert lineage.units == (("init",), ("a", "b"), ("out",))
-    assert lineage.dependencies() == {("init",): set(), ("a", "b"): {("init",)}, ("out",): {("a", "b")}}
+    assert lineage.list_dependencies() == {("init",): set(), ("a", "b"): {("init",)}, ("out",): {("a", "b")}}
     assert lineage.readers == {Output("init"): ("a",), Output("b"): ("out",)}
-    assert [lineage.mode(Output(name), False) for name in ("init", "b")] == ["keep", "keep"]
-    assert lineage.wanted("a", [""]) == ()
+    assert [lineage.choose_mode(Output(name), False) for name in ("init", "b")] == ["keep", "keep"]
+    assert lineage.list_wanted("a", [""]) == ()
 
 
 @st.composite
@@ -70,18 +70,18 @@ def test_only_one_reader_that_can_wait_is_served_lazily(lineage: Lineage) -> Non
     """A lazy dataset has one reader, which takes no decision on how its writer ended."""
     for spec in lineage.specs:
         readers = lineage.readers.get(Output(spec.id), ())
-        if lineage.mode(Output(spec.id), False) == "lazy":
+        if lineage.choose_mode(Output(spec.id), False) == "lazy":
             assert len(readers) == 1
             assert lineage.by_id[readers[0]].rule in ("all_success", "none_failed")
             assert not spec.store
         elif not readers:
-            assert lineage.mode(Output(spec.id), False) in ("run", "write")
+            assert lineage.choose_mode(Output(spec.id), False) in ("run", "write")
 
 
 @given(chains())
 def test_dependencies_are_all_that_is_directly_above(lineage: Lineage) -> None:
     """Every step is above itself never, and after all it reads."""
     for spec in lineage.specs:
-        assert lineage.dependencies()[spec.id,] == {(up,) for up in spec.upstream}
+        assert lineage.list_dependencies()[spec.id,] == {(up,) for up in spec.upstream}
         assert spec.id not in lineage.above[spec.id]
         assert set(spec.upstream) <= lineage.above[spec.id]

@@ -68,7 +68,7 @@ def test_each_commit_of_a_dataset_has_its_own_folder(outputs_of: OutputsOf, spar
     assert (first.generation, second.generation) == (1, 2)
     assert [outputs.read(each, spark).count() for each in (first, second)] == [3, 0]
     log = CommitLog(LocalStore(), f"{tmp_path}/work")
-    assert log.latest("dag/flow/step/", "2013-01-01") == second
+    assert log.find_latest("dag/flow/step/", "2013-01-01") == second
 
 
 def test_a_dataset_that_is_gone_says_so(outputs_of: OutputsOf, spark: SparkSession):
@@ -160,5 +160,5 @@ def test_through_hadoops_file_system(spark: SparkSession, tmp_path: Path):
         committed = datasets.write(spark.range(3), Origin(*key, "f", "run", TryId()))
         assert committed.generation == generation
         assert datasets.read(committed, spark).count() == 3
-    assert log.latest(*key) == committed
+    assert log.find_latest(*key) == committed
     keeper.close()

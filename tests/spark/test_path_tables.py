@@ -165,12 +165,12 @@ def test_a_later_try_takes_over(outputs_of: OutputsOf, spark: SparkSession, tmp_
     """The earlier one, still at work, is refused, and told so."""
     table = Table(f"{tmp_path}/t")
     first, second = outputs_of(table), outputs_of(table, try_number=2)
-    first.keeper.acquire(first.get_output_key(step(table)), "2013-01-01")
+    first.keeper.acquire_lease(first.get_output_key(step(table)), "2013-01-01")
     write(second, spark.range(2), table)
     first.keeper.renew_leases()
     assert "try 2, has taken the lease" in str(first.keeper.lost)
     fenced = outputs_of(table, try_number=1)
-    second.keeper.acquire(second.get_output_key(step(table)), "2013-01-01")
+    second.keeper.acquire_lease(second.get_output_key(step(table)), "2013-01-01")
     with pytest.raises(WriteRefused, match="later try"):
         write(fenced, spark.range(3), table)
     assert spark.read.parquet(table.location).count() == 2

@@ -236,9 +236,9 @@ def test_filing() -> None:
     )
     made = manifest(*steps)
     filing = make_filing(made, prints(*steps))
-    keys = {spec.id: filing.key(spec) for spec in steps}
+    keys = {spec.id: filing.get_key(spec) for spec in steps}
     assert {name for name, key in keys.items() if key == "key"} == {"added", "days", "named", "dated", "below"}
-    assert filing.key(steps[2], "beside") == f"every-{prints(*steps)['added'][:16]}"
+    assert filing.get_key(steps[2], "beside") == f"every-{prints(*steps)['added'][:16]}"
 
 
 def test_what_another_run_shared_is_not_made_again() -> None:

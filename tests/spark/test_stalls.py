@@ -80,7 +80,7 @@ def watch(spark: SparkSession, said: list[Event]) -> ProgressWatch:
 def until_seen(watch: ProgressWatch, words: str) -> Stalled:
     """Look until a step is seen to wait for that: Spark tells of its tasks a little later."""
     while True:
-        watch.look(0.0)
+        watch.look_at_steps(0.0)
         for stall in watch.list_stalled(LONG_S):
             assert isinstance(stall, Stalled)
             if words in stall.waits_for:
@@ -98,10 +98,10 @@ def test_a_function_that_blocks(
     for _ in held(block, rows.collect, spark):
         stall = until_seen(watch, "runs 2 tasks")
         assert (stall.step, stall.seconds) == ("clean", LONG_S)
-        watch.look(LONG_S - 1)
+        watch.look_at_steps(LONG_S - 1)
         assert said == []
-        watch.look(LONG_S + 1)
-        watch.look(LONG_S + 2)
+        watch.look_at_steps(LONG_S + 1)
+        watch.look_at_steps(LONG_S + 2)
         (event,) = said
         assert isinstance(event, Stalled)
         assert "collect at test_stalls.py:" in event.line
@@ -115,22 +115,22 @@ def test_a_function_that_blocks(
 def test_python_that_blocks(spark: SparkSession, tmp_path: Path, watch: ProgressWatch, said: list[Event]) -> None:
     block = Block(tmp_path)
     for _ in held(block, block.wait, spark):
-        watch.look(0.0)
-        watch.look(LONG_S)
+        watch.look_at_steps(0.0)
+        watch.look_at_steps(LONG_S)
         (event,) = said
         assert isinstance(event, Stalled)
         assert event.waits_for.startswith("runs no Spark job: in Python at test_stalls.py:")
         assert "(wait)" in event.waits_for
         watch._printed = lambda step: 1
-        watch.look(LONG_S + 5)
+        watch.look_at_steps(LONG_S + 5)
         assert said[1:] == [Stalled("clean", 0.0, "progress again, after 1005 s")]
 
 
 def test_steps_of_other_groups_are_not_told_of(spark: SparkSession, tmp_path: Path, said: list[Event]) -> None:
     watch, block = ProgressWatch(spark, ("other",), LONG_S, lambda *events: said.extend(events)), Block(tmp_path)
     for _ in held(block, block.wait, spark):
-        watch.look(0.0)
-        watch.look(LONG_S)
+        watch.look_at_steps(0.0)
+        watch.look_at_steps(LONG_S)
     assert said == []
 
 
@@ -139,5 +139,5 @@ def test_looks_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     heard, block = threading.Event(), Block(tmp_path)
     watch = ProgressWatch(spark, ("clean",), 0.2, lambda *events: heard.set())
     for _ in held(block, block.wait, spark):
-        with watch.watching():
+        with watch.watch_steps():
             assert heard.wait(60)

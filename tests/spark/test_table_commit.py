@@ -84,7 +84,7 @@ class Writer:
 
     def prepare(self, interval: str, folders: tuple[str, ...], mode: Literal["overwrite", "append"] = "overwrite"):
         """Write a draft as Spark would, and return what its commit takes."""
-        lease = self.keeper.acquire("table", interval)
+        lease = self.keeper.acquire_lease("table", interval)
         generation = lease.generation
         draft, tag = make_draft_path(self.table, interval, lease), f"{interval}-{generation}"
         key = f"d{digest_parts(interval, self.writer)}" if mode == "append" else ""
@@ -117,8 +117,8 @@ class Writer:
     def write(self, interval: str, folders: tuple[str, ...], mode: Literal["overwrite", "append"] = "overwrite"):
         """Draft, commit, release."""
         committed, swap, lease = self.prepare(interval, folders, mode)
-        self.commits.commit(self.store, committed, swap, lease)
-        self.keeper.release(lease)
+        self.commits.commit_table(self.store, committed, swap, lease)
+        self.keeper.release_lease(lease)
 
 
 def _log(store: LocalStore, folder: str, work_dir: str) -> CommitLog:
@@ -176,15 +176,15 @@ def test_old_content_or_new_wherever_the_writer_dies(mode, earlier, last, left, 
         writer = Writer(path, LocalStore())
         for interval, folders in earlier:
             writer.write(interval, folders, mode)
-        before, replaced = content(writer.table), writer.log.latest("table", last[0])
+        before, replaced = content(writer.table), writer.log.find_latest("table", last[0])
         dying = Writer(path, CrashingStore(left, exchanges), try_number=2)
         committed, swap, lease = dying.prepare(*last, mode)
         crashed = False
         try:
-            dying.commits.commit(dying.store, committed, swap, lease)
+            dying.commits.commit_table(dying.store, committed, swap, lease)
         except Crashed:
             crashed = True
-        made = writer.log.latest("table", last[0]) == committed
+        made = writer.log.find_latest("table", last[0]) == committed
         assert made or crashed
         Writer(path, LocalStore()).commits.finish_torn(LocalStore(), writer.table)
         assert content(writer.table) == (expected(before, swap, replaced) if made else before)
@@ -204,11 +204,11 @@ def test_a_finisher_that_dies_too_is_finished(left, again, exchanges):
         dying = Writer(path, CrashingStore(left, exchanges), try_number=2)
         committed, swap, lease = dying.prepare("mon", ("",))
         with suppress(Crashed):
-            dying.commits.commit(dying.store, committed, swap, lease)
+            dying.commits.commit_table(dying.store, committed, swap, lease)
         with suppress(Crashed):
             writer.commits.finish_torn(CrashingStore(again, exchanges), writer.table)
         writer.commits.finish_torn(LocalStore(), writer.table)
-        latest = writer.log.latest("table", "mon")
+        latest = writer.log.find_latest("table", "mon")
         made = latest is not None and latest.generation == 2
         assert content(writer.table) == {"": {"mon-2" if made else "mon-1"}}
         for one in (writer, dying):
@@ -232,7 +232,7 @@ def test_a_fenced_writer_is_refused(tmp_path: Path):
     late = old.prepare("mon", ("a=1",))
     new.write("mon", ("a=2",))
     with pytest.raises(LeaseLost):
-        old.commits.commit(old.store, *late)
+        old.commits.commit_table(old.store, *late)
     assert content(new.table) == {"a=2": {"mon-2"}}
     assert left(new.table) == []
     for one in (old, new):
@@ -243,9 +243,9 @@ def test_a_number_that_is_taken_is_not_the_end(tmp_path: Path):
     """The same draft is committed under the next."""
     writer = Writer(str(tmp_path), LocalStore())
     committed, swap, lease = writer.prepare("mon", ("a=1",))
-    LocalStore().create_exclusive(writer.log.record("table", "mon", lease.generation), "")
-    made = writer.commits.commit(writer.store, committed, swap, lease)
-    assert (made.generation, writer.log.latest("table", "mon")) == (2, made)
+    LocalStore().create_exclusive(writer.log.get_record_path("table", "mon", lease.generation), "")
+    made = writer.commits.commit_table(writer.store, committed, swap, lease)
+    assert (made.generation, writer.log.find_latest("table", "mon")) == (2, made)
     assert content(writer.table) == {"a=1": {swap.tag}}
     assert left(writer.table) == []
     writer.keeper.close()
@@ -289,8 +289,8 @@ def test_a_reader_never_sees_a_mix(tmp_path: Path):
         for number in (1, 2):
             LocalStore().write_text(join_path(swap.draft, "new", f"{number}-part-{swap.tag}..csv"), "")
         committed = replace(committed, files=list_draft_files(LocalStore(), swap.draft))
-        writer.commits.commit(writer.store, committed, swap, lease)
-        writer.keeper.release(lease)
+        writer.commits.commit_table(writer.store, committed, swap, lease)
+        writer.keeper.release_lease(lease)
 
     write()
     thread = threading.Thread(target=read)

@@ -47,8 +47,8 @@ def test_two_work_dirs_one_table(tmp_path: Path, mode: str):
     a, b = Writer(str(tmp_path), LocalStore(), work_dir="a"), Writer(str(tmp_path), LocalStore(), work_dir="b")
     prepared = a.prepare("mon", ("p=1",), mode)
     b.write("tue", ("p=2",), mode)
-    a.commits.commit(a.store, *prepared)
-    a.keeper.release(prepared[2])
+    a.commits.commit_table(a.store, *prepared)
+    a.keeper.release_lease(prepared[2])
     b.write("tue", ("p=2",), mode)
     assert content(a.table) == {"p=1": {"mon-1"}, "p=2": {"tue-2"}}
     for each in (a, b):
@@ -61,8 +61,8 @@ def test_two_work_dirs_one_interval(tmp_path: Path):
     prepared = a.prepare("mon", ("",), "append")
     thread = threading.Thread(target=b.write, args=("mon", ("",), "append"))
     thread.start()
-    a.commits.commit(a.store, *prepared)
-    a.keeper.release(prepared[2])
+    a.commits.commit_table(a.store, *prepared)
+    a.keeper.release_lease(prepared[2])
     thread.join(60)
     assert content(a.table) == {"": {"mon-1", "mon-2"}}
     a.write("mon", ("",), "append")
@@ -86,7 +86,7 @@ def test_a_partition_on_another_disk_is_refused_before_the_record(tmp_path: Path
     Path(writer.table, "p=1").symlink_to(elsewhere)
     with pytest.raises(NoWayIn, match=r"cannot be moved.*not changed.*below the mount"):
         writer.write("mon", ("p=1",), mode)
-    assert writer.log.latest("table", "mon") is None
+    assert writer.log.find_latest("table", "mon") is None
     assert (left(writer.table), list(Path(elsewhere).iterdir())) == ([], [])
     writer.write("tue", ("p=2",), mode)
     assert content(writer.table)["p=2"] == {"tue-1"}
@@ -108,7 +108,7 @@ subprocess.run(["mount", "--bind", folder + "/disk", at], check=True)
 try:
     writer.write("mon", (what.strip("/"),))
 except NoWayIn:
-    assert writer.log.latest("table", "mon") is None
+    assert writer.log.find_latest("table", "mon") is None
     assert (left(writer.table), content(writer.table)) == ([], {})
     print("refused")
 writer.keeper.close()
@@ -143,8 +143,8 @@ def test_a_draft_that_is_not_what_was_written_is_not_committed(tmp_path: Path, d
     else:
         shutil.rmtree(prepared[1].draft)
     with pytest.raises(DraftChanged, match="The table was not changed"):
-        writer.commits.commit(writer.store, *prepared)
-    writer.keeper.release(prepared[2])
+        writer.commits.commit_table(writer.store, *prepared)
+    writer.keeper.release_lease(prepared[2])
     assert content(writer.table) == {"p=1": {"mon-1"}, "p=2": {"mon-1"}}
     assert left(writer.table) == []
     writer.write("mon", ("p=2",))
@@ -158,7 +158,7 @@ def test_a_newest_record_that_is_none_costs_a_repeat(tmp_path: Path, text: str):
     writer = Writer(str(tmp_path), LocalStore())
     writer.write("mon", ("p=1",), "append")
     writer.write("mon", ("p=2",), "append")
-    Path(writer.log.record("table", "mon", 2)).write_text(text)
+    Path(writer.log.get_record_path("table", "mon", 2)).write_text(text)
     writer.write("mon", ("p=3",), "append")
     assert content(writer.table) == {"p=3": {"mon-3"}}
     writer.keeper.close()
@@ -173,7 +173,7 @@ def test_without_records_nothing_is_appended_twice(tmp_path: Path, folder: str):
     shutil.rmtree(join_path(name_hidden_folder(a.table), folder))
     a = Writer(str(tmp_path), LocalStore(), work_dir="a", try_number=2)
     committed, swap, lease = a.prepare("mon", ("p=3",), "append")
-    a.commits.commit(a.store, replace(committed, tag="again"), replace(swap, tag="again"), lease)
+    a.commits.commit_table(a.store, replace(committed, tag="again"), replace(swap, tag="again"), lease)
     names = {path.name for path in Path(a.table).glob("p=*/*")}
     assert len(names) == 2
     assert content(a.table).keys() == {"p=1", "p=3"}
@@ -218,7 +218,7 @@ def test_what_a_commit_replaces_is_found_when_it_is_made(tmp_path: Path):
     between = Writer(str(tmp_path), LocalStore(), try_number=0)
     tag, key = "between", prepared[1].key
     LocalStore().write_text(f"{writer.table}/p=2/part-{tag}.{key}.csv", "")
-    writer.commits.commit(writer.store, *prepared)
+    writer.commits.commit_table(writer.store, *prepared)
     assert content(writer.table) == {"p=1": {"mon-1"}}
     with pytest.raises(LeaseLost):
         between.prepare("mon", ("p=1",))
@@ -241,7 +241,7 @@ def test_a_swap_that_lost_its_journal_leaves_no_rows_of_before(tmp_path: Path):
     writer.write("mon", ("p=1", "p=2"), "append")
     committed, swap, lease = dying.prepare("mon", ("p=2",), "append")
     with pytest.raises(Crashed):
-        dying.commits.commit(DiesTakingOut(), committed, swap, lease)
+        dying.commits.commit_table(DiesTakingOut(), committed, swap, lease)
     Path(swap.draft, "swap.json").unlink()
     third.write("mon", ("p=2",), "append")
     assert content(writer.table) == {"p=2": {"mon-3"}}

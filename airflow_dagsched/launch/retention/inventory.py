@@ -58,7 +58,7 @@ class Inventory:
     """One look at ``files``; remembers what troubled it."""
 
     def __init__(self, files: Files) -> None:
-        self._list_files = files
+        self._files = files
         self._troubles: dict[str, Trouble] = {}
 
     @property
@@ -76,7 +76,7 @@ class Inventory:
     def list(self, path: str) -> tuple[Listed, ...]:
         """What is in the folder; nothing if it is gone, or no folder, or cannot be read."""
         try:
-            return self._list_files.list(path)
+            return self._files.list(path)
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except (OSError, ValueError) as error:
@@ -100,7 +100,7 @@ class Inventory:
     def read(self, path: str) -> dict[str, Any]:
         """The JSON object in the file; empty if it is torn, gone, or something else."""
         try:
-            raw = load_json(self._list_files.read_text(path))
+            raw = load_json(self._files.read_text(path))
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -113,7 +113,7 @@ class Inventory:
     def exists(self, path: str) -> bool:
         """Whether it is there, or nobody can tell."""
         try:
-            return self._list_files.exists(path)
+            return self._files.exists(path)
         except (OSError, ValueError):
             return True
 
@@ -127,7 +127,7 @@ class Inventory:
     def remove(self, path: str) -> bool:
         """Whether it is gone now."""
         try:
-            self._list_files.delete(path)
+            self._files.delete(path)
         except FileNotFoundError:
             return True
         except OSError as error:
@@ -138,7 +138,7 @@ class Inventory:
     def remove_empty(self, path: str) -> None:
         """Remove the folder if nothing is in it."""
         try:
-            self._list_files.delete_empty(path)
+            self._files.delete_empty(path)
         except OSError:
             return
 

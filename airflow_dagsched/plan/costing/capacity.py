@@ -115,7 +115,7 @@ class SpillCapacity:
         """Less than nothing where more is there from before."""
         self._written: dict[int, int] = {}
         self._read: dict[int, list[int]] = {}
-        self._list_remaining = [len(spill.readers) for spill in spills]
+        self._left = [len(spill.readers) for spill in spills]
         self._spills = spills
         for at, spill in enumerate(spills):
             if spill.writer is not None:
@@ -135,6 +135,6 @@ class SpillCapacity:
     def end_reader(self, reader: int) -> None:
         """``reader`` has ended: what nobody else will read is gone."""
         for at in self._read.get(reader, ()):
-            self._list_remaining[at] -= 1
-            if not self._list_remaining[at]:
+            self._left[at] -= 1
+            if not self._left[at]:
                 self._release_job += self._spills[at].bytes

@@ -42,9 +42,9 @@ class Merging:
         self.problem = evaluator.problem
         self._evaluator = evaluator
         self.group_of = list(group_of)
-        self._find_place = [0] * len(group_of)
+        self._place = [0] * len(group_of)
         for at, node in enumerate(evaluator.start_order):
-            self._find_place[node] = at
+            self._place[node] = at
         edges = find_edges_between(self.problem.graph, group_of)
         self.nexts: dict[int, set[int]] = {node: set(edges[node]) for node in set(group_of)}
         self.above: dict[int, set[int]] = {node: set() for node in self.nexts}
@@ -58,7 +58,7 @@ class Merging:
         if not self._may_merge(one, other) or self._has_detour(one, other):
             return None
         first, second = self.bundles[one], self.bundles[other]
-        members = sorted(first.members + second.members, key=self._find_place.__getitem__)
+        members = sorted(first.members + second.members, key=self._place.__getitem__)
         inner = {one, other}
         datasets, group_of = self.problem.graph.datasets, self.group_of
         reads = frozenset(at for at in first.reads | second.reads if group_of[datasets[at].src] not in inner)

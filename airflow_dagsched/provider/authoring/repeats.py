@@ -67,9 +67,7 @@ def _check_feedback(flow: SparkDataflow, members: Sequence[StepMirror], back: Ma
     for name, origin in back.items():
         owner, _, parameter = name.rpartition(".")
         if owner not in by_id or not _has_parameter(by_id[owner], parameter):
-            known = ", ".join(
-                sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.list_arguments)
-            )
+            known = ", ".join(sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.arguments))
             raise flow.make_error(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
         if flow.step_id(origin.task_id) not in by_id:
             raise flow.make_error(f"feedback {name!r} comes from {origin.task_id!r}, which is not repeated", "repeat")
@@ -79,7 +77,7 @@ def _check_feedback(flow: SparkDataflow, members: Sequence[StepMirror], back: Ma
 
 def _has_parameter(step: StepMirror, parameter: str) -> bool:
     """Whether ``step`` has ``parameter``: the first iteration may leave one with a default out."""
-    if step.function is None or parameter in step.list_arguments:
-        return parameter in step.list_arguments
+    if step.function is None or parameter in step.arguments:
+        return parameter in step.arguments
     parameters = inspect.signature(step.function).parameters
     return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())

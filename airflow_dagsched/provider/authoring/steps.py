@@ -50,7 +50,7 @@ class StepMirror(BaseOperator):
             raise self.make_error(mistake[1], mistake[0])
         self.step_outlets = list(outlets or [])
         self.function: Callable[..., Any] | None = None
-        self.list_arguments: dict[str, Any] = {}
+        self.arguments: dict[str, Any] = {}
         self.sql: str | None = None
         try:
             self.declared = Declared(rule=str(trigger_rule), **declared)
@@ -121,7 +121,7 @@ class PythonStep(StepMirror):
         super().__init__(task_id=unique, **{**kwargs, **refused})
         self.function = python_callable
         try:
-            self.list_arguments = bind_arguments(python_callable, tuple(op_args), dict(op_kwargs or {}))
+            self.arguments = bind_arguments(python_callable, tuple(op_args), dict(op_kwargs or {}))
         except TypeError as error:
             raise self.make_error(f"{python_callable.__name__}() {error}") from None
         connect_arguments(self)
@@ -147,7 +147,7 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
     ) -> None:
         super().__init__(task_id=task_id, **kwargs)
         self.sql = self._read_sql(sql)
-        self.list_arguments = dict(inputs) if isinstance(inputs, Mapping) else self._name_views(inputs)
+        self.arguments = dict(inputs) if isinstance(inputs, Mapping) else self._name_views(inputs)
         connect_arguments(self)
 
     def _read_sql(self, sql: str) -> str:
@@ -177,15 +177,15 @@ def _derive_view_name(value: Any) -> str:
 def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
     """Check the step's arguments and make Airflow's edges for the return values among them."""
     try:
-        names = find_forbidden_names([list(step.list_arguments.values()), step.sql])
+        names = find_forbidden_names([list(step.arguments.values()), step.sql])
     except ValueError as error:
         raise step.make_error(str(error)) from None
     if names:
         raise step.make_error(
             f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
         )
-    bare = [leaf for leaf in iterate_leaves(step.list_arguments) if isinstance(leaf, StepMirror)]
-    for operator in [*list_operators([*step.list_arguments.values()]), *bare]:
+    bare = [leaf for leaf in iterate_leaves(step.arguments) if isinstance(leaf, StepMirror)]
+    for operator in [*list_operators([*step.arguments.values()]), *bare]:
         if isinstance(operator, StepMirror) and operator.flow.group_id != step.flow.group_id:
             raise step.make_error(
                 f"takes the rows of {operator.task_id!r}, a step of dataflow {operator.flow.group_id!r}: write "

@@ -132,9 +132,7 @@ def _add_shared(submit: Submit, specs: tuple[StepSpec, ...]) -> tuple[StepSpec, 
 def _is_rendered(submit: Submit, step: StepMirror) -> bool:
     """Whether an argument or a setting is a template, or an ordinary task's: it may be another value in each run."""
     settings = select_row_settings(_merge_settings(submit.flow, step))
-    leaves = [
-        replace_with_output(submit.flow, leaf) for leaf in iterate_leaves([step.list_arguments, step.sql, settings])
-    ]
+    leaves = [replace_with_output(submit.flow, leaf) for leaf in iterate_leaves([step.arguments, step.sql, settings])]
     return any(
         isinstance(leaf, XComArg) or (isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)) for leaf in leaves
     )
@@ -205,7 +203,7 @@ def _resolve_context_value(submit: Submit, value: Any) -> Any:
 
 
 def _build_call(submit: Submit, step: StepMirror) -> Call:
-    arguments = transform_leaves(step.list_arguments, lambda leaf: replace_with_output(submit.flow, leaf))
+    arguments = transform_leaves(step.arguments, lambda leaf: replace_with_output(submit.flow, leaf))
     kept = {name: value for name, value in arguments.items() if not _is_absent(submit, step, value)}
     try:
         rendered = transform_leaves(kept, lambda leaf: _render_leaf(submit, leaf))

@@ -90,13 +90,13 @@ def replace_with_output(flow: SparkDataflow, value: Any) -> Any:
 
 def find_first_input(flow: SparkDataflow, step: StepMirror) -> str | None:
     """The first argument of ``step`` that is the rows of a step; None if none is."""
-    arguments = step.list_arguments.items()
+    arguments = step.arguments.items()
     return next((name for name, value in arguments if isinstance(replace_with_output(flow, value), Output)), None)
 
 
 def _list_inputs(flow: SparkDataflow, step: StepMirror) -> Iterator[Output]:
     seen = set()
-    for leaf in iterate_leaves(step.list_arguments):
+    for leaf in iterate_leaves(step.arguments):
         found = replace_with_output(flow, leaf)
         if isinstance(found, Output):
             if found not in seen:

@@ -58,7 +58,7 @@ class Application:
         if step in self.manifest.targets:
             if spec.skipped_by:
                 return Made(step, "skipped", reason=f"skipped by {spec.skipped_by!r}")
-            inside = {up: self.ledger.state(up) for up in spec.upstream if self._has_ended_before(up, spec)}
+            inside = {up: self.ledger.get_state(up) for up in spec.upstream if self._has_ended_before(up, spec)}
             states = {**spec.outside, **inside}
             outcome = decide_outcome(spec.rule, tuple(states.values()))
             if outcome != "run":
@@ -78,11 +78,11 @@ class Application:
 
     def _is_before(self, up: str, step: str) -> bool:
         """Whether ``up`` has its turn in this application, and a turn of its own."""
-        return up in self.lineage.by_id and up not in self.lineage.unit(step)
+        return up in self.lineage.by_id and up not in self.lineage.get_unit(step)
 
     def _is_lost(self, up: str) -> bool:
         """Whether an earlier group's step was run again for its rows, in vain."""
-        return up not in self.manifest.targets and self.ledger.state(up) not in ("success", "pruned")
+        return up not in self.manifest.targets and self.ledger.get_state(up) not in ("success", "pruned")
 
     def _reuse_step(self, step: str) -> Made:
         spec = self.lineage.by_id[step]
@@ -102,7 +102,7 @@ class Application:
         handed_over = made.passed_on and not self.lineage.by_id[made.step].force
         if self.ends is not None and made.state in ("defined", "success") and not made.commits and not handed_over:
             fingerprint = self.fingerprints[made.step]
-            self.ends.record(made.step, fingerprint, made.value, made.rows, made.metrics)
+            self.ends.record_end(made.step, fingerprint, made.value, made.rows, made.metrics)
 
     def give_up(self, step: str) -> None:
         """Let others write what the step, whose turn is over, did not."""
@@ -110,7 +110,7 @@ class Application:
             for place in self.filing.list_lasting_places(self.lineage.by_id[step], self.outputs.get_output_key):
                 self.outputs.keeper.give_up(*place)
 
-    def running(self, step: str) -> None:
+    def report_running(self, step: str) -> None:
         """Say that the step's function is called now."""
         self.emit_for(step, StepRunning(step))
 
@@ -119,11 +119,11 @@ class Application:
         if step in self.manifest.targets:
             self.emit(*events)
 
-    def input(self, output: Output, session: SparkSession) -> Any:
+    def read_input(self, output: Output, session: SparkSession) -> Any:
         """What a step gets for an input: rows or a plain value of this application, else rows committed before."""
-        return self.shelf.take(output, session) if output in self.shelf else self.found(output, session)
+        return self.shelf.take_rows(output, session) if output in self.shelf else self.found(output, session)
 
-    def context(self, name: str, session: SparkSession) -> Any:
+    def get_context(self, name: str, session: SparkSession) -> Any:
         """A context value. Raises ``KeyError`` where the run has none of that name."""
         if name == "spark":
             return session

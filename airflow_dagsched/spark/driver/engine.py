@@ -57,7 +57,7 @@ def run_group(app: Application) -> bool:
 def in_order(lineage: Lineage, take: Callable[[tuple[str, ...]], None], slots: int) -> None:
     """Call ``take`` for each unit, those above first, at most ``slots`` at once, ties as in the manifest."""
     position = {unit: index for index, unit in enumerate(lineage.units)}
-    order: TopologicalSorter[tuple[str, ...]] = TopologicalSorter(lineage.dependencies())
+    order: TopologicalSorter[tuple[str, ...]] = TopologicalSorter(lineage.list_dependencies())
     order.prepare()
     running: dict[Future[None], tuple[str, ...]] = {}
     with ThreadPoolExecutor(max_workers=slots, thread_name_prefix="dagsched-step") as pool:
@@ -86,13 +86,15 @@ def application(
     def generation(table: Table, writers: tuple[StepSpec, ...], needed: Needed | None) -> str:
         if not writers:
             return compute_generation(spark, store, table, interval, needed)
-        keys = [(outputs.get_output_key(spec), manifest.interval_key, outputs.writer(spec)) for spec in writers]
-        return compute_others_generation(spark, table, interval, [own for key in keys if (own := log.latest(*key))])
+        keys = [(outputs.get_output_key(spec), manifest.interval_key, outputs.name_writer(spec)) for spec in writers]
+        return compute_others_generation(
+            spark, table, interval, [own for key in keys if (own := log.find_latest(*key))]
+        )
 
     prints = compute_fingerprints(manifest, spark.version, generation)
     filing = make_filing(manifest, prints)
     earlier = Earlier(manifest, log, ends, outputs, prints, filing)
-    selection = _selected(manifest, Known(earlier.is_right, earlier.at_hand, earlier.end), outputs, filing)
+    selection = _selected(manifest, Known(earlier.is_right, earlier.is_at_hand, earlier.find_end), outputs, filing)
     specs = tuple(spec for spec in manifest.steps if spec.id in selection.run or spec.id in selection.reused)
     lineage = Lineage(specs, manifest.repeats, frozenset(selection.reused))
     kept = Kept(spark.sparkContext)
@@ -109,12 +111,12 @@ def application(
         filing=filing,
         reused=selection.reused,
         found=earlier.read,
-        commits=earlier.commit,
-        end=earlier.end,
+        commits=earlier.find_commit,
+        end=earlier.find_end,
         ends=ends,
         kept=kept,
         shelf=shelf,
-        ledger=Ledger(lineage, frozenset(manifest.targets), emit, shelf.release),
+        ledger=Ledger(lineage, frozenset(manifest.targets), emit, shelf.release_step),
     )
 
 

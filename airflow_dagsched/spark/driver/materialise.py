@@ -39,11 +39,11 @@ class Planned:
 def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
     """What is to be done with each DataFrame."""
     found = []
-    for name in app.lineage.wanted(step, frames) if frames else ():
+    for name in app.lineage.list_wanted(step, frames) if frames else ():
         output = Output(step, name)
         many = len(app.lineage.readers.get(output, ())) > 1
         bare = (many or name in app.lineage.by_id[step].share) and is_bare_scan(frames[name])
-        found.append(Planned(output, frames[name], app.lineage.mode(output, bare), bare))
+        found.append(Planned(output, frames[name], app.lineage.choose_mode(output, bare), bare))
     return tuple(found)
 
 
@@ -61,7 +61,7 @@ def keep_shared(app: Application, session: SparkSession, planned: tuple[Planned,
         tried.add(outermost)
         owner = app.shelf.find_owner(outermost)
         assert owner is not None
-        app.shelf.keep(owner)
+        app.shelf.keep_lazy(owner)
 
 
 def materialise_part(app: Application, session: SparkSession, each: Planned) -> Part:
@@ -84,13 +84,13 @@ def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
     assert app.outputs is not None, f"{each.output}: nothing is committed here"
     step, name = each.output.step, each.output.name
     spec = app.lineage.by_id[step]
-    fingerprint, interval = app.fingerprints[step], app.filing.key(spec, name)
+    fingerprint, interval = app.fingerprints[step], app.filing.get_key(spec, name)
     if spec.writes is not None and not name:
         committed = app.outputs.write_table(each.df, spec, fingerprint, session, interval)
     else:
         committed = app.outputs.write_dataset(each.df, spec, name, fingerprint, interval)
     if app.lineage.readers.get(each.output):
-        app.shelf.put(each.output, app.outputs.read(committed, session))
+        app.shelf.put_ready(each.output, app.outputs.read(committed, session))
     return Part("write", committed.rows, committed)
 
 

@@ -78,7 +78,7 @@ class Driver:
     def drive(self) -> bool:
         """Run the group; whether it ended well."""
         manifest, payload = self.unpack()
-        with capture_output(self.emitter.log):
+        with capture_output(self.emitter.add_line):
             spark = redact_builder(SparkSession.builder, self.masking.known).getOrCreate()
             check_version(spark.version)
             sc = spark.sparkContext
@@ -89,10 +89,10 @@ class Driver:
             outputs = Outputs(spark, store, log, manifest)
             executors = make_counter(spark)
             self.progress = ProgressWatch(
-                spark, manifest.targets, manifest.stall_s, self.emitter.emit, self.emitter.printed, executors
+                spark, manifest.targets, manifest.stall_s, self.emitter.emit, self.emitter.count_printed, executors
             )
             beat = send_in_time(self.emitter, self.watch(manifest, outputs), executors)
-            with closing(outputs), beat, self.progress.watching():
+            with closing(outputs), beat, self.progress.watch_steps():
                 return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs, ends=ends))
 
     def unpack(self) -> tuple[Manifest, Payload]:

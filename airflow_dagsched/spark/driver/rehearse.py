@@ -29,10 +29,10 @@ from airflow_dagsched.version import __version__
 class OpenLineage(Lineage):
     """Every dataset is handed to the test, which executes what it looks at."""
 
-    def wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
+    def list_wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted({*returned, *self.list_requested(step)}))
 
-    def mode(self, output: Output, bare_scan: bool) -> Mode:
+    def choose_mode(self, output: Output, bare_scan: bool) -> Mode:
         return "lazy"
 
 
@@ -53,8 +53,8 @@ def rehearse_steps(
     results = {step: _convert_input(value, spark) for step, value in inputs.items()}
     for step, value in results.items():
         _put_input(app.shelf, step, value)
-        app.ledger.end(Made(step, "success"))
-    app.ledger.end(*(Made(step, "success") for step in results))
+        app.ledger.end_turns(Made(step, "success"))
+    app.ledger.end_turns(*(Made(step, "success") for step in results))
     blocks = {repeat.steps: repeat for repeat in repeats}
     for unit in app.lineage.units:
         left = [step for step in unit if step not in inputs]
@@ -104,9 +104,9 @@ def _run_unit(app: Application, unit: tuple[str, ...], blocks: Mapping[tuple[str
     """The unit's turn; what its author's code raises is the test's to see."""
     early = [made for step in unit if (made := app.find_early_end(step)) is not None]
     if early:
-        app.ledger.end(*early)
+        app.ledger.end_turns(*early)
     elif unit in blocks:
-        app.ledger.end(*Block(app, blocks[unit]).run())
+        app.ledger.end_turns(*Block(app, blocks[unit]).run())
     else:
         turn = Turn(app, unit[0])
         with work_for(unit[0], turn.session):
@@ -127,7 +127,7 @@ def _convert_input(value: Any, spark: SparkSession) -> Any:
 def _put_input(shelf: Shelf, step: str, value: Any) -> None:
     named = isinstance(value, Mapping) and any(isinstance(item, DataFrame) for item in value.values())
     for name, item in value.items() if named else [("", value)]:
-        shelf.put(Output(step, name), item)
+        shelf.put_ready(Output(step, name), item)
 
 
 def _refuse_input(output: Output, session: SparkSession) -> DataFrame:

@@ -41,18 +41,18 @@ def run_block(app: Application, repeat: Repeat) -> None:
     early = {step: made for step in repeat.steps if (made := app.find_early_end(step)) is not None}
     if early:
         bad = next((made for made in early.values() if made.state != "reused"), None)
-        app.ledger.end(*(replace(bad, step=step) if bad else early[step] for step in repeat.steps))
+        app.ledger.end_turns(*(replace(bad, step=step) if bad else early[step] for step in repeat.steps))
         return
     block = Block(app, repeat)
     try:
         ended = block.run()
         for each in ended:
             app.record_end(each)
-        app.ledger.end(*ended)
+        app.ledger.end_turns(*ended)
     except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the block
         reason = f"{block.at!r}, of the same repeat block, failed"
         others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
-        app.ledger.end(Made(block.at, "failed", failure=describe_failure(error, block.at)), *others)
+        app.ledger.end_turns(Made(block.at, "failed", failure=describe_failure(error, block.at)), *others)
     finally:
         block.rows.close()
         for step in repeat.steps:
@@ -67,11 +67,11 @@ class Rounds:
         self._now: list[DataFrame] = []
         self._before: list[DataFrame] = []
 
-    def add(self, df: DataFrame, cut: bool) -> DataFrame:
+    def keep_rows(self, df: DataFrame, cut: bool) -> DataFrame:
         """``df``, executed once and kept."""
         if cut:
             return df.localCheckpoint()
-        self._kept.keep(df)
+        self._kept.keep_frame(df)
         self._now.append(df)
         df.count()
         return df
@@ -79,7 +79,7 @@ class Rounds:
     def turn_over(self) -> None:
         """An iteration is complete: nobody needs the one before."""
         for df in self._before:
-            self._kept.release(df)
+            self._kept.release_frame(df)
         self._before, self._now = self._now, []
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Block:
 
     def run(self) -> tuple[Made, ...]:
         """Iterate, then do with the last rows what their readers need."""
-        calls = {step: self.app.payload.call(step) for step in self.repeat.steps}
+        calls = {step: self.app.payload.get_call(step) for step in self.repeat.steps}
         for iteration in range(1, self.repeat.max_iterations + 1):
             for step in self.repeat.steps:
                 self._call_step(step, self._feed_back(step, calls[step]) if iteration > 1 else calls[step], iteration)
@@ -124,15 +124,15 @@ class Block:
         began, session = time.monotonic(), self.sessions[step]
         self.at = step
         if iteration == 1:
-            self.app.running(step)
+            self.app.report_running(step)
         with work_for(step, session):
             try:
                 enter_session(session, step, f"{step}, iteration {iteration}")
                 with limit_reads(self.app.lineage.by_id[step].needed):
-                    returned = call_step(call, session, self._read_input, self.app.context)
+                    returned = call_step(call, session, self._read_input, self.app.get_context)
                 answer = check_answer(returned, (), table=False)
                 cut = iteration % CUT_EVERY == 0
-                frames = {name: self.rows.add(df, cut) for name, df in answer.frames.items()}
+                frames = {name: self.rows.keep_rows(df, cut) for name, df in answer.frames.items()}
             finally:
                 end_lines()
         self.answers[step] = replace(answer, frames=frames)
@@ -142,7 +142,7 @@ class Block:
         """Of this iteration, else of the one before, else from outside the block."""
         answer = self.answers.get(output.step)
         if answer is None:
-            return self.app.input(output, session)
+            return self.app.read_input(output, session)
         df = answer.frames.get(output.name)
         return rebind_frame(df, session) if df is not None else answer.value
 
@@ -150,7 +150,7 @@ class Block:
         key = f"repeat:{self.repeat.id}"
         if key not in self.app.payload:
             return False
-        until = self.app.payload.call(key).function
+        until = self.app.payload.get_call(key).function
         assert until is not None
         session = self.sessions[self.at]
         with work_for(self.at, session):
@@ -175,7 +175,7 @@ class Block:
             each.output.name: materialise_part(app, session, each) for each in plan_parts(app, step, answer.frames)
         }
         if not answer.frames:
-            app.shelf.put(Output(step), answer.value)
+            app.shelf.put_ready(Output(step), answer.value)
         made = make_entry(step, parts, answer, self.seconds[step])
         return replace(made, metrics={**made.metrics, "iterations": float(iterations)})
 

@@ -25,7 +25,7 @@ def run_step(app: Application, step: str) -> None:
     """The step's whole turn, its end on the ledger. Raises nothing of the author's."""
     made = app.find_early_end(step)
     if made is not None:
-        app.ledger.end(made)
+        app.ledger.end_turns(made)
         return
     turn = Turn(app, step)
     with work_for(step, turn.session):
@@ -52,14 +52,14 @@ class Turn:
         """Call the step, run its jobs, put its end on the ledger."""
         began = time.monotonic()
         step = self.spec.id
-        self.app.running(step)
+        self.app.report_running(step)
         answer = self._call_step()
         planned = plan_parts(self.app, step, answer.frames)
         keep_shared(self.app, self.session, planned)
         parts = self._materialise_frames(planned)
         seconds = time.monotonic() - began
         if not answer.frames:
-            self.app.shelf.put(Output(step), answer.value)
+            self.app.shelf.put_ready(Output(step), answer.value)
         fused = self._list_fused()
         if fused:
             self.app.ledger.mark_fused((*fused, step), seconds)
@@ -68,13 +68,13 @@ class Turn:
         if pruned:
             made = replace(made, state="pruned", reason=pruned)
         self.app.record_end(made)
-        self.app.ledger.end(made)
+        self.app.ledger.end_turns(made)
 
     def _call_step(self) -> Answer:
         enter_session(self.session, self.spec.id, self.spec.id)
-        call = self.app.payload.call(self.spec.id)
+        call = self.app.payload.get_call(self.spec.id)
         with watch_actions(self._notice_action), limit_reads(self.spec.needed):
-            returned = call_step(call, self.session, self.app.input, self.app.context)
+            returned = call_step(call, self.session, self.app.read_input, self.app.get_context)
         return check_answer(returned, self.app.lineage.list_requested(self.spec.id), self.spec.writes is not None)
 
     def _materialise_frames(self, planned: tuple[Planned, ...]) -> Mapping[str, Part]:
@@ -95,7 +95,7 @@ class Turn:
             self.executed |= {owner.step for owner in owners if owner is not None}
             inputs = [each for each in inputs if each in owners]
         for each in inputs:
-            self.app.shelf.keep(each)
+            self.app.shelf.keep_lazy(each)
 
     def _note_executed(self, df: DataFrame) -> None:
         owners = (self.app.shelf.find_owner(mark) for mark in count_marks(df, self.session))
@@ -114,7 +114,7 @@ class Turn:
         failure = describe_failure(error, step)
         above = [app.lineage.by_id[up] for up in app.lineage.above[step] if not app.ledger.is_announced(up)]
         guilty = find_culprit(error, [*above, self.spec]) or step
-        app.ledger.end(*_blame_step(app, step, guilty, failure))
+        app.ledger.end_turns(*_blame_step(app, step, guilty, failure))
 
 
 def _blame_step(app: Application, step: str, guilty: str, failure: Failure) -> list[Made]:

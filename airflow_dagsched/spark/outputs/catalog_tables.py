@@ -29,7 +29,7 @@ class CatalogTables:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def stored(self, df: DataFrame, table: Table, session: SparkSession) -> Table:
+    def resolve_table(self, df: DataFrame, table: Table, session: SparkSession) -> Table:
         """``table`` as a table by path if files in a folder are all there is to it, else by its name.
 
         Creates it if it is missing. Raises ``InvalidInput`` if it is there with other partition columns.
@@ -47,7 +47,7 @@ class CatalogTables:
             raise InvalidInput(f"table {table.location}", "partition_by", rule)
         return replace(table, location=described["Location"], format=provider, partition_by=partition_by)
 
-    def folder(self, name: str) -> str | None:
+    def find_folder(self, name: str) -> str | None:
         """Where the table's files are; None if it is missing or has no such folder."""
         return describe_table(self._spark, name).get("Location") if self._spark.catalog.tableExists(name) else None
 

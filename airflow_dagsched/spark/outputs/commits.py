@@ -50,7 +50,7 @@ class Origin:
     writer: str = ""
     task: str = ""
 
-    def committed(self, generation: int, **written: Any) -> Committed:
+    def make_record(self, generation: int, **written: Any) -> Committed:
         """The record of what was written; ``written`` are the other fields of ``Committed``."""
         who = {each.name: getattr(self, each.name) for each in fields(self)}
         return Committed(generation=generation, **who, **written)
@@ -131,7 +131,7 @@ class CommitLog:
         self._moved: set[tuple[str, str]] = set()
         """Outputs and intervals of tables that have no records in the work dir, and never will."""
 
-    def latest(self, output: str, interval: str, writer: str = "") -> Committed | None:
+    def find_latest(self, output: str, interval: str, writer: str = "") -> Committed | None:
         """The newest commit, by whatever run; of ``writer`` if given, and a record without a writer is anyone's."""
         found = self._read_newest_first(output, interval)
         return next((each for each in found if not writer or each.writer in ("", writer)), None)
@@ -151,14 +151,14 @@ class CommitLog:
         found = self._read_newest_first(output, interval)
         return next((each for each in found if (each.run_id, each.task) == (run_id, task)), None)
 
-    def earlier(self, output: str, interval: str, writer: str) -> tuple[Committed | None, bool]:
+    def find_earlier(self, output: str, interval: str, writer: str) -> tuple[Committed | None, bool]:
         """The newest commit of ``writer``, and whether it surely is: no newer record is torn, and there is one."""
         for _, store, path in self._list_records(output, interval):
             found = self.read(path, store)
             if found is not None and found.writer in ("", writer):
                 return found, True
             if found is None and not _is_refused(store, path):
-                return self.latest(output, interval, writer), False
+                return self.find_latest(output, interval, writer), False
         return None, False
 
     def folders_before(self, committed: Committed) -> frozenset[str]:
@@ -175,18 +175,20 @@ class CommitLog:
         """The highest generation taken, 0 for none."""
         return max((generation for generation, _, _ in self._list_records(output, interval)), default=0)
 
-    def record(self, output: str, interval: str, generation: int) -> str:
+    def get_record_path(self, output: str, interval: str, generation: int) -> str:
         """Path of the record."""
-        folder = self.homes.of(output).folder("commits", output, interval)
+        folder = self.homes.of(output).get_folder("commits", output, interval)
         return join_path(folder, f"{generation:010d}.json")
 
     def get_intent_path(self, output: str, interval: str, writer: str) -> str:
         """Path where ``writer`` says that it is about to append."""
-        return join_path(self.homes.of(output).folder("commits", output, interval), f"{digest_parts(writer)}.intent")
+        return join_path(
+            self.homes.of(output).get_folder("commits", output, interval), f"{digest_parts(writer)}.intent"
+        )
 
-    def commit(self, committed: Committed) -> None:
+    def commit_record(self, committed: Committed) -> None:
         """Make ``committed`` true. Raises ``CommitRefused`` if its generation is taken."""
-        path = self.record(committed.output, committed.interval, committed.generation)
+        path = self.get_record_path(committed.output, committed.interval, committed.generation)
         text = json.dumps(encode_plain(committed), sort_keys=True, indent=1)
         if not self.homes.of(committed.output).store.create_exclusive(path, text):
             raise CommitRefused(committed.output, committed.interval, committed.generation)
@@ -207,7 +209,7 @@ class CommitLog:
         except FileNotFoundError:
             return None
 
-    def at(self, folder: str, path: str) -> Committed | None:
+    def find_at_path(self, folder: str, path: str) -> Committed | None:
         """The newest record in ``folder`` of the work dir whose data is at ``path``."""
         store = self.homes.shared.store
         names = sorted((each.name for each in store.list(folder) if _RECORD.fullmatch(each.name)), reverse=True)
@@ -224,7 +226,7 @@ class CommitLog:
         return sorted(found, key=lambda each: each[0], reverse=True)
 
     def _list_numbered(self, home: Home, output: str, interval: str) -> list[tuple[int, Store, str]]:
-        folder = home.folder("commits", output, interval)
+        folder = home.get_folder("commits", output, interval)
         matches = (_RECORD.fullmatch(entry.name) for entry in home.store.list(folder))
         return [(int(match[1]), home.store, join_path(folder, match[0])) for match in matches if match]
 

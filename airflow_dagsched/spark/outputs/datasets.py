@@ -59,7 +59,7 @@ class Datasets:
         counted, observation = observe_rows(_make_storable(df))
         counted.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
         files = list_files(self._store, path)
-        return origin.committed(
+        return origin.make_record(
             generation,
             path=path,
             table=None,
@@ -109,7 +109,7 @@ class Datasets:
     def _find_record(self, path: str) -> Committed | None:
         """The record of the dataset, which is found by the names of its folders."""
         parts = path.rstrip("/").split("/")
-        return self._commits.at(join_path("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
+        return self._commits.find_at_path(join_path("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
 
 
 def list_files(store: Store, path: str) -> Files:

@@ -45,9 +45,9 @@ class Outputs:
         """What leases and commits of the output are filed under."""
         if spec.writes is not None and not name:
             return spec.writes.key
-        return f"{self.writer(spec)}/{name}"
+        return f"{self.name_writer(spec)}/{name}"
 
-    def writer(self, spec: StepSpec) -> str:
+    def name_writer(self, spec: StepSpec) -> str:
         """Who the step is among the writers of a table."""
         return f"{self._manifest.dag_id}/{self._manifest.dataflow}/{spec.id}"
 
@@ -64,7 +64,7 @@ class Outputs:
             return self._others.write(df, table, origin, session)
         if table.is_path:
             return self._paths.write(df, table, origin)
-        stored = self._catalog.stored(df, table, session)
+        stored = self._catalog.resolve_table(df, table, session)
         if not stored.is_path:
             return self._others.write(df, stored, origin, session)
         return self._paths.write(order_columns(df, table, session), stored, origin, catalog=table.location)
@@ -125,7 +125,7 @@ class Outputs:
     def _make_origin(self, output: str, spec: StepSpec, fingerprint: str, interval: str) -> Origin:
         run = self._manifest
         filed = interval or run.interval_key
-        return Origin(output, filed, fingerprint, run.run_id, run.try_id, self.writer(spec), self._task)
+        return Origin(output, filed, fingerprint, run.run_id, run.try_id, self.name_writer(spec), self._task)
 
     def _get_options(self, output: str) -> Mapping[str, str]:
         table = self._written.get(output)
@@ -134,7 +134,7 @@ class Outputs:
     def _settle_tables(self) -> None:
         """Tables by path, and catalog tables that are folders, are coordinated beside their folder."""
         for table in self._written.values():
-            folder = table.location if table.is_path else self._catalog.folder(table.location)
+            folder = table.location if table.is_path else self._catalog.find_folder(table.location)
             if folder is not None and table.format in FILE_FORMATS:
                 self._paths.settle(table.key, folder)
             elif folder is not None and table.is_path:

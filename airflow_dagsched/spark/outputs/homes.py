@@ -31,7 +31,7 @@ class Home:
     root: str
     of_table: bool = False
 
-    def folder(self, kind: str, output: str, interval: str) -> str:
+    def get_folder(self, kind: str, output: str, interval: str) -> str:
         """Folder of the numbered files of a ``kind``: ``commits``, ``leases``."""
         return join_path(self.root, kind, "" if self.of_table else escape_key(output), escape_key(interval))
 

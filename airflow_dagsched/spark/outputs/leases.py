@@ -127,18 +127,18 @@ class Keeper:
         self.lost: str | None = None
         """Why this driver must stop writing: a lease it held is another's. None while all is well."""
 
-    def acquire(self, output: str, interval: str) -> Lease:
+    def acquire_lease(self, output: str, interval: str) -> Lease:
         """Take the lease; wait while another run, or another thread, holds it.
 
         Raises ``LeaseLost`` if a later try of this launch task held or committed it, or the keeper is closed.
         """
         waiting = False
         while not self._closed:
-            held = self.newest(output, interval)
+            held = self.find_newest(output, interval)
             verdict = self._judge_held(output, interval, held)
             lease = self._take_lease(output, interval, held) if verdict == "take" else None
             if lease is not None and self._is_stale(output, interval):  # it stood still before it took the lease
-                self.release(lease)
+                self.release_lease(lease)
                 verdict = "stale"
             elif lease is not None:
                 return lease
@@ -151,7 +151,7 @@ class Keeper:
         raise LeaseLost(output, interval, "the driver is stopping")
 
     def _judge_held(self, output: str, interval: str, held: Lease | None) -> Verdict:
-        """As ``judge_lease``; another run may have had the lease between this try and a later: records count too."""
+        """As ``judge_lease``, and by records: between this try and a later one another run may have had the lease."""
         verdict = judge_lease(held, self.claim, self._clock.now(), self._lease_s / 4)
         return "stale" if verdict == "take" and self._is_stale(output, interval) else verdict
 
@@ -161,33 +161,33 @@ class Keeper:
         return made is not None and made.try_id > self.claim.try_id
 
     def reserve_lease(self, output: str, interval: str) -> None:
-        """Take now the lease that ``hold_lease`` will hold."""
-        self._reserved[output, interval] = self.acquire(output, interval)
+        """Take now the lease that ``holding`` will hold."""
+        self._reserved[output, interval] = self.acquire_lease(output, interval)
 
     def give_up(self, output: str, interval: str) -> None:
         """Give a reserved lease back that nothing was written under."""
         lease = self._reserved.pop((output, interval), None)
         if lease is not None:
-            self.release(lease)
+            self.release_lease(lease)
 
     @contextmanager
     def hold_lease(self, output: str, interval: str) -> Iterator[Lease]:
         """Hold the lease, or the one that was reserved, while the block runs."""
-        lease = self._reserved.pop((output, interval), None) or self.acquire(output, interval)
+        lease = self._reserved.pop((output, interval), None) or self.acquire_lease(output, interval)
         try:
             yield lease
         finally:
-            self.release(lease)
+            self.release_lease(lease)
 
-    def advance(self, lease: Lease) -> Lease:
+    def advance_lease(self, lease: Lease) -> Lease:
         """The next generation in place of ``lease``, whose record's number is taken. Raises ``LeaseLost``."""
-        self.check(lease)
+        self.check_lease(lease)
         taken = self._take_lease(lease.output, lease.interval, lease)
         if taken is None:
             raise LeaseLost(lease.output, lease.interval, "another driver has just taken the lease")
         return taken
 
-    def check(self, lease: Lease) -> None:
+    def check_lease(self, lease: Lease) -> None:
         """Raise ``LeaseLost`` unless ``lease`` is still the newest; one that expired untaken still is.
 
         A later try may have lost it to this one, while its text was torn, and commit under its lock all the same.
@@ -198,7 +198,7 @@ class Keeper:
         if reason is not None:
             raise LeaseLost(lease.output, lease.interval, reason)
 
-    def release(self, lease: Lease) -> None:
+    def release_lease(self, lease: Lease) -> None:
         """Give the lease, or the one it was advanced to, back at once; one that was lost is let go of."""
         with self._guard:
             held = self._held.pop((lease.output, lease.interval), lease)
@@ -212,9 +212,9 @@ class Keeper:
         if self._end_renewal is not None:
             self._end_renewal()
         for lease in tuple(self._held.values()):
-            self.release(lease)
+            self.release_lease(lease)
 
-    def newest(self, output: str, interval: str) -> Lease | None:
+    def find_newest(self, output: str, interval: str) -> Lease | None:
         """The lease of the highest generation; one whose text is torn lasts from its file's date."""
         found = self._find_newest_file(output, interval)
         return self._read_lease(output, interval, *found) if found is not None else None
@@ -267,7 +267,7 @@ class Keeper:
         return max(others, default=0) != (held.generation if held else 0) or last >= lease.generation
 
     def _explain_fenced(self, lease: Lease) -> str | None:
-        newest = self.newest(lease.output, lease.interval)
+        newest = self.find_newest(lease.output, lease.interval)
         if newest is None:
             return "its lease file was removed"
         if newest.generation == lease.generation and newest.claim.nonce in (self.claim.nonce, UNREADABLE.nonce):
@@ -306,7 +306,7 @@ class Keeper:
 
     def _find_place(self, output: str, interval: str) -> tuple[Store, str]:
         home = self._commits.homes.of(output)
-        return home.store, home.folder(self._kind, output, interval)
+        return home.store, home.get_folder(self._kind, output, interval)
 
     def _get_path(self, lease: Lease) -> str:
         return join_path(self._find_place(lease.output, lease.interval)[1], f"{lease.generation:010d}.json")
@@ -315,11 +315,11 @@ class Keeper:
 def commit_next(commits: CommitLog, keeper: Keeper, committed: Committed, lease: Lease) -> Committed:
     """Commit under the number of ``lease``, or the next one that is free. Raises ``LeaseLost``."""
     while True:
-        keeper.check(lease)
+        keeper.check_lease(lease)
         committed = replace(committed, generation=lease.generation)
         try:
-            commits.commit(committed)
+            commits.commit_record(committed)
         except CommitRefused:
-            lease = keeper.advance(lease)
+            lease = keeper.advance_lease(lease)
         else:
             return committed

@@ -53,7 +53,7 @@ def lease_lock(store: Store, path: str, clock: Clock) -> Iterator[Fence]:
     commits = CommitLog(store, root, Homes(store, root, of_table=True))
     keeper = Keeper(commits, run_id=uuid.uuid4().hex, lease_s=LOCK_S, clock=clock, kind=kind)
     try:
-        lease = keeper.acquire("table", "table")
+        lease = keeper.acquire_lease("table", "table")
         yield Fence(str(lease.generation), lambda: _check(keeper, lease, path))
     finally:
         keeper.close()

@@ -58,7 +58,7 @@ class OtherTables:
     def write(self, df: DataFrame, table: Table, origin: Origin, session: SparkSession) -> Committed:
         """Write and commit. Raises ``WriteRefused`` if another is the writer, ``CannotAppend`` if in doubt."""
         with self._keeper.hold_lease(origin.output, origin.interval) as lease:
-            earlier = self._commits.latest(origin.output, origin.interval, origin.writer)
+            earlier = self._commits.find_latest(origin.output, origin.interval, origin.writer)
             generation = lease.generation
             if table.mode == "append" and earlier is not None:
                 committed = _repeat_record(earlier, origin, generation)
@@ -166,7 +166,7 @@ def _repeat_record(earlier: Committed, origin: Origin, generation: int) -> Commi
 
 
 def _make_record(df: DataFrame, table: Table, origin: Origin, generation: int, metrics: dict[str, Any]) -> Committed:
-    return origin.committed(
+    return origin.make_record(
         generation,
         path=table.location,
         table=table.uri,

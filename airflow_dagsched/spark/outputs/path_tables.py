@@ -72,13 +72,13 @@ class PathTables:
                 draft = _add_key(store, _write_draft(df, table, store, folder), _make_key(table, origin))
             except BaseException:
                 store.delete(folder)
-                self._keeper.check(lease)  # who took it removed the draft: that is the reason then
+                self._keeper.check_lease(lease)  # who took it removed the draft: that is the reason then
                 raise
             committed = _make_record(origin, lease.generation, table, root, draft)
             if catalog:
                 committed = replace(committed, table=Table(catalog).uri)
             swap = _make_swap(committed, table, draft, _make_key(table, origin), catalog)
-            return self._table_commits.commit(store, committed, swap, lease)
+            return self._table_commits.commit_table(store, committed, swap, lease)
 
     def settle(self, output: str, location: str) -> None:
         """Say where the table is, and finish what a driver that died had committed of it."""
@@ -200,7 +200,7 @@ def _write_empty(df: DataFrame, table: Table, store: Store, folder: str) -> str:
 
 
 def _make_record(origin: Origin, generation: int, table: Table, root: str, draft: Draft) -> Committed:
-    return origin.committed(
+    return origin.make_record(
         generation,
         path=root,
         table=table.uri,

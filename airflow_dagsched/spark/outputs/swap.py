@@ -22,9 +22,8 @@ Where the lock is a lease (``locks``) its holder may stand still, lose it, and d
   Who takes the lock over renames that folder first: the late move fails, for the parent of its target is gone, or it
   came before, and took out what the swap, which is committed, replaces.
 * *a move into the table* is of a file or folder that is in one draft only, of a committed swap. The next holder does
-  the same move, and one of the two finds it done (``_replace_folder`` and ``_add_files`` look again then). If it came
-  between the next holder's look and its move out of the table, that took out what is new: it is found there, and
-  comes in again.
+  the same move, and one of the two finds it done (``_replace_folder`` and ``_add_files`` look again). If it came
+  between the next holder's look and its move out, that took out what is new: found there, it comes in again.
 * *a removal* is of files by names that no other commit uses, and that a committed swap takes away; of folders only if
   they are empty, in one step: who was about to move something in finds the parent missing, makes it, does it again.
 * *a record* that comes late was refused by the next holder, for its journal was there before its writer looked at

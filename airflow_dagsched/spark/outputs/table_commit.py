@@ -71,7 +71,7 @@ class TableCommits:
         self._replaced: dict[str, tuple[float, Store]] = {}
         """Draft with replaced files in it -> when they were."""
 
-    def commit(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> Committed:
+    def commit_table(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> Committed:
         """Commit and swap; the record as it was made. Its number is the lease's, and what it replaces is found here.
 
         Raises ``WriteRefused``, ``DraftChanged``, ``NoWayIn``, with the draft removed and the table as it was.
@@ -83,7 +83,7 @@ class TableCommits:
             except CommitRefused:
                 lease, swap = self._advance_draft(store, swap, lease)
             except DraftChanged:
-                self._keeper.check(lease)  # who took it removed the draft: that is the reason then
+                self._keeper.check_lease(lease)  # who took it removed the draft: that is the reason then
                 raise
         self.finish_torn(store, swap.table)
         self._remove_replaced(self._clock.now() - SETTLE_S)
@@ -92,7 +92,7 @@ class TableCommits:
     def _advance_draft(self, store: Store, swap: Swap, lease: Lease) -> tuple[Lease, Swap]:
         """The same draft under the next number. Renamed: who removes drafts of the lease before does not meet it."""
         try:
-            lease = self._keeper.advance(lease)
+            lease = self._keeper.advance_lease(lease)
         except WriteRefused:
             store.delete(swap.draft)
             raise
@@ -118,14 +118,16 @@ class TableCommits:
     def _commit_draft(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> tuple[Committed, Swap]:
         """The record and the moves, under one lock. Raises ``CommitRefused`` if another number is to be tried."""
         committed = replace(committed, generation=lease.generation)
-        swap = replace(swap, record=self._commits.record(committed.output, committed.interval, lease.generation))
+        swap = replace(
+            swap, record=self._commits.get_record_path(committed.output, committed.interval, lease.generation)
+        )
         with hold_lock(store, lock_path(swap.table), self._clock) as fence:
             fenced = FencedStore(store, fence)
             self._finish_all(fenced, swap.table)
             try:
                 swap = self._prepare_commit(fenced, committed, swap, lease)
                 fence.check()
-                self._commits.commit(committed)
+                self._commits.commit_record(committed)
             except BaseException as error:  # noqa: BLE001 - raised again
                 self._give_up(store, committed, swap, error)
             try:
@@ -151,7 +153,7 @@ class TableCommits:
 
     def _prepare_commit(self, store: Store, committed: Committed, swap: Swap, lease: Lease) -> Swap:
         """All that is to be done before the record; the journal as it was written."""
-        self._keeper.check(lease)
+        self._keeper.check_lease(lease)
         swap = self._find_replaced(store, committed, swap)
         check_draft(store, swap, committed.files)
         check_way_in(store, swap)
@@ -164,7 +166,7 @@ class TableCommits:
 
         Where records were removed or are torn, its files are looked for by the key in their names.
         """
-        earlier, is_sure = self._commits.earlier(committed.output, committed.interval, committed.writer)
+        earlier, is_sure = self._commits.find_earlier(committed.output, committed.interval, committed.writer)
         old = tuple(self._commits.folders_before(committed))
         if swap.key and not is_sure:
             old = (*old, *folders_with(store, swap.table, swap.key))

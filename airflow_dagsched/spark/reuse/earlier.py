@@ -35,11 +35,11 @@ class Earlier:
         self._fingerprints = fingerprints
         self._filing = filing
 
-    def commit(self, output: Output) -> Committed | None:
+    def find_commit(self, output: Output) -> Committed | None:
         """The newest commit, if it is what the step would make now and its data is there."""
         spec = self._specs[output.step]
-        key, writer = self._outputs.get_output_key(spec, output.name), self._outputs.writer(spec)
-        found = self._log.latest(key, self._filing.key(spec, output.name), writer)
+        key, writer = self._outputs.get_output_key(spec, output.name), self._outputs.name_writer(spec)
+        found = self._log.find_latest(key, self._filing.get_key(spec, output.name), writer)
         if found is None or found.fingerprint != self._fingerprints[spec.id]:
             return None
         if spec.force and not self._is_since_clear(found):
@@ -52,14 +52,14 @@ class Earlier:
         A table that is replaced as a whole, and that another run wrote, must hold nothing else: what steps below
         added to it for another interval would have gone when it was written for ours.
         """
-        found = self.commit(output)
+        found = self.find_commit(output)
         if found is None or found.table is None or self._is_of_run(found):
             return found is not None
         return not self._filing.is_lasting(self._specs[output.step], output.name) or self._outputs.holds_alone(found)
 
-    def end(self, step: str) -> End | None:
+    def find_end(self, step: str) -> End | None:
         """How the step ended in this run, if it left no rows and would do the same now."""
-        found = self._ends.latest(self._specs[step])
+        found = self._ends.find_latest(self._specs[step])
         return found if found is not None and found.fingerprint == self._fingerprints[step] else None
 
     def _is_since_clear(self, found: Committed) -> bool:
@@ -70,11 +70,11 @@ class Earlier:
         run = self._manifest
         return (found.run_id, found.try_id.incarnation) == (run.run_id, run.incarnation)
 
-    def at_hand(self, output: Output) -> bool:
+    def is_at_hand(self, output: Output) -> bool:
         """Whether rows, or the plain value, of an earlier group's step can be read."""
         return (
             self._find_path(output) is not None
-            or self.commit(output) is not None
+            or self.find_commit(output) is not None
             or self._find_value(output) is not None
         )
 
@@ -83,7 +83,7 @@ class Earlier:
         path = self._find_path(output)
         if path is not None:
             return self._outputs.read_path(path, session)
-        committed = self.commit(output)
+        committed = self.find_commit(output)
         if committed is not None:
             return self._outputs.read(committed, session)
         end = self._find_value(output)
@@ -92,7 +92,7 @@ class Earlier:
 
     def _find_value(self, output: Output) -> End | None:
         """Where the step ended with a plain value, in this run: like a path, what this run knows stays."""
-        end = self._ends.latest(self._specs[output.step])
+        end = self._ends.find_latest(self._specs[output.step])
         return end if end is not None and end.can_serve((output.name,)) else None
 
     def _find_path(self, output: Output) -> str | None:

@@ -60,7 +60,9 @@ class Ends:
         self._manifest = manifest
         self._mask = mask
 
-    def record(self, step: str, fingerprint: str, value: Any, rows: int | None, metrics: Mapping[str, float]) -> None:
+    def record_end(
+        self, step: str, fingerprint: str, value: Any, rows: int | None, metrics: Mapping[str, float]
+    ) -> None:
         """The step has ended well. A record that cannot be written costs a repeat, if there is another try."""
         masked, run = self._mask(value), self._manifest
         end = End(step, run.run_id, run.try_id, fingerprint, masked, masked == value, rows, metrics)
@@ -71,7 +73,7 @@ class Ends:
         except OSError as error:
             log.warning("the end of step %s is not recorded, a retry would run it again: %s", step, error)
 
-    def latest(self, spec: StepSpec) -> End | None:
+    def find_latest(self, spec: StepSpec) -> End | None:
         """The newest end of the step in this run; none that is older than the clear that has it run again."""
         run, folder = self._manifest.try_id, self._get_folder(spec.id)
         found = [end for name in self._list_names(folder) if (end := self._read_end(join_path(folder, name)))]

@@ -27,7 +27,7 @@ class Filing:
     undated: Mapping[str, str]
     """Step that is the same for every interval -> its fingerprint."""
 
-    def key(self, spec: StepSpec, name: str = "") -> str:
+    def get_key(self, spec: StepSpec, name: str = "") -> str:
         """What commits of the step's output ``name`` are filed under."""
         return f"every-{self.undated[spec.id][:16]}" if self.is_lasting(spec, name) else self.interval
 
@@ -41,7 +41,7 @@ class Filing:
     ) -> frozenset[tuple[str, str]]:
         """Output and key of all that the step may commit for runs of every interval."""
         names = [name for name in {*list_committed_names(spec), *spec.share} if self.is_lasting(spec, name)]
-        return frozenset((output_key(spec, name), self.key(spec, name)) for name in names)
+        return frozenset((output_key(spec, name), self.get_key(spec, name)) for name in names)
 
 
 def make_filing(manifest: Manifest, fingerprints: Mapping[str, str]) -> Filing:

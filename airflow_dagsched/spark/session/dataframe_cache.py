@@ -24,7 +24,7 @@ class Kept:
         self._guard = threading.Lock()
         self._holders: Counter[int] = Counter()
 
-    def keep(self, df: DataFrame) -> None:
+    def keep_frame(self, df: DataFrame) -> None:
         """Have ``df`` kept when it is first executed."""
         with self._guard:
             plan = df.semanticHash()
@@ -32,7 +32,7 @@ class Kept:
             if self._holders[plan] == 1:
                 df.persist(choose_level(*measure_storage_memory(self._sc)))
 
-    def release(self, df: DataFrame) -> None:
+    def release_frame(self, df: DataFrame) -> None:
         """Undo one :meth:`keep`."""
         with self._guard:
             plan = df.semanticHash()

@@ -49,7 +49,7 @@ def share_builder() -> None:
     def get_or_create(builder: Any) -> SparkSession:
         if CURRENT.session is None:
             return original(builder)
-        for key, value in builder._get_options.items():
+        for key, value in builder._options.items():
             CURRENT.session.conf.set(key, value)
         return CURRENT.session
 

@@ -58,27 +58,27 @@ class Ledger:
         self._on_event = on_event
         self._on_settled = on_settled
         self._guard = threading.RLock()
-        self._make_entry: dict[str, Made] = {}
+        self._made: dict[str, Made] = {}
         self._announced: dict[str, str] = {}
         self._settled: set[str] = set()
 
-    def state(self, step: str) -> str:
+    def get_state(self, step: str) -> str:
         """As a trigger rule sees it: rows that are defined count as made."""
-        state = self._make_entry[step].state
+        state = self._made[step].state
         return "success" if state == "defined" else state
 
     def is_defined(self, step: str) -> bool:
         """Whether its rows are still to be made, by the job of a reader."""
-        return self._make_entry[step].state == "defined"
+        return self._made[step].state == "defined"
 
     def is_announced(self, step: str) -> bool:
         """Whether an event said how it ended."""
         return step in self._announced
 
-    def end(self, *made: Made) -> None:
+    def end_turns(self, *made: Made) -> None:
         """Turns ended. Emits, in one batch, all that is complete now."""
         with self._guard:
-            self._make_entry.update({each.step: each for each in made})
+            self._made.update({each.step: each for each in made})
             self._emit_ends(self._judge_turns(final=False))
             self._settle_steps()
 
@@ -86,10 +86,10 @@ class Ledger:
         """One job, of the last of ``steps``, executed them all."""
         with self._guard:
             for step in steps[:-1]:
-                made = self._make_entry[step]
+                made = self._made[step]
                 if made.state == "defined":
                     others = tuple(other for other in steps if other != step)
-                    self._make_entry[step] = replace(made, state="success", seconds=seconds, fused=others)
+                    self._made[step] = replace(made, state="success", seconds=seconds, fused=others)
 
     def finish(self) -> None:
         """The application ends: say what is left to say."""
@@ -99,7 +99,7 @@ class Ledger:
     @property
     def ok(self) -> bool:
         """Whether every target ended well, and so did all that had to be made again for them."""
-        bad = any(made.state in BAD for made in self._make_entry.values())
+        bad = any(made.state in BAD for made in self._made.values())
         return not bad and all(self._announced.get(step, "failed") not in BAD for step in self._targets)
 
     def _emit_ends(self, verdicts: Mapping[str, tuple[StepState, str]]) -> None:
@@ -109,7 +109,7 @@ class Ledger:
                 state, reason = verdicts[spec.id]
                 self._announced[spec.id] = state
                 if spec.id in self._targets:
-                    events.append(make_done_event(self._make_entry[spec.id], state, reason))
+                    events.append(make_done_event(self._made[spec.id], state, reason))
         if events:
             self._on_event(*events)
 
@@ -117,7 +117,7 @@ class Ledger:
         """State and reason of each step that is complete, from the last to the first."""
         found: dict[str, tuple[StepState, str]] = {}
         for spec in reversed(self._lineage.specs):
-            made = self._make_entry.get(spec.id)
+            made = self._made.get(spec.id)
             if made is not None and (verdict := self._judge_turn(made, found, final)):
                 found[spec.id] = verdict
         return found
@@ -141,7 +141,7 @@ class Ledger:
 
     def _list_fed_readers(self, step: str) -> tuple[str, ...]:
         """Steps that read what it handed over, or what another step of its repeat block did."""
-        mates = [self._make_entry[mate] for mate in self._lineage.unit(step) if mate in self._make_entry]
+        mates = [self._made[mate] for mate in self._lineage.get_unit(step) if mate in self._made]
         return tuple(reader for mate in mates for reader in self._lineage.list_readers(mate.step, mate.passed_on))
 
     def _settle_steps(self) -> None:
@@ -153,10 +153,10 @@ class Ledger:
     def _is_settled(self, step: str) -> bool:
         """Whether nobody will read its rows any more, lazily or not."""
         readers = self._lineage.list_readers(step, self._lineage.list_requested(step))
-        return step in self._make_entry and all(self._has_read(reader) for reader in readers)
+        return step in self._made and all(self._has_read(reader) for reader in readers)
 
     def _has_read(self, reader: str) -> bool:
-        made = self._make_entry.get(reader)
+        made = self._made.get(reader)
         return made is not None and (made.state != "defined" or reader in self._settled)
 
 

@@ -44,9 +44,9 @@ class Lineage:
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
         """What is scheduled as one: a step, or all steps of a repeat block."""
-        return tuple(dict.fromkeys(self.unit(spec.id) for spec in self.specs))
+        return tuple(dict.fromkeys(self.get_unit(spec.id) for spec in self.specs))
 
-    def unit(self, step: str) -> tuple[str, ...]:
+    def get_unit(self, step: str) -> tuple[str, ...]:
         """The steps that are scheduled as one with ``step``, itself among them."""
         return self._blocks.get(step, (step,))
 
@@ -60,7 +60,7 @@ class Lineage:
         found: dict[Output, dict[str, None]] = {}
         for spec in self._running:
             for output in spec.inputs:
-                if output.step in self.by_id and spec.id not in self.unit(output.step):
+                if output.step in self.by_id and spec.id not in self.get_unit(output.step):
                     found.setdefault(output, {})[spec.id] = None
         return {output: tuple(steps) for output, steps in found.items()}
 
@@ -86,7 +86,7 @@ class Lineage:
         read = [output.name for output in self.readers if output.step == step]
         return tuple(sorted({*read, *list_committed_names(spec)}))
 
-    def wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
+    def list_wanted(self, step: str, returned: Iterable[str]) -> tuple[str, ...]:
         """Outputs something is to be done with; one that nobody asked for is run if none was, for its effect."""
         return self.list_requested(step) or (() if step in self._blocks else tuple(sorted(returned)))
 
@@ -95,7 +95,7 @@ class Lineage:
         found = [reader for name in sorted(names) for reader in self.readers.get(Output(step, name), ())]
         return tuple(dict.fromkeys(found))
 
-    def mode(self, output: Output, bare_scan: bool) -> Mode:
+    def choose_mode(self, output: Output, bare_scan: bool) -> Mode:
         """What becomes of a dataset once its plan is known.
 
         :param bare_scan: the plan only reads columnar files: reading them again, just the columns and rows a
@@ -112,7 +112,7 @@ class Lineage:
             return "keep"
         return "lazy" if len(readers) == 1 or bare_scan else "keep"
 
-    def dependencies(self) -> Mapping[tuple[str, ...], frozenset[tuple[str, ...]]]:
+    def list_dependencies(self) -> Mapping[tuple[str, ...], frozenset[tuple[str, ...]]]:
         """Unit -> units that come before it."""
         home = {step: unit for unit in self.units for step in unit}
         return {

@@ -25,7 +25,7 @@ class Payload:
     def __contains__(self, key: str) -> bool:
         return key in self._calls or key in self._faults
 
-    def call(self, key: str) -> Call:
+    def get_call(self, key: str) -> Call:
         """The call. Raises ``StepFault`` if it cannot be unpickled here."""
         if key in self._faults:
             raise self._faults[key]

@@ -42,16 +42,16 @@ class Shelf:
 
     def put_kept(self, output: Output, df: DataFrame) -> None:
         """Keep ``df`` until ``release``; the next execution of it fills the cache."""
-        self._kept.keep(df)
+        self._kept.keep_frame(df)
         with self._guard:
             self._handed[output] = Handed(output, df, kept=True)
 
-    def put(self, output: Output, content: Any) -> None:
+    def put_ready(self, output: Output, content: Any) -> None:
         """Hand over what needs no keeping: a value, or rows that are kept elsewhere."""
         with self._guard:
             self._handed[output] = Handed(output, content)
 
-    def take(self, output: Output, session: SparkSession) -> Any:
+    def take_rows(self, output: Output, session: SparkSession) -> Any:
         """What the reader gets, a DataFrame in its own session. ``KeyError`` if it was never put."""
         content = self._handed[output].content
         return rebind_frame(content, session) if isinstance(content, DataFrame) else content
@@ -60,8 +60,8 @@ class Shelf:
         """What the step returned: one DataFrame, a dict of named ones, or a value."""
         names = sorted(output.name for output in self._handed if output.step == step)
         if names in ([], [""]):
-            return self.take(Output(step), session) if names else None
-        return {name: self.take(Output(step, name), session) for name in names}
+            return self.take_rows(Output(step), session) if names else None
+        return {name: self.take_rows(Output(step, name), session) for name in names}
 
     def __contains__(self, output: Output) -> bool:
         return output in self._handed
@@ -70,20 +70,20 @@ class Shelf:
         """The dataset a mark stands for; None for a name that only looks like one."""
         return self._marked.get(mark)
 
-    def keep(self, output: Output) -> bool:
+    def keep_lazy(self, output: Output) -> bool:
         """Keep a lazy dataset that would be executed more than once; whether that changed anything."""
         with self._guard:
             handed = self._handed.get(output)
             if handed is None or handed.kept or handed.bare_scan or not isinstance(handed.content, DataFrame):
                 return False
-            self._kept.keep(handed.content)
+            self._kept.keep_frame(handed.content)
             self._handed[output] = replace(handed, kept=True)
             return True
 
-    def release(self, step: str) -> None:
+    def release_step(self, step: str) -> None:
         """No one reads the step's datasets any more."""
         with self._guard:
             gone = [self._handed.pop(output) for output in tuple(self._handed) if output.step == step]
         for handed in gone:
             if handed.kept:
-                self._kept.release(handed.content)
+                self._kept.release_frame(handed.content)

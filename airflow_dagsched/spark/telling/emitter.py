@@ -62,7 +62,7 @@ class Emitter:
         with self._guard:
             self._print_batch((Heartbeat(executors),))
 
-    def log(self, step: str, line: str) -> None:
+    def add_line(self, step: str, line: str) -> None:
         """``step`` printed ``line``: sent with the next batch. Where nobody follows, it is shown at once."""
         with self._guard:
             self._logs.setdefault(step, []).append(line)
@@ -73,7 +73,7 @@ class Emitter:
             if self._held >= BATCH_CHARS:
                 self.emit()
 
-    def printed(self, step: str) -> int:
+    def count_printed(self, step: str) -> int:
         """Lines of ``step`` until now."""
         return self._printed[step]
 

@@ -54,12 +54,12 @@ class ProgressWatch:
         self._known: Mapping[str, tuple[Progress, Seen]] = {}
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watch_steps(self) -> Iterator[None]:
         """Look every few seconds while the block runs."""
 
         def look() -> None:
             with suppress(Exception):  # Spark is stopping, or is one that says less of itself
-                self.look(time.monotonic())
+                self.look_at_steps(time.monotonic())
 
         end = MACHINE.every(min(LOOK_S, self._stall_s / 4) if self._stall_s else LOOK_S, look, "dagsched-progress")
         try:
@@ -67,7 +67,7 @@ class ProgressWatch:
         finally:
             end()
 
-    def look(self, now_s: float) -> None:
+    def look_at_steps(self, now_s: float) -> None:
         """Look at each step at work once, at ``now_s`` of the monotonic clock."""
         known, before = {}, self._known
         for step, seen in self._see_steps().items():
@@ -92,14 +92,14 @@ class ProgressWatch:
 
     def _see_steps(self) -> dict[str, Seen]:
         threads = {step: thread for step, thread in list_threads_at_work().items() if step in self._steps}
-        stages = self._jobs.stages() if threads else ()
+        stages = self._jobs.list_stages() if threads else ()
         found = {}
         for step, thread in threads.items():
             own = tuple(stage for stage in stages if stage.step == step)
             seen = Seen(
                 stages=own,
                 others=list_others_at_work(stages, step),
-                jobs=0 if own else self._jobs.begun(),
+                jobs=0 if own else self._jobs.count_begun(),
                 printed=self._printed(step),
                 executors=self._executors(),
             )
@@ -117,11 +117,11 @@ class Jobs:
     def __init__(self, spark: SparkSession) -> None:
         self._store: Any = spark.sparkContext._jsc.sc().statusStore()
 
-    def stages(self) -> tuple[Stage, ...]:
+    def list_stages(self) -> tuple[Stage, ...]:
         """Those at work. A step's jobs run in the pool of its name."""
         return tuple(_make_stage(each) for each in _iterate_items(self._store.activeStages()))
 
-    def begun(self) -> int:
+    def count_begun(self) -> int:
         """Number of the last job."""
         return max((int(each.jobId()) for each in _iterate_items(self._store.jobsList(None), 1)), default=-1) + 1
 
