@@ -57,7 +57,7 @@ spark
   outputs           .files .session  launch/protocol
   inputs            .files .session .outputs  launch/protocol
   steps             .session .outputs  launch/protocol launch/steps
-  reuse             .files .outputs .steps  launch/protocol launch/steps
+  reuse             .files .outputs .inputs .steps  launch/protocol launch/steps
   driver            .files .session .telling .outputs .inputs .steps .reuse
                                     launch/managers launch/protocol launch/secrecy
 local                               launch/managers launch/protocol spark/driver

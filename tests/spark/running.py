@@ -17,12 +17,8 @@ from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.protocol.events import Event, StepDone, StepLog, StepRunning, decode_batch
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.driver.engine import application, run_group
+from airflow_dagsched.spark.driver.engine import run_group
 from airflow_dagsched.spark.files.event_files import LocalEventFile
-from airflow_dagsched.spark.files.store import LocalStore
-from airflow_dagsched.spark.outputs.commits import CommitLog
-from airflow_dagsched.spark.outputs.group_outputs import Outputs
-from airflow_dagsched.spark.reuse.ends import Ends
 from airflow_dagsched.spark.session.capture_output import capture_output
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.spark.telling.emitter import Emitter
@@ -90,13 +86,9 @@ def run(spark: SparkSession, folder: Path, flow: Flow, *, repeats: tuple[Repeat,
     masking.learn(payload.list_arguments())
     events = folder / f"events-{uuid.uuid4().hex}.jsonl"
     emitter = Emitter(LocalEventFile(str(events)), "", io.StringIO(), masking)
-    log = CommitLog(LocalStore(), made.work_dir)
-    ends = Ends(LocalStore(), made, masking.value)
-    outputs = Outputs(spark, LocalStore(), log, made)
     with capture_output(emitter.add_line):
-        ok = run_group(application(spark, made, payload, emitter.emit, log, outputs, ends=ends))
+        ok = run_group(spark, made, payload, emitter.emit, mask=masking.value)
     emitter.flush()
-    outputs.close()
     return Ran(ok, [decode_batch(line) for line in events.read_text().splitlines()])
 
 

@@ -23,11 +23,10 @@ from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.engine import application, run_group
-from airflow_dagsched.spark.files.store import LocalStore
-from airflow_dagsched.spark.outputs.commits import CommitLog
+from airflow_dagsched.spark.driver.engine import make_application, make_interval, run_application
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import Ends
+from airflow_dagsched.spark.reuse.select_reusable import select_reusable
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.spark.telling.emitter import Emitter
 from tests.spark.running import Flow, Ran, manifest_of, run
@@ -105,11 +104,11 @@ class Waiting(logging.Handler):
 
 def begun(spark: SparkSession, folder: Path, flow: Flow, made: Manifest) -> tuple[Application, Outputs]:
     """The application of a manifest, before its first turn."""
-    store, log = LocalStore(), CommitLog(LocalStore(), made.work_dir)
-    outputs = Outputs(spark, store, log, made)
+    outputs = Outputs.open(spark, made)
     emitter = Emitter(None, "", io.StringIO(), Masking())
-    ends = Ends(store, made, lambda value: value)
-    return application(spark, made, Payload(flow.calls, {}), emitter.emit, log, outputs, ends=ends), outputs
+    ends = Ends(outputs.store, made, lambda value: value)
+    reusable = select_reusable(spark, made, make_interval(made), outputs, ends)
+    return make_application(spark, made, Payload(flow.calls, {}), emitter.emit, outputs, reusable), outputs
 
 
 def test_a_run_waits_for_another_that_makes_what_both_need(spark: SparkSession, tmp_path: Path) -> None:
@@ -130,7 +129,7 @@ def test_a_run_waits_for_another_that_makes_what_both_need(spark: SparkSession, 
     try:
         other.start()
         assert waiting.seen.wait(60)
-        assert run_group(first)
+        assert run_application(first)
         other.join(60)
     finally:
         leases.removeHandler(waiting)
@@ -138,7 +137,7 @@ def test_a_run_waits_for_another_that_makes_what_both_need(spark: SparkSession, 
         outputs.close()
     second, others = found[0]
     assert set(second.reused) == {"names", "whole"}
-    assert run_group(second)
+    assert run_application(second)
     others.close()
     assert sorted(called) == ["day", "day", "names", "whole"]
 
@@ -156,7 +155,7 @@ def test_what_was_not_written_is_let_go(spark: SparkSession, tmp_path: Path) -> 
     flow.step(names, share=("",), **STATIC)
     flow.step(day)
     app, outputs = begun(spark, tmp_path, flow, replace(manifest_of(tmp_path, flow), **days(1)[0]))
-    assert not run_group(app)
+    assert not run_application(app)
     key = app.filing.get_key(flow.specs["names"])
     lease = outputs.keeper.find_newest("dag/flow/names/", key)
     outputs.close()

@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.inputs.listing import compute_generation, may_match, parse_where
 
 DAY = Interval("2013-01-01", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 2, tzinfo=UTC))
@@ -102,7 +101,7 @@ class TestGeneration:
 
     def generation(self, spark: SparkSession, table: Table) -> str:
         """Of the day."""
-        return compute_generation(spark, LocalStore(), table, DAY)
+        return compute_generation(spark, table, DAY)
 
     def test_only_the_partitions_read_count(self, spark: SparkSession, tmp_path: Path):
         """The day's, of any carrier; not the next day's, not hidden files."""

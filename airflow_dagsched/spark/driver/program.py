@@ -10,8 +10,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
@@ -23,16 +23,13 @@ from airflow_dagsched.launch.protocol.events import Failure, Finished, Started
 from airflow_dagsched.launch.protocol.manifest import ENV_MANIFEST_SHA256, ENV_NONCE, Manifest, read_manifest
 from airflow_dagsched.launch.protocol.wire import encode_plain, load_json
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.driver.engine import application, run_group
+from airflow_dagsched.spark.driver.engine import run_group
 from airflow_dagsched.spark.driver.failures import describe_failure
 from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, take_private_content
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now
 from airflow_dagsched.spark.files.driver_files import read_bytes
 from airflow_dagsched.spark.files.event_files import open_event_file
-from airflow_dagsched.spark.files.stores import open_store
-from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
-from airflow_dagsched.spark.reuse.ends import Ends
 from airflow_dagsched.spark.session.capture_output import capture_output
 from airflow_dagsched.spark.session.executors import make_counter
 from airflow_dagsched.spark.session.redaction import redact_builder
@@ -67,7 +64,7 @@ class Driver:
         failure, code = None, FAILED
         try:
             accept_manifest(text)
-            code = OK if self.drive() else FAILED
+            code = OK if self.run_manifest() else FAILED
         except Refused as refused:
             failure, code = Failure("refused", str(refused)), REFUSED
         except BaseException as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
@@ -75,7 +72,7 @@ class Driver:
         self.finish(code == OK, failure)
         return code
 
-    def drive(self) -> bool:
+    def run_manifest(self) -> bool:
         """Run the group; whether it ended well."""
         manifest, payload = self.unpack()
         with capture_output(self.emitter.add_line):
@@ -83,17 +80,19 @@ class Driver:
             check_version(spark.version)
             sc = spark.sparkContext
             self.emitter.emit(Started(str(sc.applicationId), sc.uiWebUrl))
-            store = open_store(spark, manifest.work_dir)
-            log = CommitLog(store, manifest.work_dir)
-            ends = Ends(store, manifest, partial(self.masking.value, keys=True))
-            outputs = Outputs(spark, store, log, manifest)
-            executors = make_counter(spark)
-            self.progress = ProgressWatch(
-                spark, manifest.targets, manifest.stall_s, self.emitter.emit, self.emitter.count_printed, executors
-            )
-            beat = send_in_time(self.emitter, self.watch(manifest, outputs), executors)
-            with closing(outputs), beat, self.progress.watch_steps():
-                return run_group(application(spark, manifest, payload, self.emitter.emit, log, outputs, ends=ends))
+            mask, watch = partial(self.masking.value, keys=True), partial(self.watch_group, spark, manifest)
+            return run_group(spark, manifest, payload, self.emitter.emit, mask=mask, watch=watch)
+
+    @contextmanager
+    def watch_group(self, spark: SparkSession, manifest: Manifest, outputs: Outputs) -> Iterator[None]:
+        """Say that this driver lives, and whether its steps get anywhere; end it where it must not go on."""
+        executors = make_counter(spark)
+        self.progress = ProgressWatch(
+            spark, manifest.targets, manifest.stall_s, self.emitter.emit, self.emitter.count_printed, executors
+        )
+        beat = send_in_time(self.emitter, self.make_guard(manifest, outputs), executors)
+        with beat, self.progress.watch_steps():
+            yield
 
     def unpack(self) -> tuple[Manifest, Payload]:
         """The manifest as it is, and the steps' calls; the secrets that came with them are masked from now on."""
@@ -103,7 +102,7 @@ class Driver:
         self.masking.learn([payload.list_arguments(), encode_plain(manifest.context), encode_plain(manifest.steps)])
         return manifest, payload
 
-    def watch(self, manifest: Manifest, outputs: Outputs) -> Callable[[], None]:
+    def make_guard(self, manifest: Manifest, outputs: Outputs) -> Callable[[], None]:
         """What is looked at once a second: whether this driver must not go on."""
         launcher = Launcher(manifest.launcher_pid) if manifest.launcher_pid is not None else None
 

@@ -102,9 +102,7 @@ def _is_equal_as(read: Callable[[str], object], value: str, literal: str) -> boo
     return found is not None and (wanted is None or found == wanted)
 
 
-def compute_generation(
-    spark: SparkSession, store: Store, table: Table, interval: Interval, needed: Needed | None = None
-) -> str:
+def compute_generation(spark: SparkSession, table: Table, interval: Interval, needed: Needed | None = None) -> str:
     """Digest of the files, or the version, that reading ``table`` for ``interval`` would see now.
 
     :param needed: what is read of it; None: all that ``where`` allows.

@@ -28,7 +28,9 @@ class Outputs:
 
     def __init__(self, spark: SparkSession, store: Store, log: CommitLog, manifest: Manifest) -> None:
         self._spark = spark
-        self._log = log
+        self.store = store
+        """Of the work dir."""
+        self.log = log
         self._manifest = manifest
         self._task = f"{manifest.dag_id}/{manifest.dataflow}/{manifest.group}"
         self.keeper = Keeper(
@@ -40,6 +42,12 @@ class Outputs:
         self._others = OtherTables(log, self.keeper)
         self._written = {spec.writes.key: spec.writes for spec in manifest.steps if spec.writes is not None}
         self._settle_tables()
+
+    @classmethod
+    def open(cls, spark: SparkSession, manifest: Manifest) -> Outputs:
+        """The outputs of the manifest's steps, in the store that its work dir is in."""
+        store = open_store(spark, manifest.work_dir)
+        return cls(spark, store, CommitLog(store, manifest.work_dir), manifest)
 
     def get_output_key(self, spec: StepSpec, name: str = "") -> str:
         """What leases and commits of the output are filed under."""
@@ -95,7 +103,7 @@ class Outputs:
             return self._paths.holds(committed)
         if not has_schema(committed):
             return False
-        over = self._log.find_written_over(committed)
+        over = self.log.find_written_over(committed)
         mine = set(committed.partitions)
         return not (over if not mine or "" in over else over & mine) and self.exists(committed.path)
 
@@ -139,4 +147,4 @@ class Outputs:
                 self._paths.settle(table.key, folder)
             elif folder is not None and table.is_path:
                 store = open_store(self._spark, folder)
-                self._log.homes.settle(table.key, store, store.resolve(folder.rstrip("/")))
+                self.log.homes.settle(table.key, store, store.resolve(folder.rstrip("/")))

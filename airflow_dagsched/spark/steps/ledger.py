@@ -91,10 +91,11 @@ class Ledger:
                     others = tuple(other for other in steps if other != step)
                     self._made[step] = replace(made, state="success", seconds=seconds, fused=others)
 
-    def finish(self) -> None:
-        """The application ends: say what is left to say."""
+    def finish(self) -> bool:
+        """The application ends: say what is left to say; whether all is ``ok``."""
         with self._guard:
             self._emit_ends(self._judge_turns(final=True))
+        return self.ok
 
     @property
     def ok(self) -> bool:
