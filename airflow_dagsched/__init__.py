@@ -28,6 +28,7 @@ _HOMES = {
 __all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table"]
 
 
+# PEP 562: called for a name that is not there yet.
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

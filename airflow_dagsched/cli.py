@@ -61,12 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report_error(InvalidInput("standard output", "", "is closed"), BAD_INPUT)
     try:
         code = int(options.run(options))
-        sys.stdout.flush()
+        sys.stdout.flush()  # here, where its errors can be told: at Python's end they can't
     except DoesNotFit as error:
         return _report_error(error, DOES_NOT_FIT)
     except InvalidInput as error:
         return _report_error(error, BAD_INPUT)
     except BrokenPipeError:
+        # Whoever reads has seen enough, as of ``dagsched plan ... | head``.
         _drop_output()
         return FINE
     except OSError as error:
@@ -167,7 +168,7 @@ def _add_simulation(command: argparse.ArgumentParser) -> None:
 def _require_at_least(least: int, kind: type[int | float]) -> Callable[[str], float]:
     def number(text: str) -> float:
         value = kind(text)
-        if not least <= value < float("inf"):
+        if not least <= value < float("inf"):  # nor is NaN
             raise argparse.ArgumentTypeError(f"{text} is not {least} or more")
         return value
 
@@ -250,6 +251,7 @@ def _format_plan(made: Plan, form: str) -> str:
 def _read_pruning_input(options: argparse.Namespace) -> PruningInput:
     """Without any word on the interval no run is planned: then nothing is known of it."""
     interval = options.start, options.end, options.key
+    # As moments: Python refuses to compare a time that has a zone with one that has none.
     if options.start and options.end and options.start.timestamp() > options.end.timestamp():
         raise InvalidInput("dagsched plan", "--end", f"{options.end} is before --start {options.start}")
     return PruningInput(mode=PRUNINGS[options.prune], names=name_interval(*interval) if any(interval) else {})

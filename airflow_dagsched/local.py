@@ -35,6 +35,7 @@ def run_local(
 
     Raises what a step's code raises, and ``LaunchRefused`` where the session is of a Spark that must run no step.
     """
+    # Here, not above: a DAG file's parse reaches this module, and must not load PySpark.
     from airflow_dagsched.spark.driver.rehearse import rehearse_steps
 
     session = spark or _find_session()

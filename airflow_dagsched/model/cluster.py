@@ -42,10 +42,12 @@ class Worker(Declared, frozen=True, kw_only=True):
 
     @property
     def free_cores(self) -> int:
+        """Never more than it has, whatever the manager says."""
         return _take_least(self.cores, self.free.cores)
 
     @property
     def free_memory_mb(self) -> int:
+        """MiB, never more than it has."""
         return _take_least(self.memory_mb, self.free.memory_mb)
 
     @property

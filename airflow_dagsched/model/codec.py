@@ -38,6 +38,7 @@ def decode_json(kind: type[V], content: bytes, where: str) -> V:
     Keys that start with ``x_`` are dropped where the format has fields; in free mappings they are data.
     """
     try:
+        # Straight into types, which is much quicker than two passes; a foreign key may also be spelled with an escape.
         if b'"x_' not in content and b"\\u" not in content:
             return msgspec.json.decode(content, type=kind)
         return msgspec.convert(drop_foreign(kind, msgspec.json.decode(content)), kind)
@@ -82,6 +83,7 @@ def digest_dataflow(dataflow: Dataflow) -> str:
     )
     encoder = msgspec.json.Encoder(order="deterministic")
     for kind, values in parts:
+        # Sorted as text: the order of an author's lists means nothing.
         found = sorted(encoder.encode_lines(values).splitlines())
         if found:
             lines.append(kind + b" " + (b"\n" + kind + b" ").join(found))

@@ -19,6 +19,7 @@ def pause_collector(work: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(work)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        # Off already: whoever switched it off, perhaps a call around this one, switches it on.
         if not gc.isenabled():
             return work(*args, **kwargs)
         gc.disable()

@@ -53,6 +53,7 @@ class Graph(Struct, frozen=True):
         return self.condensed is not self.successors
 
     def is_step(self, node: int) -> bool:
+        """Whether the node is a step; else it is an ordinary task."""
         return node < len(self.steps)
 
 
@@ -62,6 +63,7 @@ def build_graph(dataflow: Dataflow) -> Graph:
     ids = (*(step.id for step in steps), *sorted((task.id for task in dataflow.tasks), key=natural_key))
     index = {name: node for node, name in enumerate(ids)}
     nexts, datasets = _collect_channels(dataflow, index)
+    # Before the successors, which add dependencies to ``nexts``: here it has channels alone.
     plain = _list_plain_edges(dataflow, index, nexts)
     successors = _list_successors(dataflow, index, nexts)
     order = sort_topologically(successors)
@@ -132,6 +134,7 @@ def _contract_loops(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ..
     found: list[set[int]] = [set() for _ in loop]
     for node, nexts in enumerate(successors):
         found[loop[node]].update(loop[after] for after in nexts)
+    # Edges within a loop have become edges to itself.
     return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
 
 

@@ -26,6 +26,7 @@ def natural_key(text: str) -> NaturalKey:
 
 def _strip_zeros(digits: str) -> tuple[int, str]:
     stripped = digits.lstrip("0")
+    # As numbers compare, of any length: ``int`` refuses more than 4,300 digits.
     return len(stripped), stripped
 
 
@@ -57,7 +58,7 @@ def sort_topologically(successors: Successors) -> list[int]:
     free = [node for node, count in enumerate(waiting) if not count]
     order = []
     while free:
-        node = heapq.heappop(free)
+        node = heapq.heappop(free)  # the least, not any: equal graphs have one order
         order.append(node)
         for after in successors[node]:
             waiting[after] -= 1
@@ -109,7 +110,7 @@ def _visit_from(
         elif number[after] < 0:
             number[after] = low[after] = _enter_node(stack, after)
             walk.append((after, iter(successors[after])))
-        elif owner[after] < 0:
+        elif owner[after] < 0:  # still on the stack: on a cycle with ``node``
             low[node] = min(low[node], number[after])
 
 
@@ -135,6 +136,7 @@ def find_cycle(successors: Successors, start: int, owner: Sequence[int]) -> list
     reached = [start]
     for node in reached:
         for after in successors[node]:
+            # Breadth first, so the first way back is a shortest one; and no cycle leaves its component.
             if after == start:
                 return _trace_path(came, node, start)
             if after not in came and owner[after] == owner[start]:

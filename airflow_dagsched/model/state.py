@@ -125,6 +125,7 @@ def _apply_to_step(step: Step, seen: Measured | None) -> Step:
     return replace(
         step,
         runtime_s=step.runtime_s if seen.runtime_s is None else seen.runtime_s,
+        # The author's word is a floor: a lucky run proves no smaller need.
         memory_mb=max(step.memory_mb, seen.memory_mb or 0),
     )
 

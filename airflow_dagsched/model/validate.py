@@ -28,6 +28,7 @@ def build_valid_graph(dataflow: Dataflow, where: str = "") -> Graph:
     """The graph of the validated dataflow."""
     where = where or f"dataflow {dataflow.name!r}"
     valid = check_value(Dataflow, dataflow, where)
+    # In this order: a graph can be made of unique names and known ends only, and cycles looked for in a graph.
     _refuse_first(where, _find_broken_names(valid))
     _refuse_first(where, _find_broken_ends(valid))
     graph = build_graph(valid)

@@ -92,12 +92,12 @@ def test_parts_fit_and_run_in_order(flow: Dataflow, cluster: Cluster, disk_mb: i
     try:
         parts = cut_to_fit(units, fit)
     except DoesNotFit:
-        assert any(fit.refusal(unit) for unit in units)
+        assert any(fit.find_refusal(unit) for unit in units)
         return
     assert tuple(chain.from_iterable(parts)) == tuple(chain.from_iterable(units))
-    assert all(fit.refusal(part) is None for part in parts)
+    assert all(fit.find_refusal(part) is None for part in parts)
     unit = {name: unit for unit in units for name in unit}
-    assert all(fit.refusal((*part, *unit[after[0]])) for part, after in pairwise(parts))
+    assert all(fit.find_refusal((*part, *unit[after[0]])) for part, after in pairwise(parts))
 
 
 def test_only_these_steps() -> None:

@@ -105,7 +105,7 @@ MENDS = {
     "the lock of a Hadoop store has an owner and is renewed": (HADOOP, HadoopStore, "lock", lock_file),
     "old rows go before new ones come": (APPENDS, table_commit, "move_all", without_order(swap.move_all)),
     "rows are found by the key in their names": (LOCAL, table_commit, "folders_with", lambda *_: ()),
-    "unfinished files go": (LOCAL, expiry._Survey, "_drafts_of_files", lambda *_, **__: ()),
+    "unfinished files go": (LOCAL, expiry._Survey, "_list_draft_files", lambda *_, **__: ()),
 }
 """For the seldom ones with a seed that shows it."""
 

@@ -7,9 +7,6 @@
     reserved by launches just starting  ────────> ask again in a moment
     nothing of that, standalone         ────────> ask again until someone leaves
     nothing of that, YARN, Kubernetes   ────────> their own queue, on all there is: they preempt, and grow, on demand
-
-An application that waits in a standalone Master's queue has a driver program that works already: it could hold an
-output that the application before it waits for, and keep it from ever leaving.
 """
 
 from __future__ import annotations
@@ -53,13 +50,17 @@ def plan_on_free_cluster(known: Fit, steps: Iterable[str], reservations: Sequenc
     """
     alive, gone = drop_dead_pins(select_steps(known.dataflow, steps), known.cluster)
     room, wanted = subtract_reservations(known.cluster, reservations), keep_together(alive, known.settings)
+    # The author's pins first; to give them up costs time only, so that comes before waiting.
     for candidate, note in _list_candidates(alive, gone):
         try:
             return Chosen(known.make_plan(candidate, room, wanted), candidate, room, wanted, exact=True, note=note)
         except DoesNotFit:
             continue
     anywhere, whole = remove_pins(alive), make_idle(known.cluster)
+    # Before anybody is told to wait: what the idle cluster can't hold must fail now.
     made = known.make_plan(anywhere, whole, wanted)
+    # A reservation ends within seconds. And an application in a standalone Master's queue has a driver program that
+    # works already: it could hold an output that the application before it waits for, and keep it from ever leaving.
     if reservations or known.cluster.manager == "standalone":
         return None
     note = "too little is free now: it waits at the cluster manager"

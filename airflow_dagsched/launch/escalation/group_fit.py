@@ -30,15 +30,13 @@ class Fit(Struct, frozen=True):
     selections: Selections | None = None
 
     def make_plan(self, part: Dataflow, cluster: Cluster, settings: Settings) -> Plan:
-        """The plan of ``part``, pruned by what is known, and placed; raises ``DoesNotFit``.
-
-        A local application has one worker to be on.
-        """
+        """The plan of ``part``, pruned by what is known, and placed; raises ``DoesNotFit``."""
+        # A local application has one worker to be on.
         policy = None if cluster.manager == "local" else self.policy
         run = Run(pruning_input=self.asked, selections=self.selections, policy=policy)
         return plan(part, cluster, settings, run=run)
 
-    def refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
+    def find_refusal(self, steps: Iterable[str]) -> DoesNotFit | None:
         """Why ``steps`` cannot be one application on the idle cluster, on whichever workers; None: they can."""
         part = remove_pins(select_steps(self.dataflow, steps))
         try:
@@ -55,7 +53,7 @@ def select_steps(dataflow: Dataflow, steps: Iterable[str]) -> Dataflow:
         dataflow,
         steps=tuple(step for step in dataflow.steps if step.id in inside),
         channels=tuple(channel for channel in dataflow.channels if {channel.src, channel.dst} <= inside),
-        tasks=(),
+        tasks=(),  # one between two steps would cut them apart; whose launch task they are in is decided
         dependencies=tuple(edge for edge in dataflow.dependencies if set(edge) <= inside),
     )
 

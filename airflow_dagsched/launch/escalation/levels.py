@@ -32,9 +32,11 @@ class Level(Struct, frozen=True):
         return ", ".join(part for part in parts if part)
 
 
+# Memory is asked for first, since that is free; each application more costs a start of some 10 CPU seconds.
 LEVELS = (Level(), Level(2, True), Level(4, True, halved=True), Level(8, True, per_step=True))
 
 
 def choose_next_level(level: int, failure: FailureKind | None) -> int:
     """Index into ``LEVELS`` for what follows one at ``level`` that ended with ``failure``."""
+    # More memory mends nothing else.
     return min(level + 1, len(LEVELS) - 1) if failure == "out_of_memory" else level

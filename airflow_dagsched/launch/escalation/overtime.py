@@ -23,6 +23,7 @@ def end_overtime_steps(
 
 
 def _end_step(step: str, ran: bool, limit_s: float, stalls: Mapping[str, Stalled]) -> StepDone:
+    # Not failed: nothing of it was tried, and what it is to do may be right.
     if not ran:
         return StepDone(step, "upstream_failed", reason=f"not run: {explain_timeout(limit_s, stalls)}")
     if step not in stalls:

@@ -54,5 +54,6 @@ def subtract_reservations(cluster: Cluster, reservations: Iterable[Reservation])
 def _reduce_free(worker: Worker, held: Iterable[Reservation]) -> Worker:
     cores = sum(one.cores.get(worker.id, 0) for one in held)
     memory = sum(one.memory_mb.get(worker.id, 0) for one in held)
+    # Not below zero: once an application has started, its manager counts it too, a moment before its reservation goes.
     free = {"cores": max(0, worker.free_cores - cores), "memory_mb": max(0, worker.free_memory_mb - memory)}
     return replace(worker, free=replace(worker.free, **free))

@@ -28,6 +28,7 @@ def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
     """Two consecutive parts of about as many steps; one, where there is but one unit."""
     sizes = [len(unit) for unit in units]
     cuts = range(1, len(units))
+    # Of two cuts as good, the earlier: equal groups are cut alike.
     at = min(cuts, key=lambda cut: (abs(2 * sum(sizes[:cut]) - sum(sizes)), cut), default=len(units))
     return tuple(_join_units(part) for part in (units[:at], units[at:]) if part)
 
@@ -44,15 +45,16 @@ def _count_fitting(units: Sequence[Unit], fit: Fit) -> int:
     """How many of the first units fit together: all, else by bisection, else (many instances may spread over
     more workers than one's) whatever does.
     """
-    if fit.refusal(_join_units(units)) is None:
+    if fit.find_refusal(_join_units(units)) is None:
         return len(units)
-    refused = fit.refusal(units[0])
+    refused = fit.find_refusal(units[0])
     if refused is not None:
         return _count_any_fitting(units, fit, refused)
+    # Invariant: the first ``fits`` units fit, as planned just now; the first ``too_many`` do not.
     fits, too_many = 1, len(units)
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if fit.refusal(_join_units(units[:middle])) is None:
+        if fit.find_refusal(_join_units(units[:middle])) is None:
             fits = middle
         else:
             too_many = middle
@@ -61,8 +63,9 @@ def _count_fitting(units: Sequence[Unit], fit: Fit) -> int:
 
 def _count_any_fitting(units: Sequence[Unit], fit: Fit, refused: DoesNotFit) -> int:
     """The most that fit where the first alone does not."""
+    # No bisection: here a count that does not fit says nothing of the next one.
     for count in range(len(units) - 1, 1, -1):
-        if fit.refusal(_join_units(units[:count])) is None:
+        if fit.find_refusal(_join_units(units[:count])) is None:
             return count
     raise refused
 

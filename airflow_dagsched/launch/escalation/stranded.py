@@ -42,6 +42,7 @@ class Without:
 
     def after(self, executors: int | None, now_s: float) -> Without:
         """The same once the application says how many it has: None where it needs none."""
+        # None, too: a step in Python alone needs no executor, so it waits for none.
         if executors != 0:
             return Without()
         return self if self.since_s is not None else Without(now_s)
@@ -67,10 +68,12 @@ def explain_stranded(chosen: Chosen, asked: Executors, conf: Mapping[str, str], 
 
 def _list_eligible(chosen: Chosen, asked: Executors, conf: Mapping[str, str], cluster: Cluster) -> Iterable[Worker]:
     """Where the manager may start one."""
+    # Tokens decide, not the plan's names: a worker that joined in the slot of a dead one offers what that one did.
     if cluster.manager == "standalone":
         return list_offering(conf, cluster.workers)
     return (worker for worker in cluster.workers if worker.id in asked.on or not chosen.exact)
 
 
 def _can_hold(worker: Worker, asked: Executors) -> bool:
+    # All it has, not what is free of it: whoever holds the rest will leave.
     return worker.cores >= asked.cores and worker.memory_mb >= asked.memory_mb

@@ -41,6 +41,7 @@ def list_turns(ends: Sequence[StepDone], begun: Mapping[str, float], cores: Mapp
 
 
 def _has_run_job(done: StepDone, place: Mapping[str, int]) -> bool:
+    # One job makes the rows of all that are fused; it is run by the last of them, which needs the others' rows.
     return all(place.get(other, -1) < place[done.step] for other in done.fused)
 
 
@@ -50,6 +51,8 @@ def compute_alone_s(found: Sequence[Turn], cores: int) -> dict[str, float]:
     done, wanted, before = 0.0, 0, 0.0
     reached: dict[float, float] = {}
     for now in sorted(change):
+        # ``done`` is the virtual time of processor sharing: it stands still while nobody wants a core, and never runs
+        # faster than the clock. A turn alone takes as long as that time moves on between its begin and its end.
         done += (now - before) * min(1.0, cores / wanted) if wanted else 0.0
         reached[now] = done
         wanted, before = wanted + change[now], now

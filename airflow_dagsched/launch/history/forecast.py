@@ -82,13 +82,16 @@ def forecast_run(run: Run, state: State, before: Outlook | None) -> Ahead:
 
     Raises as ``replan_run``.
     """
+    # Airflow can't move a task to another launch task in a run that has begun.
     settings = replace(run.settings, replan_margin=NEVER_REGROUPED)
+    # The plan as before the run, when no group had begun; what has since counts in the planning anew below.
     history = State(measured=state.measured, connections=state.connections)
     planned = before.plan if before is not None and _is_of(before, run) else None
     if planned is None:
         planned = replan_run(_make_bare_plan(run), run.dataflow, run.cluster, history, settings).plan
     found = replan_run(planned, run.dataflow, run.cluster, state, settings)
     ends = run.now + found.left_s
+    # A clear begins a new round: what was foreseen for the one before says nothing of this one.
     first = before.ends if before is not None and before.round == run.round else ends
     left = sorted((one for one in found.plan.groups if one.progress != "finished"), key=lambda one: one.end_s)
     outlook = Outlook(round=run.round, ends=first, plan=found.plan)
@@ -117,10 +120,10 @@ def derive_state(
     :param known: the history.
     :param this_round: as the feeds of this round have it.
     :param now: seconds since 1970.
-
-    Whatever ``mine`` waits for is over, in whatever way.
     """
+    # An earlier round's feed is still there until its launch task runs again: the worker wipes XComs, a clear does not.
     current = {name: feed for name, feed in feeds.items() if feed.try_id.round == this_round}
+    # Whatever it waits for is over, in whatever way: else Airflow would not have begun it.
     over = _find_upstream_groups(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
     running = {name: feed for name, feed in current.items() if not feed.final and name not in over}
     ends = [done for feed in current.values() for done in feed.steps.values()]

@@ -49,7 +49,6 @@ def update_history(known: State, connection: str, applications: Iterable[Ran]) -
 
 
 def _learn_application(known: State, connection: str, ran: Ran) -> State:
-    """Steps that were skipped, reused or failed teach nothing."""
     found = list_turns(ran.ends, ran.begun, ran.wanted)
     alone = compute_alone_s(found, max(1, ran.cores))
     before = known.connections.get(connection, Connection())
@@ -57,15 +56,18 @@ def _learn_application(known: State, connection: str, ran: Ran) -> State:
     fresh = {
         done.step: _update_measured(known.measured.get(done.step, Measured()), done, alone, ran)
         for done in ran.ends
+        # Those that were skipped, reused or failed teach nothing.
         if done.state == "success" and done.seconds is not None
     }
     return replace(known, measured={**known.measured, **fresh}, connections={**known.connections, connection: seen})
 
 
 def _measure_connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
+    # From the first call to the last end; what is left of the application's time are its start and its end.
     work = max(turn.end_s for turn in found) - min(turn.begin_s for turn in found)
     starts = (*before.recent_start_s, round(max(0.0, ran.seconds - work), 3))[-RECENT:]
     rates = [rate for done in ran.ends if (rate := _compute_rate(done)) is not None]
+    # Never less than before: a step computes while it writes, so each rate is only a lower bound of the bandwidth.
     fastest = max([*rates, before.spill_mb_s or 0.0])
     return Connection(application_start_s=round(median(starts), 3), spill_mb_s=fastest or None, recent_start_s=starts)
 
@@ -80,6 +82,7 @@ def _compute_rate(done: StepDone) -> float | None:
 def _update_measured(before: Measured, done: StepDone, alone: Mapping[str, float], ran: Ran) -> Measured:
     runtimes = (*before.recent_s, round(max(NOTHING_S, alone.get(done.step, 0.0)), 3))[-RECENT:]
     sizes = (*before.recent_bytes, *([] if done.bytes is None else [done.bytes]))[-RECENT:]
+    # Never less than before: that one run came by with less proves nothing of the next.
     memory = max(before.memory_mb or 0, ran.memory_mb.get(done.step, 0))
     return Measured(
         runtime_s=round(median(runtimes), 3),

@@ -21,5 +21,6 @@ def read_answer(kind: type[A], content: bytes, asked: str) -> A:
         return msgspec.json.decode(content, type=kind)
     except msgspec.MsgspecError as error:
         raise ClusterUnknown(asked, f"{error}") from None
+    # No error of msgspec's own: Python's, for JSON that is nested deeper than it may recurse.
     except RecursionError:
         raise ClusterUnknown(asked, "JSON is nested too deeply") from None

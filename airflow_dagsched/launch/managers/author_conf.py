@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow_dagsched.launch.secrecy.properties import is_kept
 
+# spark-submit ignores a property of any other name, with no more than a warning.
 _NAME = re.compile(r"spark\.[^\s=\x00-\x1f]+")
 _TEMPLATE = re.compile(r"\{[{%]")
 _SUBMIT = "spark.submit."

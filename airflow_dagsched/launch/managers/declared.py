@@ -31,7 +31,7 @@ def merge_live_and_declared(live: Cluster, declared: Cluster) -> Cluster:
     for worker in declared.workers:
         found = _find_live(worker, left)
         if found is not None:
-            left.remove(found)
+            left.remove(found)  # of two declared workers on one host each has its own
             joined.append(_join_worker(worker, found))
     return replace(declared, workers=(*joined, *(_offer_nothing(worker) for worker in left)))
 
@@ -43,6 +43,7 @@ def _find_live(declared: Worker, live: Sequence[Worker]) -> Worker | None:
 
 
 def _offer_nothing(live: Worker) -> Worker:
+    # Kept in the list: whom the plan does not know it can't keep an application away from.
     return replace(live, cores=0, memory_mb=0)
 
 

@@ -30,6 +30,7 @@ class Executors(Struct, frozen=True):
 
     @property
     def count(self) -> int:
+        """How many there are on all workers."""
         return sum(self.on.values())
 
 
@@ -57,5 +58,6 @@ def size_executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Ex
 def split_memory(memory_mb: int, settings: Settings = DEFAULTS) -> tuple[int, int]:
     """MiB of an executor's heap, and beside it, where the manager counts both: the planner's padding undone."""
     share = math.floor(memory_mb / (1 + settings.padding_fraction) + ROUNDING)
+    # Padding is a share of the heap, or a least amount if that is more: so the heap is the less that either leaves.
     heap = max(SMALLEST_HEAP_MB, min(share, memory_mb - settings.padding_min_mb))
     return heap, max(settings.padding_min_mb, memory_mb - heap)

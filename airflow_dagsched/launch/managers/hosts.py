@@ -66,8 +66,10 @@ def locate_sources(dataflow: Dataflow, selections: Selections) -> Dataflow:
 
 def _locate_source(step: Step, source: Source, selections: Selections) -> Source:
     found = selections.get((step.id, source.path))
+    # Placement asks for hosts alone: a source whose copies nobody knows stays as it is declared.
     if found is None or not any(block.hosts for one in found.needed for block in one.blocks):
         return source
+    # What is left out stays listed, so that all of the table is accounted for.
     return replace(source, partitions=(*found.needed, *map(parse_partition_name, found.left_out)))
 
 
@@ -82,6 +84,7 @@ def match_hosts(hosts: Iterable[str]) -> Callable[[str], str]:
     >>> naming(["w1.a.com", "w2.a.com"])("W2")
     'w2.a.com'
     """
+    # Names of hosts are the same in capitals (RFC 4343).
     exact = {host.lower(): host for host in hosts}
     by_short: dict[str, list[str]] = {}
     for name in exact:
@@ -92,6 +95,7 @@ def match_hosts(hosts: Iterable[str]) -> Callable[[str], str]:
         if asked in exact:
             return exact[asked]
         alike = [other for other in by_short.get(_shorten_host(asked), ()) if _is_longer(asked, other)]
+        # Of two that may be meant, neither: a wrong host would keep a step away from its rows.
         return exact[alike[0]] if len(alike) == 1 else name
 
     return called

@@ -19,10 +19,12 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.plan_types import Group
 
 COMMON = {
+    # Steps run side by side: by default, FIFO, the first one's stages would have all cores they can use.
     "spark.scheduler.mode": "FAIR",
     "spark.ui.showConsoleProgress": "false",
     # Else rows that are kept after a shuffle stay in its 200 partitions, and a write makes a file of each.
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+    # The failure of an author's function begins with the author's lines, not with those of PySpark's worker.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
 
@@ -55,5 +57,6 @@ def _make_remote_submission(
         found = make_yarn_submission(asked, cluster, exact=exact)
     else:
         found = make_kubernetes_submission(asked, cluster, pod, exact=exact)
+    # The plan says how many executors there are: with dynamic allocation those that idle a minute would be given back.
     driver = {"spark.driver.memory": f"{group.driver.memory_mb}m", "spark.dynamicAllocation.enabled": "false"}
     return replace(found, conf={**driver, **found.conf})

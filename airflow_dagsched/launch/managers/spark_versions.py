@@ -31,6 +31,7 @@ class Unfit:
 
     @property
     def remedy(self) -> str:
+        """What to install instead."""
         return f"pip install pyspark=={FIT}; where SPARK_HOME is set, let it name a Spark {FIT}"
 
     def __str__(self) -> str:
@@ -52,4 +53,5 @@ def judge_version(version: str) -> Unfit | None:
 def find_jar_version(names: Iterable[str]) -> str | None:
     """The version of a Spark, from the file names in its folder ``jars``; None where they don't tell."""
     versions = {match["version"] for name in names if (match := _CORE.fullmatch(name))}
+    # Of two side by side, nobody knows which one Java loads.
     return versions.pop() if len(versions) == 1 else None

@@ -43,6 +43,7 @@ class FileStatus(Answer, frozen=True):
 
     @property
     def is_folder(self) -> bool:
+        """Whether it is one; a link is none."""
         return self.type == "DIRECTORY"
 
 
@@ -172,6 +173,7 @@ def parse_location(location: str) -> tuple[tuple[str, ...], str]:
 
 def build_request(operation: str, path: str, user: str, after: str | None = None) -> str:
     """What is asked of a NameNode as ``user``; a page starts with the name that comes ``after``."""
+    # Also slashes are quoted: a file's name has none, but a user may be a Kerberos principal.
     page = "" if after is None else f"&startAfter={quote(after, safe='')}"
     return f"/webhdfs/v1{quote(path)}?op={operation}&user.name={quote(user, safe='')}{page}"
 
@@ -196,6 +198,7 @@ def read_blocks(content: bytes, asked: str, live: Collection[str] | None = None)
     found = read_answer(LocateAnswer, content, asked)
     if found.block_locations is not None:
         newer = found.block_locations.block_location
+        # A corrupt block has its hosts in the answer, though none of its copies can be read.
         return tuple(_make_block(one.length, () if one.corrupt else one.hosts, live) for one in newer)
     if found.located_blocks is None:
         raise ClusterUnknown(asked, "it locates no blocks")
@@ -210,6 +213,7 @@ def _list_serving_hosts(block: LocatedBlock) -> tuple[str, ...]:
 
 
 def _make_block(length: int, hosts: Collection[str], live: Collection[str] | None) -> Block:
+    # Once each: several data nodes of one host have its name.
     return Block(bytes=length, hosts=tuple(dict.fromkeys(host for host in hosts if live is None or host in live)))
 
 
@@ -222,6 +226,7 @@ def read_live_hosts(content: bytes, asked: str) -> frozenset[str]:
         nodes = msgspec.json.decode(beans[0].live_nodes, type=dict[str, DataNode])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ClusterUnknown(asked, f"LiveNodes: {error}") from None
+    # The bean calls a data node ``host:port``; block locations have the host alone.
     return frozenset(name.rpartition(":")[0] or name for name, node in nodes.items() if _is_alive(node))
 
 

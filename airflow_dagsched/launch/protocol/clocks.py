@@ -23,6 +23,7 @@ def compute_begin(made: float, run_started: float | None, server: float | None) 
     :param run_started: when the run was last started: after the clear, or making, of all its tasks.
     :param server: the time as the try begins; None where the server does not say.
     """
+    # Each of them is a lower bound, so the latest is the best of them.
     return max(made, run_started or 0.0, server or 0.0)
 
 

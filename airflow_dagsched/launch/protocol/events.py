@@ -146,6 +146,7 @@ def _read_event(raw: Any) -> Event | None:
     kind = raw.get("kind") if isinstance(raw, Mapping) else None
     if not isinstance(kind, str):
         raise Unreadable("something among the events is none")
+    # A newer driver's further kinds do not stop an older launch task.
     event = fit_dataclass(KINDS[kind], raw) if kind in KINDS else None
     if event is None and kind in KINDS:
         raise Unreadable(f"an event of kind {kind!r} is not as it should be")
@@ -173,6 +174,7 @@ def decode_marker(line: str, nonce: str) -> Marked | None:
     between two. The event file has it whole.
     """
     prefix = f"{MARKER} {nonce} "
+    # Anywhere in the line: what a step printed before it may have had no newline.
     at = line.find(prefix)
     if at < 0:
         return None

@@ -41,12 +41,14 @@ class StepLines:
     """When the last one came, or its step ended; of some clock, and not pushed."""
 
     def add(self, lines: Iterable[str], now_s: float = 0.0) -> StepLines:
+        """These and ``lines``, each cut to ``LINE_CHARS``; of all the last ``LOG_LINES``."""
         merged = (*self.lines, *(shorten_text(line, LINE_CHARS) for line in lines))
         dropped = max(0, len(merged) - LOG_LINES)
         return StepLines(self.first + dropped, merged[dropped:], now_s)
 
     def since(self, seen: int) -> tuple[str, ...]:
         """Lines from number ``seen`` on, as far as they are still here."""
+        # A reader that comes late goes on with the first line that is left.
         return self.lines[max(0, seen - self.first) :]
 
 
@@ -86,6 +88,7 @@ class Feed:
             case StepDone(step):
                 left = tuple(name for name in self.running if name != step)
                 ended = replace(self, running=left, steps={**self.steps, step: event})
+                # Its lines are fresh once more: its mirror takes the last of them as it ends.
                 return ended._add_lines(step, (), now_s) if step in self.logs else ended
             case _:
                 return self
@@ -168,10 +171,13 @@ def _is_current(launch_state: str, feed: Feed, made: float) -> bool:
     """Whether a feed that is there while the launch task is at work can only be of this round."""
     if launch_state not in LIVE or not is_of_its_round(feed, made):
         return False
+    # A final feed beside a running task is mostly an earlier try's: a worker wipes XComs only once it has parsed the
+    # DAG file, some seconds after the task is running. Between two tries there is nothing newer.
     return not feed.final or launch_state == "up_for_retry"
 
 
 def _conclude_finished(state: str, feed: Feed | None, done: StepDone | None, made: float, launch_id: str) -> Verdict:
+    # Green here would be false: nothing has run since the mirror was cleared.
     if feed is not None and not is_of_its_round(feed, made):
         return End(
             "failed", f"cleared alone, nothing runs: clear {launch_id!r} with it (a step runs in its launch task)"
@@ -198,5 +204,6 @@ def list_xcoms(done: StepDone) -> dict[str, Any]:
     """What ordinary tasks downstream of the step read: its plain value, else where its rows are."""
     facts = {"path": done.path, "rows": done.rows, "seconds": done.seconds, "metrics": dict(done.metrics)}
     facts |= {"pruned": done.reason} if done.state == "pruned" else {}
+    # The unnamed dataset's path is in the facts themselves.
     named = {name: {**facts, "path": path} for name, path in done.datasets.items() if name}
     return {**named, "return_value": facts if done.value is None else done.value}

@@ -44,4 +44,5 @@ def read_creation_time(instance: UUID) -> float:
     """
     if instance.version != 7:
         raise ValueError(f"the id {instance} of a task instance does not say when it was made")
+    # RFC 9562: the first 48 of 128 bits are milliseconds since 1970.
     return (instance.int >> 80) / 1000

@@ -144,6 +144,7 @@ class Manifest:
         return TryId(self.incarnation, self.clear_number, self.try_number)
 
     def to_json(self) -> str:
+        """All of it, secrets included: for the payload alone."""
         return json.dumps(encode_plain(self), sort_keys=True, indent=1)
 
 
@@ -159,6 +160,7 @@ def read_manifest(text: str, package_version: str) -> Manifest:
     raw = load_json(text)
     if not isinstance(raw, Mapping):
         raise ValueError("this is no manifest")
+    # Before any other field is looked at: to another version they may mean something else.
     found = (raw.get("version"), raw.get("package_version"))
     if found != (MANIFEST_VERSION, package_version):
         raise ValueError(

@@ -55,6 +55,7 @@ def encode_feed(feed: Feed, now_s: float) -> dict[str, Any]:
     """``feed`` as JSON, at ``now_s`` of the clock by which its lines were added."""
     whole: dict[str, Any] = encode_plain(replace(feed, steps={}, logs={}))
     whole["steps"] = _encode_ends(list(feed.steps.values()))
+    # Ends first, lines get what is left: without its end a mirror waits, without lines it only says less.
     room = PUSH_BYTES - measure_json(whole)
     whole["logs"] = {step: _encode_lines(lines) for step, lines in _fit_lines(feed, now_s, room).items()}
     return whole
@@ -70,6 +71,7 @@ def read_feed(raw: Any) -> Feed | None:
 
 def measure_json(value: Any) -> int:
     """Bytes of ``value`` as JSON where every character beyond ASCII is escaped, its separator included."""
+    # As Airflow stores an XCom: a character beyond ASCII takes six bytes, or twelve.
     return len(json.dumps(value)) + 2
 
 
@@ -99,6 +101,7 @@ def _drop_defaults(done: StepDone) -> dict[str, Any]:
     """As JSON, without its name and what has its default."""
     usual = {each.name: each.default for each in fields(done)}
     raw = encode_plain(replace(done, step=""))
+    # 0 rows are a fact, and falsy.
     return {name: value for name, value in raw.items() if value == 0 or (value and value != usual.get(name))}
 
 
@@ -130,6 +133,7 @@ def _fit_lines(feed: Feed, now_s: float, room: int) -> dict[str, StepLines]:
 def divide_fairly(wanted: Mapping[str, int], room: int) -> dict[str, int]:
     """Shares of ``room``: what each wants, but none more than an equal share of what the modest leave over."""
     shares: dict[str, int] = {}
+    # Max-min fairness: from the smallest wish up, what one leaves over is shared among those that want more.
     for at, step in enumerate(sorted(wanted, key=lambda step: wanted[step])):
         shares[step] = max(0, min(wanted[step], room // (len(wanted) - at)))
         room -= shares[step]
@@ -159,6 +163,7 @@ def _keep_last(lines: StepLines, room: int) -> StepLines:
 
 def _cut_line(line: str, room: int) -> str:
     chars = len(line)
+    # By a quarter at a time: characters are of 1 to 12 bytes, so bytes do not tell where to cut.
     while chars and measure_json(shorten_text(line, chars)) > room:
         chars = chars * 3 // 4
     return shorten_text(line, chars)

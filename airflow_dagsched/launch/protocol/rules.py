@@ -12,6 +12,7 @@ from typing import Literal
 
 Outcome = Literal["run", "skipped", "upstream_failed"]
 
+# A step whose old result counts, or that has nothing to do, has done its work: those below it run.
 UPSTREAM_STATE = {"reused": "success", "pruned": "success"}
 """Step states that Airflow does not have, as a trigger rule sees them."""
 
@@ -40,6 +41,7 @@ def _judge_all_done(seen: Counter[str], total: int) -> Outcome:
 
 
 def _judge_one_success(seen: Counter[str], total: int) -> Outcome:
+    # Airflow runs a task without upstreams whatever its rule says.
     if seen["success"] or not total:
         return "run"
     if seen["skipped"] == total:

@@ -24,6 +24,7 @@ def normalise_location(location: str) -> str:
     '/data/clean'
     """
     plain = location.rstrip("/")
+    # Hadoop writes ``file:/data`` where people write ``file:///data``.
     return str(Path(plain.removeprefix("file:").removeprefix("//"))) if plain.startswith("file:") else plain
 
 
@@ -46,6 +47,7 @@ class Table:
     def __post_init__(self) -> None:
         if isinstance(self.partition_by, str):
             raise ValueError(f"Table({self.location!r}): partition_by must be a list of columns, not a string")
+        # Authors write a list; a frozen value is hashed and compared.
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
         if self.mode not in ("overwrite", "append"):
             raise ValueError(f"Table({self.location!r}): mode must be 'overwrite' or 'append', not {self.mode!r}")
@@ -58,6 +60,7 @@ class Table:
             return f"Table({self.location!r}): a location is not rendered; write one table with partition_by instead"
         if self.where is None:
             return ""
+        # Within quotes a dotted name is a text or a column's name.
         unquoted = _QUOTED.sub("", self.where)
         unknown = [name for name in _COMPARED.findall(unquoted) if name not in INTERVAL_NAMES]
         if unknown:
@@ -67,6 +70,7 @@ class Table:
 
     @property
     def is_path(self) -> bool:
+        """Whether the location is a path; a catalog's names have no slash."""
         return "/" in self.location
 
     @property

@@ -48,6 +48,7 @@ def encode_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): encode_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
+        # Sets come in another order in each process; equal manifests are equal bytes.
         return [encode_plain(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     return value
 
@@ -71,6 +72,7 @@ def load_json(text: str) -> Any:
     """The JSON value in ``text``. Raises ``Unreadable``."""
     try:
         return json.loads(text)
+    # Python's parser calls itself for each level of the JSON.
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
 
@@ -87,6 +89,7 @@ def fit_dataclass(cls: type[T], raw: Any) -> T | None:
     """The dataclass ``cls`` from parsed JSON; None where that is something else than it should be."""
     try:
         value = decode_dataclass(cls, raw)
+    # Whatever a field's conversion may raise: what another process wrote can be anything.
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
     return value if _is_of_type(cls, value) else None
@@ -131,10 +134,11 @@ def _is_of_type(hint: Any, value: Any) -> bool:
 
 
 def _is_scalar(hint: Any, value: Any) -> bool:
+    # First, since to Python True is an int.
     if isinstance(value, bool):
         return hint is bool
     if hint is float:
-        return isinstance(value, (int, float)) and abs(value) <= LARGEST
+        return isinstance(value, (int, float)) and abs(value) <= LARGEST  # false of NaN, too
     if hint is int:
         return isinstance(value, int) and -LONGEST <= value < LONGEST
     return isinstance(value, hint) and (hint is not str or is_clean(value))
@@ -166,6 +170,7 @@ def _decode_hint(hint: Any, raw: Any) -> Any:
         present = [arg for arg in args if arg is not type(None)]
         return _decode_hint(present[0], raw) if len(present) == 1 else raw
     if origin is tuple:
+        # A text would pass for the list of its letters.
         if not isinstance(raw, (list, tuple)):
             raise TypeError(f"a list is expected, not {type(raw).__name__}")
         inner = [args[0]] * len(raw) if len(args) == 2 and args[1] is Ellipsis else args

@@ -56,7 +56,7 @@ class _Interval:
     name: str
     """``<output>/<interval>``, or ``<interval>`` beside a table."""
 
-    def folder(self, kind: str) -> str:
+    def name_folder(self, kind: str) -> str:
         return join_path(self.home, kind, self.name)
 
 
@@ -68,12 +68,12 @@ def find_expired(work_dir: str, now: float, keep_s: float, files: Files, tempora
     inventory = Inventory(files)
     survey = _Survey(inventory, now, now - keep_s)
     root = strip_scheme(work_dir)
-    paths = [*survey.work_dir(root)]
-    for table in survey.tables(root):
-        paths += survey.beside_table(join_path(get_parent(table), f".dagsched-{table.rpartition('/')[2]}"))
-        paths += survey.probes(table)
+    paths = [*survey.list_work_dir(root)]
+    for table in survey.list_tables(root):
+        paths += survey.list_beside_table(join_path(get_parent(table), f".dagsched-{table.rpartition('/')[2]}"))
+        paths += survey.list_probes(table)
     if temporary:
-        paths += survey.private(temporary)
+        paths += survey.list_private(temporary)
     return Expired(tuple(dict.fromkeys(paths)), inventory.troubles)
 
 
@@ -84,7 +84,7 @@ def remove_expired(paths: Iterable[str], files: Files) -> tuple[Trouble, ...]:
     inventory = Inventory(files)
     for path in paths:
         if inventory.remove(path):
-            for folder in (get_parent(path), get_parent(get_parent(path))):
+            for folder in (get_parent(path), get_parent(get_parent(path))):  # <interval>, and <output>
                 inventory.remove_empty(folder)
     return inventory.troubles
 
@@ -97,99 +97,107 @@ class _Survey:
         self._now = now
         self._before = before
 
-    def work_dir(self, root: str) -> Iterator[str]:
+    def list_work_dir(self, root: str) -> Iterator[str]:
         """What goes from the work dir itself."""
-        intervals = self._intervals(root, depth=2)
-        held = {each for each in intervals if self._held(each)}
-        going = {path for each in intervals if each not in held for path in self._datasets(each)}
+        intervals = self._list_intervals(root, depth=2)
+        # Once for each interval: looking at a lease means reading its file.
+        held = {each for each in intervals if self._is_held(each)}
+        going = {path for each in intervals if each not in held for path in self._list_datasets(each)}
         for each in intervals:
             if each not in held:
-                yield from self._records(each, going)
+                yield from self._list_records(each, going)
+        # After the records that point to them: who is stopped in between leaves rows that nobody knows, and no record
+        # of rows that are gone.
         yield from sorted(going)
-        yield from (lease for each in intervals for lease in self._leases(each))
+        yield from (lease for each in intervals for lease in self._list_leases(each))
         for kind in ("runs", "ends"):
-            yield from self._runs(join_path(root, kind))
+            yield from self._list_runs(join_path(root, kind))
         for kind in ("commits", "leases", "tables"):
-            yield from self._drafts_of_files(join_path(root, kind), depth=3)
+            yield from self._list_draft_files(join_path(root, kind), depth=3)
 
-    def beside_table(self, home: str) -> Iterator[str]:
+    def list_beside_table(self, home: str) -> Iterator[str]:
         """What goes from the hidden folder beside a table."""
-        intervals = self._intervals(home, depth=1)
+        intervals = self._list_intervals(home, depth=1)
         for each in intervals:
-            if not self._held(each):
-                yield from self._records(each, set(), of_table=True)
-            yield from self._leases(each)
+            if not self._is_held(each):
+                yield from self._list_records(each, set(), of_table=True)
+            yield from self._list_leases(each)
         for kind in ("commits", "leases"):
-            yield from self._drafts_of_files(join_path(home, kind), depth=2)
-        yield from self._drafts(home)
+            yield from self._list_draft_files(join_path(home, kind), depth=2)
+        yield from self._list_drafts(home)
 
-    def tables(self, root: str) -> tuple[str, ...]:
+    def list_tables(self, root: str) -> tuple[str, ...]:
         """Folders of the tables that are written from this work dir."""
         found = set()
-        for entry in self._inventory.list(join_path(root, "tables")):
-            table = self._inventory.read(join_path(root, "tables", entry.name)).get("table")
+        for entry in self._inventory.list_folder(join_path(root, "tables")):
+            table = self._inventory.read_json(join_path(root, "tables", entry.name)).get("table")
             if isinstance(table, str):
                 found.add(strip_scheme(table))
-        for each in self._intervals(root, depth=2):
+        for each in self._list_intervals(root, depth=2):
             found.update(record.path for record in self._read_records(each) if record.of_table)
         return tuple(sorted(table for table in found if table.startswith("/")))
 
-    def probes(self, table: str) -> Iterator[str]:
+    def list_probes(self, table: str) -> Iterator[str]:
         """Hidden files with which writers that died tried the way into the table."""
-        for entry in self._inventory.list(table):
+        for entry in self._inventory.list_folder(table):
             path = join_path(table, entry.name)
             if entry.name.startswith(PROBE):
                 yield from [path] if entry.modified < self._before else []
-            elif entry.is_folder and entry.name[0] not in "._":
-                yield from self.probes(path)
+            elif entry.is_folder and entry.name[0] not in "._":  # drafts and Spark's own folders have no probes
+                yield from self.list_probes(path)
 
-    def private(self, temporary: str) -> Iterator[str]:
+    def list_private(self, temporary: str) -> Iterator[str]:
         """Private files of launches that died: they hold arguments, and with them passwords."""
-        for entry in self._inventory.list(temporary):
+        for entry in self._inventory.list_folder(temporary):
             path = join_path(temporary, entry.name)
-            if entry.name.startswith(PRIVATE) and entry.is_mine and self._inventory.newest(path, entry) < self._before:
+            if (
+                entry.name.startswith(PRIVATE)
+                and entry.is_mine  # the folder of temporary files is everybody's
+                and self._inventory.find_newest(path, entry) < self._before
+            ):
                 yield path
 
     def _is_old(self, path: str, entry: Listed) -> bool:
         """Whether nothing in it changed for as long as the retention."""
-        return self._inventory.newest(path, entry) < self._before
+        return self._inventory.find_newest(path, entry) < self._before
 
-    def _intervals(self, home: str, depth: int) -> tuple[_Interval, ...]:
+    def _list_intervals(self, home: str, depth: int) -> tuple[_Interval, ...]:
         kinds = ("commits", "leases", "datasets")
-        names = {name for kind in kinds for name, _ in self._inventory.folders(join_path(home, kind), depth)}
+        names = {name for kind in kinds for name, _ in self._inventory.walk_folders(join_path(home, kind), depth)}
         return tuple(_Interval(home, name) for name in sorted(names))
 
-    def _held(self, interval: _Interval) -> bool:
+    def _is_held(self, interval: _Interval) -> bool:
         """Whether someone may be at work on it: a lease that cannot be read lasts as long as what is read."""
-        for path, modified in self._inventory.files(interval.folder("leases"), ".json"):
-            term = fit_dataclass(Term, self._inventory.read(path))
+        for path, modified in self._inventory.list_files(interval.name_folder("leases"), ".json"):
+            term = fit_dataclass(Term, self._inventory.read_json(path))
             if modified >= self._before if term is None else term.expires > self._now:
                 return True
-        return not self._inventory.is_known(interval.folder("leases"))
+        # Leases that nobody may look at may be held.
+        return not self._inventory.is_known(interval.name_folder("leases"))
 
-    def _datasets(self, interval: _Interval) -> Iterator[str]:
-        folder = interval.folder("datasets")
-        for entry in self._inventory.list(folder):
+    def _list_datasets(self, interval: _Interval) -> Iterator[str]:
+        folder = interval.name_folder("datasets")
+        for entry in self._inventory.list_folder(folder):
             path = join_path(folder, entry.name)
             if self._is_old(path, entry):
                 yield path
 
     def _read_records(self, interval: _Interval) -> tuple[Record, ...]:
-        found = self._inventory.files(interval.folder("commits"), ".json")
-        return tuple(read_record(path, modified, self._inventory.read(path)) for path, modified in found)
+        found = self._inventory.list_files(interval.name_folder("commits"), ".json")
+        return tuple(read_record(path, modified, self._inventory.read_json(path)) for path, modified in found)
 
-    def _records(self, interval: _Interval, going: set[str], of_table: bool = False) -> Iterator[str]:
+    def _list_records(self, interval: _Interval, going: set[str], of_table: bool = False) -> Iterator[str]:
         records = [record for record in self._read_records(interval) if self._inventory.is_known(record.file)]
         gone = find_superseded(records)
         for record in records:
-            if record.modified < self._before and (record in gone or self._points_nowhere(record, going, of_table)):
+            if record.modified < self._before and (record in gone or self._has_no_rows(record, going, of_table)):
                 yield record.file
         writers = {digest_parts(record.writer) for record in records if record.is_whole}
-        for path, modified in self._inventory.files(interval.folder("commits"), ".intent"):
+        for path, modified in self._inventory.list_files(interval.name_folder("commits"), ".intent"):
             if path.rpartition("/")[2].removesuffix(".intent") in writers and modified < self._before:
                 yield path
 
-    def _points_nowhere(self, record: Record, going: set[str], of_table: bool) -> bool:
+    def _has_no_rows(self, record: Record, going: set[str], of_table: bool) -> bool:
         """Whether the record is a dataset's whose folder is gone, or goes now.
 
         A torn one is no one's; but beside a table it says that there are rows of which nobody knows, and stays.
@@ -200,32 +208,32 @@ class _Survey:
             return False
         return record.path in going or not self._inventory.exists(record.path)
 
-    def _leases(self, interval: _Interval) -> Iterator[str]:
-        for path, modified in self._inventory.files(interval.folder("leases"), ".json"):
-            term = fit_dataclass(Term, self._inventory.read(path))
+    def _list_leases(self, interval: _Interval) -> Iterator[str]:
+        for path, modified in self._inventory.list_files(interval.name_folder("leases"), ".json"):
+            term = fit_dataclass(Term, self._inventory.read_json(path))
             last = modified if term is None else max(modified, term.expires)
             if last < self._before and self._inventory.is_known(path):
                 yield path
 
-    def _runs(self, kind: str) -> Iterator[str]:
+    def _list_runs(self, kind: str) -> Iterator[str]:
         """What single runs left."""
-        for name, entry in self._inventory.folders(kind, depth=2):
+        for name, entry in self._inventory.walk_folders(kind, depth=2):
             path = join_path(kind, name)
             if self._is_old(path, entry):
                 yield path
 
-    def _drafts_of_files(self, folder: str, depth: int) -> Iterator[str]:
+    def _list_draft_files(self, folder: str, depth: int) -> Iterator[str]:
         """Half-written files; what else is there is looked at elsewhere."""
-        for entry in self._inventory.list(folder):
+        for entry in self._inventory.list_folder(folder):
             path = join_path(folder, entry.name)
             if entry.is_folder and depth > 1:
-                yield from self._drafts_of_files(path, depth - 1)
+                yield from self._list_draft_files(path, depth - 1)
             elif entry.name.startswith(".draft-") and entry.modified < self._before:
                 yield path
 
-    def _drafts(self, home: str) -> Iterator[str]:
+    def _list_drafts(self, home: str) -> Iterator[str]:
         """Not those with a journal whose record is there: the next reader or writer of the table finishes them."""
-        for entry in self._inventory.list(home):
+        for entry in self._inventory.list_folder(home):
             path = join_path(home, entry.name)
             if entry.name in APART or not (entry.is_folder or entry.name.startswith(".draft-")):
                 continue
@@ -237,5 +245,5 @@ class _Survey:
         journal = join_path(draft, "swap.json")
         if not self._inventory.exists(journal):
             return False
-        record = self._inventory.read(journal).get("record")
+        record = self._inventory.read_json(journal).get("record")
         return not isinstance(record, str) or not self._inventory.is_known(journal) or self._inventory.exists(record)

@@ -39,11 +39,17 @@ class Trouble:
 class Files(Protocol):
     """Files of one file system. A missing file is ``FileNotFoundError``, other trouble ``OSError``."""
 
-    def list(self, path: str) -> tuple[Listed, ...]: ...
+    def list(self, path: str) -> tuple[Listed, ...]:
+        """What is in the folder."""
+        ...
 
-    def read_text(self, path: str) -> str: ...
+    def read_text(self, path: str) -> str:
+        """The text of the file, in UTF-8."""
+        ...
 
-    def exists(self, path: str) -> bool: ...
+    def exists(self, path: str) -> bool:
+        """Whether there is a file, a folder, or a link to nowhere."""
+        ...
 
     def delete(self, path: str) -> None:
         """Remove the file, or the folder with all in it."""
@@ -63,6 +69,7 @@ class Inventory:
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
+        """What could not be looked at or removed, in the order in which it was met."""
         return tuple(self._troubles.values())
 
     def is_known(self, path: str) -> bool:
@@ -73,31 +80,32 @@ class Inventory:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._troubles[path] = Trouble(path, reason)
 
-    def list(self, path: str) -> tuple[Listed, ...]:
+    def list_folder(self, path: str) -> tuple[Listed, ...]:
         """What is in the folder; nothing if it is gone, or no folder, or cannot be read."""
         try:
             return self._files.list(path)
         except (FileNotFoundError, NotADirectoryError):
             return ()
+        # A record may name any path: ValueError is for one with a NUL in it.
         except (OSError, ValueError) as error:
             self._note_trouble(path, error)
             return ()
 
-    def folders(self, path: str, depth: int) -> Iterator[tuple[str, Listed]]:
+    def walk_folders(self, path: str, depth: int) -> Iterator[tuple[str, Listed]]:
         """Folders so many levels below, with their names relative to ``path``."""
-        for entry in self.list(path):
+        for entry in self.list_folder(path):
             if entry.is_folder and depth == 1:
                 yield entry.name, entry
             elif entry.is_folder:
-                for name, lower in self.folders(join_path(path, entry.name), depth - 1):
+                for name, lower in self.walk_folders(join_path(path, entry.name), depth - 1):
                     yield f"{entry.name}/{name}", lower
 
-    def files(self, folder: str, ending: str) -> tuple[tuple[str, float], ...]:
+    def list_files(self, folder: str, ending: str) -> tuple[tuple[str, float], ...]:
         """Path and date of each file whose name ends so, by name."""
-        found = (entry for entry in self.list(folder) if not entry.is_folder and entry.name.endswith(ending))
+        found = (entry for entry in self.list_folder(folder) if not entry.is_folder and entry.name.endswith(ending))
         return tuple((join_path(folder, entry.name), entry.modified) for entry in found if entry.name[0] != ".")
 
-    def read(self, path: str) -> dict[str, Any]:
+    def read_json(self, path: str) -> dict[str, Any]:
         """The JSON object in the file; empty if it is torn, gone, or something else."""
         try:
             raw = load_json(self._files.read_text(path))
@@ -106,6 +114,7 @@ class Inventory:
         except OSError as error:
             self._note_trouble(path, error)
             return {}
+        # A torn file is for its own readers to say; it troubles nobody who looks at what is old.
         except ValueError:
             return {}
         return raw if isinstance(raw, dict) else {}
@@ -117,11 +126,12 @@ class Inventory:
         except (OSError, ValueError):
             return True
 
-    def newest(self, path: str, entry: Listed) -> float:
+    def find_newest(self, path: str, entry: Listed) -> float:
         """Date of the last change of the file, or of anything in the folder; never, if that cannot be told."""
         if not entry.is_folder:
             return entry.modified
-        inside = [self.newest(join_path(path, each.name), each) for each in self.list(path)]
+        inside = [self.find_newest(join_path(path, each.name), each) for each in self.list_folder(path)]
+        # A folder that can't be looked into may hold something new.
         return max([entry.modified, *inside]) if self.is_known(path) else float("inf")
 
     def remove(self, path: str) -> bool:
@@ -139,6 +149,7 @@ class Inventory:
         """Remove the folder if nothing is in it."""
         try:
             self._files.delete_empty(path)
+        # Not empty, or gone already: somebody else's either way.
         except OSError:
             return
 
@@ -158,6 +169,7 @@ class LocalFiles:
         return os.path.lexists(path)
 
     def delete(self, path: str) -> None:
+        # What a link leads to is not ours: the link goes, as a file.
         if Path(path).is_dir() and not Path(path).is_symlink():
             shutil.rmtree(path)
         else:
@@ -174,7 +186,7 @@ LOCAL = LocalFiles()
 def _read_entry(entry: os.DirEntry[str]) -> Listed | None:
     """None if it went while the folder was listed."""
     try:
-        status = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)  # a link's own date: what it leads to may be anything
     except FileNotFoundError:
         return None
     return Listed(entry.name, stat.S_ISDIR(status.st_mode), status.st_mtime, status.st_uid == os.getuid())

@@ -82,6 +82,7 @@ def find_superseded(records: Sequence[Record]) -> frozenset[Record]:
     whole = [record for record in records if record.is_whole]
     newest = {record.writer: record for record in whole}
     kept: list[Record] = []
+    # From the newest: a record that stays may already say all that an older one of its writer says.
     for record in reversed(whole):
         if record is newest[record.writer] or _is_still_needed(record, kept, newest.values(), whole):
             kept.append(record)

@@ -14,12 +14,11 @@ ENV_OPTIONS = "JDK_JAVA_OPTIONS"
 def hide_java_options(
     conf: Mapping[str, str], masking: Masking, environment: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Settings, and what to add to ``environment``, so that no option that ``masking`` masks is on Java's command line.
-
-    The setting stays, empty: else ``spark-defaults.conf`` would have its say.
-    """
+    """Settings, and additions to ``environment``: no option that ``masking`` masks is on Java's command line then."""
     hidden = {name: conf[name] for name in SETTINGS if name in conf and masking.text(conf[name]) != conf[name]}
     if not hidden:
         return dict(conf), {}
+    # Those of the environment first: of an option that is given twice Java takes the last.
     options = " ".join(filter(None, [environment.get(ENV_OPTIONS), *hidden.values()]))
+    # Empty, not left out: else ``spark-defaults.conf`` would have its say.
     return {**conf, **dict.fromkeys(hidden, "")}, {ENV_OPTIONS: options}

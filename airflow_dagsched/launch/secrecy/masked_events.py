@@ -23,7 +23,6 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 
 MESSAGE_CHARS = 1000
 TRACEBACK_CHARS = 12_000
-"""A text is cut once it is masked: half a secret looks like none."""
 
 
 def mask_event(event: Event, masking: Masking) -> Event:
@@ -52,4 +51,5 @@ def _mask_failure(failure: Failure | None, masking: Masking) -> Failure | None:
     if failure is None:
         return None
     message, traceback = masking.text(failure.message), masking.text(failure.traceback)
+    # Cut once it is masked: half a secret looks like none.
     return replace(failure, message=message[:MESSAGE_CHARS], traceback=traceback[:TRACEBACK_CHARS])

@@ -59,6 +59,7 @@ def _find_in_text(text: str, named: bool) -> Iterator[str]:
     found = [match[2] for pattern in (_PARAMETER, _USERINFO, _ORACLE) for match in pattern.finditer(text)]
     for secret in [text] if named else found:
         yield secret
+        # In a URL it is quoted; where it is used, and may be printed, it is not.
         yield unquote(secret)
 
 
@@ -87,9 +88,11 @@ class Masking:
         """Mask ``secrets`` from now on; of one that is a JSON object, such as a connection's extra, those in it too."""
         found = frozenset(secret for secret in secrets if secret and secret.lower() not in PLAIN)
         inside = frozenset().union(*(find_secrets(_parse_object(secret)) for secret in found))
+        # All calls' arguments come by here, and the pattern is dear to compile.
         if found | inside <= self.known:
             return
         self.known |= found | inside
+        # The longest first: of alternatives ``re`` takes the first that matches, and would leave a longer one's end.
         forms = sorted(
             {form for secret in self.known for form in list_forms(secret)}, key=lambda form: (-len(form), form)
         )

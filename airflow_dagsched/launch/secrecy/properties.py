@@ -44,6 +44,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 def _escape_value(value: str) -> str:
     escaped = _escape_text(value, frozenset("\\"))
+    # Java passes over blanks before a value, unless they are escaped.
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
 
@@ -58,6 +59,7 @@ def _escape_char(char: str, special: frozenset[str]) -> str:
         return _NAMES[char]
     if " " <= char <= "~":
         return char
+    # Java's characters are UTF-16 units: one beyond the first plane is two escapes.
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
@@ -70,6 +72,7 @@ def _join_lines(text: str) -> Iterator[str]:
         if not begun and line[:1] in ("", "#", "!"):
             continue
         begun += line
+        # An even number of them are escaped backslashes, and continue nothing.
         backslashes = len(begun) - len(begun.rstrip("\\"))
         if backslashes % 2:
             begun = begun[:-1]
@@ -89,5 +92,6 @@ def _remove_escapes(text: str) -> str:
 
 
 def _strip_blanks(value: str) -> str:
+    # Spark's ``Utils.trimExceptCRLF``: all that Java's trim takes, but for ends of lines.
     blanks = "".join(chr(code) for code in range(33) if chr(code) not in "\r\n")
     return value.strip(blanks)

@@ -62,9 +62,9 @@ def read_code(function: Any, arguments: Any, roots: tuple[Path, ...]) -> Code:
     """
     digest, uses = hashlib.sha256(), Uses()
     try:
-        for part in _Walk(roots, uses).value([function, arguments]):
+        for part in _Walk(roots, uses).visit_value([function, arguments]):
             digest.update(part.encode(errors="surrogatepass"))
-            digest.update(b"\0")
+            digest.update(b"\0")  # parts end somewhere: ('a', 'bc') is not ('ab', 'c')
     except RecursionError:  # a list that holds itself
         digest.update(uuid.uuid4().bytes)
         uses.modules.add("")
@@ -89,101 +89,105 @@ class _Walk:
         self.seen: set[str] = set()
         self.visited: dict[int, tuple[int, Any]] = {}  # holds the values: an id is free once its value is gone
 
-    def value(self, value: Any) -> Iterator[str]:
+    def visit_value(self, value: Any) -> Iterator[str]:
+        # To the DAG file the name of a step is its decorator's object.
         value = getattr(value, "function", value) if hasattr(value, "_airflow_is_task_decorator") else value
         if type(value) in _SCALARS:
             self.uses.texts.update(_list_texts(value))
             yield f"{type(value).__name__}:{value!r}"
         elif type(value) in (dict, list, tuple, set, frozenset):
-            yield from self.container(value)
+            yield from self.visit_container(value)
         elif isinstance(value, FunctionType):
-            yield from self.function(value)
+            yield from self.visit_function(value)
         elif isinstance(value, CodeType):
-            yield from self.code(value)
+            yield from self.visit_code(value)
         elif isinstance(value, ModuleType):
-            yield from self.module(value)
+            yield from self.visit_module(value)
         elif isinstance(value, type):
-            yield from self.type(value)
+            yield from self.visit_type(value)
         else:
-            yield from self.object(value)
+            yield from self.visit_object(value)
 
-    def container(self, value: Any) -> Iterator[str]:
+    def visit_container(self, value: Any) -> Iterator[str]:
         yield f"{type(value).__name__}[{len(value)}"
+        # Sets, and dicts of equal items, come in any order.
         for item in value if isinstance(value, (list, tuple)) else sorted(value, key=repr):
-            yield from self.value(item)
+            yield from self.visit_value(item)
             if isinstance(value, dict):
-                yield from self.value(value[item])
+                yield from self.visit_value(value[item])
 
-    def object(self, value: Any) -> Iterator[str]:
+    def visit_object(self, value: Any) -> Iterator[str]:
         """By what pickle would store, part by part: its bytes vary with the order of sets and shared strings, and
         leave out the code of classes and functions.
         """
-        if (again := self.again(value)) is not None:
+        if (again := self.find_visited(value)) is not None:
             yield again
             return
         yield "object"
-        yield from self.value(type(value))
+        yield from self.visit_value(type(value))
         if isinstance(wrapped := _get_wrapped(value), FunctionType):
-            yield from self.value(wrapped)
+            yield from self.visit_value(wrapped)
         reduced = _reduce_value(value)
         if isinstance(reduced, str):
-            yield self.named(getattr(value, "__module__", None) or "", reduced)
+            yield self.note_name(getattr(value, "__module__", None) or "", reduced)
         else:
-            yield from self.value(reduced)
+            yield from self.visit_value(reduced)
 
-    def again(self, value: Any) -> str | None:
+    def find_visited(self, value: Any) -> str | None:
         """Which of the visited ``value`` is, None where it is new: cycles end, and two helpers do not pass for one."""
         known = id(value) in self.visited
         place, _ = self.visited.setdefault(id(value), (len(self.visited), value))
         return f"again {place}" if known else None
 
-    def function(self, function: FunctionType) -> Iterator[str]:
-        if (again := self.again(function)) is not None:
+    def visit_function(self, function: FunctionType) -> Iterator[str]:
+        if (again := self.find_visited(function)) is not None:
             yield again
             return
         if isinstance(wrapped := _get_wrapped(function), FunctionType):
-            yield from self.function(wrapped)
+            yield from self.visit_function(wrapped)
         if not self._is_ours(function):
-            yield self.named(function.__module__, function.__qualname__)
+            yield self.note_name(function.__module__, function.__qualname__)
             return
-        yield from self.code(function.__code__)
-        yield from self.value([function.__defaults__, function.__kwdefaults__])
+        yield from self.visit_code(function.__code__)
+        yield from self.visit_value([function.__defaults__, function.__kwdefaults__])
         for cell in function.__closure__ or ():
-            yield from self.cell(cell)
+            yield from self.visit_cell(cell)
         for name in sorted(_collect_names(function.__code__)):
             if name in function.__globals__:
                 yield name
-                yield from self.value(function.__globals__[name])
-        for name in self.modules_of(
+                yield from self.visit_value(function.__globals__[name])
+        for name in self.list_modules(
             list_code_imports(function.__code__), function.__globals__.get("__package__") or ""
         ):
-            yield from self.imported(name)
+            yield from self.visit_imported(name)
 
-    def cell(self, cell: Any) -> Iterator[str]:
+    def visit_cell(self, cell: Any) -> Iterator[str]:
         try:
-            yield from self.value(cell.cell_contents)
+            yield from self.visit_value(cell.cell_contents)
         except ValueError:
             yield "empty"
 
-    def code(self, code: CodeType) -> Iterator[str]:
+    def visit_code(self, code: CodeType) -> Iterator[str]:
         self.uses.names.update(code.co_names)
         for step in dis.get_instructions(code):
             if step.opname in _LOOKUPS:
                 self.uses.bare.add(step.argval)
             elif step.opcode in dis.hasconst:  # a docstring is a constant that nothing loads
                 self.uses.texts.update(_list_texts(step.argval))
+        # As compiled: what the interpreter rewrites as it runs is not in it.
         yield code.co_code.hex()
         yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount))
         for const in code.co_consts:
-            yield from self.code(const) if isinstance(const, CodeType) else self.constant(const)
+            yield from self.visit_code(const) if isinstance(const, CodeType) else self.visit_constant(const)
 
-    def constant(self, value: Any) -> Iterator[str]:
+    def visit_constant(self, value: Any) -> Iterator[str]:
+        # Not noted as a text: docstrings are constants, too. Those that are loaded were noted above.
         if isinstance(value, str):
             yield f"str:{value!r}"
         else:
-            yield from self.value(value)
+            yield from self.visit_value(value)
 
-    def named(self, module: str, name: str) -> str:
+    def note_name(self, module: str, name: str) -> str:
         """What is known by its name alone."""
         self.uses.modules.add(module)
         parts = name.split(".")
@@ -192,21 +196,22 @@ class _Walk:
             self.uses.bare.add(parts[0])
         return f"{module}.{name}"
 
-    def type(self, cls: type) -> Iterator[str]:
-        if (again := self.again(cls)) is not None:
+    def visit_type(self, cls: type) -> Iterator[str]:
+        if (again := self.find_visited(cls)) is not None:
             yield again
             return
         module = sys.modules.get(cls.__module__)
-        yield cls.__qualname__ if self._in_roots(module) else self.named(cls.__module__, cls.__qualname__)
-        if module is not None and self._in_roots(module):
-            yield from self.module(module)
+        yield cls.__qualname__ if self._is_in_roots(module) else self.note_name(cls.__module__, cls.__qualname__)
+        if module is not None and self._is_in_roots(module):
+            yield from self.visit_module(module)
+        # No file of it: of a class made in a notebook, or whose module is gone, the methods themselves count.
         elif module is None or module.__name__ == "__main__":
             for name, member in sorted(vars(cls).items()):
                 if isinstance(member, (FunctionType, staticmethod, classmethod, property)):
                     yield name
-                    yield from self.value(member)
+                    yield from self.visit_value(member)
 
-    def modules_of(self, imports: Iterable[Import], package: str) -> list[str]:
+    def list_modules(self, imports: Iterable[Import], package: str) -> list[str]:
         """Modules that code of ``package`` imports, or may."""
         found: set[str] = set()
         for each in imports:
@@ -217,14 +222,14 @@ class _Walk:
             found |= list_candidates(package, each)
         return sorted(found)
 
-    def imported(self, name: str) -> Iterator[str]:
+    def visit_imported(self, name: str) -> Iterator[str]:
         """The module ``name`` by its file, found the same whether or not this process has imported it."""
         if (file := find_file(name, self.roots)) is not None:
-            yield from self.file(file)
+            yield from self.visit_file(file)
         elif (module := sys.modules.get(name)) is not None:
-            yield from self.module(module)
+            yield from self.visit_module(module)
 
-    def file(self, file: Path) -> Iterator[str]:
+    def visit_file(self, file: Path) -> Iterator[str]:
         """A module of the bundle and, through its imports, those it uses."""
         file = file.resolve()
         if str(file) in self.seen:
@@ -233,12 +238,12 @@ class _Walk:
         content = file.read_bytes()
         yield hashlib.sha256(content).hexdigest()
         tree = parse_source(content)
-        self.uses_of(tree)
-        for name in self.modules_of(list_file_imports(tree), self.package(file)):
+        self.note_uses(tree)
+        for name in self.list_modules(list_file_imports(tree), self.find_package(file)):
             if (found := find_file(name, self.roots)) is not None:
-                yield from self.file(found)
+                yield from self.visit_file(found)
 
-    def uses_of(self, tree: ast.Module | None) -> None:
+    def note_uses(self, tree: ast.Module | None) -> None:
         """Note what a file uses."""
         if tree is None:
             self.uses.modules.add("")
@@ -252,38 +257,40 @@ class _Walk:
             elif isinstance(node, ast.Constant):
                 self.uses.texts.update(_list_texts(node.value))
 
-    def package(self, file: Path) -> str:
+    def find_package(self, file: Path) -> str:
         """Dotted name of the package ``file`` lies in, for its relative imports."""
         inside = (file.parent.relative_to(root).parts for root in self.roots if file.is_relative_to(root))
         return ".".join(next(inside, ()))  # a link may lead out of the roots
 
-    def module(self, module: ModuleType) -> Iterator[str]:
-        if (again := self.again(module)) is not None:
+    def visit_module(self, module: ModuleType) -> Iterator[str]:
+        if (again := self.find_visited(module)) is not None:
             yield again
             return
-        if not self._in_roots(module):
+        if not self._is_in_roots(module):
             self.uses.modules.add(module.__name__)
             yield f"module {module.__name__} {getattr(module, '__version__', '')}"
             return
-        yield from self.file(Path(str(module.__file__)))
+        yield from self.visit_file(Path(str(module.__file__)))
         for name in sorted(vars(module)):
             inner = vars(module)[name]
             home = inner if isinstance(inner, ModuleType) else sys.modules.get(getattr(inner, "__module__", None) or "")
-            if home is not None and self._in_roots(home):
-                yield from self.module(home)
+            if home is not None and self._is_in_roots(home):
+                yield from self.visit_module(home)
 
     def _is_ours(self, function: FunctionType) -> bool:
         module = sys.modules.get(function.__module__)
-        return module is None or module.__name__ == "__main__" or self._in_roots(module) or self._file_in(function)
+        return (
+            module is None or module.__name__ == "__main__" or self._is_in_roots(module) or self._has_our_file(function)
+        )
 
-    def _file_in(self, function: FunctionType) -> bool:
-        return self._under(function.__code__.co_filename)
+    def _has_our_file(self, function: FunctionType) -> bool:
+        return self._is_under(function.__code__.co_filename)
 
-    def _in_roots(self, module: ModuleType | None) -> bool:
-        return module is not None and self._under(getattr(module, "__file__", None))
+    def _is_in_roots(self, module: ModuleType | None) -> bool:
+        return module is not None and self._is_under(getattr(module, "__file__", None))
 
-    def _under(self, file: str | None) -> bool:
-        if not file or "site-packages" in file:
+    def _is_under(self, file: str | None) -> bool:
+        if not file or "site-packages" in file:  # a virtual environment may lie inside the bundle
             return False
         path = Path(file).resolve()
         return any(path.is_relative_to(root) for root in self.roots)
@@ -299,6 +306,7 @@ def _reduce_value(value: Any) -> Any:
     """What pickle stores of ``value``: a global name or parts; a new id where that fails."""
     from cloudpickle import Pickler
 
+    # It is nothing but its identity, as a sentinel, and that is another in the next process.
     if type(value) is object:
         return [uuid.uuid4().hex]
     try:

@@ -19,6 +19,7 @@ def find_dated(specs: Collection[StepSpec], also: Collection[str] = ()) -> froze
     :param also: further steps that are known to.
     """
     found = {spec.id for spec in specs if spec.id in also or _may_see_run(spec)}
+    # To the fixed point: through a table a step may depend on one that comes later in the list.
     while more := {spec.id for spec in specs if spec.id not in found and _is_below(spec, specs, found)}:
         found |= more
     return frozenset(found)

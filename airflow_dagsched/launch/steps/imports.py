@@ -21,6 +21,7 @@ class Import(NamedTuple):
 
 def list_code_imports(code: CodeType) -> set[Import]:
     """Imports of ``code``, by its byte code: level and names are loaded just before."""
+    # A prefix where there are more than 256 constants: it would come between the two.
     steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
     found = {
         Import(steps[place - 2].argval, str(step.argval), steps[place - 1].argval or ())
@@ -35,7 +36,7 @@ def parse_source(content: bytes) -> ast.Module | None:
     """The syntax tree of a file; None where it is no Python."""
     try:
         return ast.parse(content)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError):  # ValueError: a NUL in the file
         return None
 
 
@@ -52,6 +53,7 @@ def list_file_imports(tree: ast.Module | None) -> set[Import]:
 
 def _resolve_parts(package: str, each: Import) -> list[str]:
     parents = package.split(".") if each.level and package else []
+    # One dot is the package itself, each further one its parent.
     return [*parents[: len(parents) - each.level + 1], *filter(None, each.module.split("."))]
 
 

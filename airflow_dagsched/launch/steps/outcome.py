@@ -24,6 +24,7 @@ def find_hopeless(steps: Iterable[StepSpec]) -> dict[str, StepDone]:
 
 
 def _end_without_running(spec: StepSpec, upstream: Mapping[str, str]) -> StepDone | None:
+    # Before its rule: Airflow's branches skip what they don't follow whatever its rule is.
     if spec.skipped_by:
         return StepDone(spec.id, "skipped", reason=f"skipped by {spec.skipped_by!r}")
     states = {**spec.outside, **upstream}

@@ -73,6 +73,7 @@ class Progress:
 
     def after(self, seen: Seen, now_s: float) -> Progress:
         """With one more look."""
+        # Whatever moved: how often it was said begins anew, and so does the time between two.
         return self if seen.mark == self.mark else Progress(seen.mark, now_s)
 
     def is_due(self, stall_s: float, now_s: float) -> bool:

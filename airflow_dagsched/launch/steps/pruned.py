@@ -16,6 +16,7 @@ def find_uncalled(steps: Iterable[StepSpec]) -> frozenset[str]:
     """Pruned steps that nobody needs, not even for an empty input; ``steps`` in topological order."""
     found: set[str] = set()
     wanted: set[str] = set()
+    # From the last: whether a step is wanted is known once all that read from it are.
     for spec in reversed(tuple(steps)):
         if spec.pruned and spec.id not in wanted:
             found.add(spec.id)

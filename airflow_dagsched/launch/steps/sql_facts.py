@@ -52,6 +52,7 @@ def _name_tables(reads: Iterable[Table]) -> dict[str, str]:
 
 def _name_views(call: Call) -> dict[str, str]:
     inputs = {name: value for name, value in call.kwargs.items() if isinstance(value, Output)}
+    # As Spark compares names, unless it is told to tell capitals apart.
     return {name.lower(): name_dataset(value.step, value.name) for name, value in inputs.items()}
 
 

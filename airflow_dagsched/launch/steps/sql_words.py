@@ -21,7 +21,7 @@ def split_words(*texts: str) -> frozenset[str]:
 _BEFORE_PAREN = re.compile(r"([\w.`]+|[(,=<>+\-*%|&!~\[]|\S|^)\s*\(")
 _OPERATORS = frozenset("(,=<>+-*%|&!~[")
 _WORD = re.compile(r"\w+")
-_SUBSTITUTED = "${"
+_SUBSTITUTED = "${"  # Spark puts a setting's value in its place before it parses the text
 _NOT_A_VALUE = split_words(
     """
     current_catalog current_date current_database current_path current_schema current_time current_timestamp

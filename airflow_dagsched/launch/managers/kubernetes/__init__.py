@@ -1,1 +1,1 @@
-"""Kubernetes."""
+"""Kubernetes: nodes and pods of the API server as a cluster; a pod template as the way to keep executors on nodes."""

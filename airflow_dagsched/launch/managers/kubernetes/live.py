@@ -52,6 +52,7 @@ def _group_by_node(pods: Iterable[Pod]) -> Mapping[str, list[PodSpec]]:
     """Pods that hold resources, by node."""
     found: dict[str, list[PodSpec]] = {}
     for pod in pods:
+        # A pod that ended still names its node, and holds nothing of it; one without a node waits to be scheduled.
         if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed"):
             found.setdefault(pod.spec.node_name, []).append(pod.spec)
     return found
@@ -59,12 +60,14 @@ def _group_by_node(pods: Iterable[Pod]) -> Mapping[str, list[PodSpec]]:
 
 def _read_worker(node: Node, pods: Sequence[PodSpec]) -> Worker:
     offered, labels = node.status.allocatable, node.metadata.labels or {}
+    # A node takes only so many pods, whatever cores are free (110 by default).
     takes_more = "pods" not in offered or len(pods) < read_amount(offered, "pods")
 
     def free(resource: str, unit: int = 1) -> int:
-        left = read_amount(offered, resource) - sum(pod.requests(resource) for pod in pods)
+        left = read_amount(offered, resource) - sum(pod.sum_requests(resource) for pod in pods)
         return max(0, int(left / unit)) if takes_more else 0
 
+    # Huge pages are memory set aside in another form, no device that an executor could ask for.
     custom = [name for name in offered if name not in KNOWN and not name.startswith("hugepages-")]
     return Worker(
         id=node.metadata.name,

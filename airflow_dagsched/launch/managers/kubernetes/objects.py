@@ -76,6 +76,7 @@ class Node(Answer, frozen=True):
     def may_run_executors(self, tolerations: Sequence[Toleration]) -> bool:
         """Whether it is ready and nothing keeps a new executor off."""
         ready = any(state.type == "Ready" and state.status == "True" for state in self.status.conditions or ())
+        # A taint that only prefers others to come keeps nobody off.
         hard = [taint for taint in self.spec.taints or () if taint.effect != "PreferNoSchedule"]
         tolerated = all(any(one.covers(taint) for one in tolerations) for taint in hard)
         return ready and tolerated and not self.spec.unschedulable
@@ -102,8 +103,10 @@ class PodSpec(Answer, frozen=True):
     init_containers: tuple[PodContainer, ...] | None = None
     overhead: Amounts | None = None
 
-    def requests(self, resource: str) -> Decimal:
+    def sum_requests(self, resource: str) -> Decimal:
         """The larger of what its containers need together, and what any init container needs before them."""
+        # An init container that restarts always is a sidecar (Kubernetes 1.28): it runs beside the others. Those that
+        # end do so before the others start, and one after another: only the largest of them counts.
         sidecars = [one for one in self.init_containers or () if one.restart_policy == "Always"]
         before = [one for one in self.init_containers or () if one.restart_policy != "Always"]
         together = read_amount(self.overhead, resource) + sum(

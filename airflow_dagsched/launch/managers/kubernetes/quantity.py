@@ -15,5 +15,6 @@ def parse_quantity(text: str) -> Decimal:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no quantity")
+    # Exact: ten times 100m in binary fractions would not be a core.
     number, suffix = Decimal(match[1]), match[2] or ""
     return number * 1024 ** (_BINARY.index(suffix) + 1) if suffix in _BINARY else number.scaleb(_DECIMAL[suffix])

@@ -48,6 +48,8 @@ def make_pod_template(pod: Mapping[str, Any], hosts: Sequence[str]) -> dict[str,
 
 
 def _add_hosts_to_terms(required: Mapping[str, Any], hosts: Sequence[str]) -> list[dict[str, Any]]:
+    # Spark's own node selectors are all to be met at once; only an affinity can say: one of these hosts.
     on_hosts = {"key": HOSTNAME, "operator": "In", "values": list(hosts)}
+    # Terms are alternatives, so each gets the hosts; where there is none, an empty one gets them.
     terms = required.get("nodeSelectorTerms") or [{}]
     return [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), on_hosts]} for term in terms]

@@ -1,1 +1,1 @@
-"""This machine as a cluster."""
+"""This machine as a cluster of one worker: one process is driver and executor."""

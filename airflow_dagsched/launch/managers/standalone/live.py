@@ -63,6 +63,7 @@ def read_standalone_cluster(content: bytes, asked: str) -> Cluster:
     if state.status != "ALIVE":
         raise ClusterUnknown(asked, f"this Master is {state.status}")
     alive = [worker for worker in state.workers if worker.state == "ALIVE"]
+    # Of those alive alone: a dead worker stays in the list for a while beside the one that took its place.
     on_host = Counter(worker.host for worker in alive)
     workers = (_read_worker(one, alone=on_host[one.host] == 1) for one in alive)
     return Cluster(manager="standalone", workers=tuple(sorted(workers, key=lambda one: natural_key(one.id))))

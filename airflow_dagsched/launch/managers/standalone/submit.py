@@ -20,12 +20,15 @@ _ASKED = re.compile(r"spark\.executor\.resource\.(.+)\.amount")
 
 def make_standalone_submission(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
     """``exact``: on the planned workers only, as far as tokens can say so; else wherever there is room."""
+    # A request for resources is a conjunction, there is no OR: so it can't say where to go, only where not to.
     tokens = choose_exclusion(asked.on, cluster.workers).tokens if exact else ()
     return Submission(
         {
             "spark.executor.cores": str(asked.cores),
             "spark.executor.memory": f"{asked.memory_mb}m",
+            # Not ``spark.executor.instances``: the Master ignores it unless dynamic allocation is on.
             "spark.cores.max": str(asked.cores * asked.count),
+            # Without ``spark.task.resource`` no task takes any of it: that costs a warning in the log.
             **{f"spark.executor.resource.{token}.amount": "1" for token in tokens},
         }
     )
@@ -44,6 +47,7 @@ def check_offered(conf: Mapping[str, str], workers: Sequence[Worker]) -> None:
     short = _find_shortage(wanted, [_get_offered(worker) for worker in workers])
     if short is not None:
         raise short
+    # All of it is offered somewhere, so others hold it: a later try may find it free.
     held = _find_shortage(wanted, [_get_free(worker) for worker in workers])
     raise LaunchRefused("an executor", f"{held}: others hold the rest", "let them end, or ask for less", passing=True)
 

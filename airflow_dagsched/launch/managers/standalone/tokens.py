@@ -41,6 +41,7 @@ class Offer(Struct, frozen=True):
 
 def format_resources(offer: Offer) -> str:
     """Text of the file for ``spark.worker.resourcesFile``."""
+    # Each address is one piece; an executor takes one, so there are as many as executors.
     addresses = [str(at) for at in range(offer.executors)]
     offered = [
         {"id": {"componentName": COMPONENT, "resourceName": token}, "addresses": addresses} for token in offer.tokens

@@ -63,6 +63,7 @@ class Node(Answer, frozen=True, rename=_NODE_FIELDS):
 
     def is_for(self, where: Where) -> bool:
         """Whether its containers may be ours."""
+        # The first alone: YARN gives a node one label.
         return self.state == "RUNNING" and where.label == "".join((self.labels or ("",))[:1])
 
 
@@ -90,6 +91,7 @@ def read_yarn_cluster(nodes: bytes, scheduler: bytes, asked: str, where: Where =
     queues = read_answer(SchedulerAnswer, scheduler, asked).scheduler.info
     offered = (sum(worker.cores for worker in workers), sum(worker.memory_mb for worker in workers))
     room = find_room(queues, where.queue, where.label, offered)
+    # A FIFO scheduler has no queues, and takes what is meant for the default one.
     if room is None and where.queue != ANYWHERE.queue:
         raise ClusterUnknown(asked, f"there is no queue {where.queue!r}")
     workers = _reserve_master(workers) if room is None else _limit_to_queue(_reserve_master(workers), *room)
@@ -127,6 +129,7 @@ def _reserve_master(workers: Sequence[Worker]) -> list[Worker]:
 
 def _limit_to_queue(workers: Sequence[Worker], cores: int, memory_mb: int) -> list[Worker]:
     """The workers, what is free on all of them together cut down to the room in the queue, less the master's."""
+    # The master is one container of the application, wherever it comes up: the queue pays for it once.
     cores, memory_mb = max(0, cores - MASTER_CORES), max(0, memory_mb - MASTER_MEMORY_MB)
     cut = []
     for worker in sorted(workers, key=lambda worker: (-worker.free_cores, natural_key(worker.id))):

@@ -99,6 +99,7 @@ def _list_paths(queue: Queue, above: tuple[Queue, ...]) -> Iterator[tuple[Queue,
 
 
 def _is_called(path: Sequence[Queue], name: str) -> bool:
+    # The fair scheduler calls a queue by its whole path, the capacity scheduler by the last part.
     parts = [part for queue in path for part in queue.queue_name.split(".")[-1:] if part]
     wanted = name.split(".")
     return parts[-len(wanted) :] == wanted
@@ -111,8 +112,10 @@ def _compute_room(queue: Queue, label: str, offered: Room) -> Room:
         left = queue.max_resources
         return max(0, min(cores, left.cores - used.cores)), max(0, min(memory, left.memory_mb - used.memory_mb))
     partitions = queue.capacities.queue_capacities_by_partition
+    # Without node labels the percentages are the queue's own.
     share = next((share for share in partitions if share.partition_name == label), None)
     most, used_part = _get_percentages(queue if share is None else share)
+    # Used may be more than the limit: it may have been lowered since.
     free = max(0.0, most - used_part) / 100.0
     return int(cores * free), int(memory * free)
 

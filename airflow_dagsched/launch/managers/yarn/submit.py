@@ -13,6 +13,7 @@ def make_yarn_submission(asked: Executors, cluster: Cluster, *, exact: bool) -> 
     heap, overhead = split_memory(asked.memory_mb)
     excluded = list_excluded_nodes(asked, cluster) if exact else ()
     labels = {worker.tags.get(LABEL, "") for worker in cluster.workers if worker.id in asked.on}
+    # There is one expression for all executors: of several labels none is asked for.
     label = labels.pop() if len(labels) == 1 else ""
     return Submission(
         {
