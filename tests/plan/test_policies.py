@@ -243,6 +243,15 @@ def test_a_policy_of_ones_own_may_keep_copies_if_it_says_so() -> None:
         placed(f"{__name__}.Untold", flow, standalone(4, 4), num_standbys=1)
 
 
+def test_copies_for_which_no_worker_has_room_are_not_kept() -> None:
+    """w1 [a/0 b/0 (a/1)]   w2 [a/1 b/1 (a/0)]     two at once need 5,500 MiB, and 8,250 with the copy beside them"""
+    step = {"parallelism": 2, "memory_mb": 2500, "runtime_s": 10}
+    flow, cluster = drawn("a; b", a={**step, "stateful": True}, b=step), standalone(2, 2, memory_mb=5600)
+    made = placed("high_availability", flow, cluster, num_standbys=1)
+    assert check_strictly(made, flow, cluster) == ()
+    assert not any(box.standbys for box in made.groups[0].containers)
+
+
 def sizes(made: Plan) -> list[tuple[str, int, int, int]]:
     return [(box.worker, box.cores, box.memory_mb, box.disk_mb) for box in made.groups[0].containers]
 

@@ -177,6 +177,7 @@ def _place_containers(
         try:
             schedule = load_policy(policy.name, policy.settings).schedule(part, found, policy.state)
             fit = build_containers(group, request, shape, schedule)
+            _refuse_overfull(group, fit[0], offers)
         except DoesNotFit as refused:
             refusal = refused
             continue
@@ -186,6 +187,20 @@ def _place_containers(
     if narrow is None:
         raise refusal
     return narrow
+
+
+def _refuse_overfull(group: Group, containers: Sequence[Container], offers: Sequence[Offer]) -> None:
+    """Raise ``DoesNotFit`` where a worker has less than the containers on it ask for."""
+    # A policy fills containers of the offered shape. What stands by for others comes on top of what runs at once, so
+    # the fullest can need more than the shape has; and all become as large as it.
+    for offer in offers:
+        there = [box for box in containers if box.worker == offer.worker]
+        for dimension, has, needed in (
+            ("memory", offer.memory_mb, sum(box.memory_mb for box in there)),
+            ("disk", offer.disk_mb, sum(box.disk_mb for box in there)),
+        ):
+            if has is not None and needed > has:
+                raise DoesNotFit(f"group {group.id!r}", f"{dimension} of worker {offer.worker!r}", needed, has, "MiB")
 
 
 def _list_shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
