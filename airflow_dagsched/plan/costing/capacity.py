@@ -23,7 +23,7 @@ class FreeCapacity:
         self._number = {worker.id: at for at, worker in enumerate(workers)}
         self.cores = sum(self._cores)
         """Free ones of all workers."""
-        self._find_first = 0
+        self._first_free = 0
         """No worker before it has a free core."""
 
     @property
@@ -39,12 +39,12 @@ class FreeCapacity:
         if shape.pinned:
             # What is in a container decides where it may be: no other worker would do.
             return self._find_pinned(shape)
-        while self._find_first < len(self._cores) and not self._cores[self._find_first]:
-            self._find_first += 1
+        while self._first_free < len(self._cores) and not self._cores[self._first_free]:
+            self._first_free += 1
         if count == 1:
             return self._find_one(shape)
         at_workers: list[int] = []
-        for at in range(self._find_first, len(self._cores)):
+        for at in range(self._first_free, len(self._cores)):
             at_workers += [at] * min(count - len(at_workers), self._count_copies(at, shape, len(at_workers)))
             if len(at_workers) == count:
                 return tuple(at_workers)
@@ -64,12 +64,12 @@ class FreeCapacity:
     def give_back(self, shape: ExecutorShape, at_workers: Sequence[int]) -> None:
         """They have ended."""
         self._change_free(shape, at_workers, 1)
-        self._find_first = min(self._find_first, at_workers[0])
+        self._first_free = min(self._first_free, at_workers[0])
 
     def _find_one(self, shape: ExecutorShape) -> tuple[int, ...]:
         cores, memory = shape.cores, shape.memory_mb
         disk = shape.disk_mb[0] if shape.disk_mb else 0
-        for at in range(self._find_first, len(self._cores)):
+        for at in range(self._first_free, len(self._cores)):
             if self._cores[at] >= cores and self._memory[at] >= memory and self._disk[at] >= disk:
                 return (at,)
         return ()
@@ -111,11 +111,11 @@ class SpillCapacity:
 
     def __init__(self, spills: Sequence[InFlightSpill], limit: int) -> None:
         self.limit = limit
-        self._release_job = limit - sum(spill.bytes for spill in spills if spill.writer is None)
+        self._free = limit - sum(spill.bytes for spill in spills if spill.writer is None)
         """Less than nothing where more is there from before."""
         self._written: dict[int, int] = {}
         self._read: dict[int, list[int]] = {}
-        self._left = [len(spill.readers) for spill in spills]
+        self._readers_left = [len(spill.readers) for spill in spills]
         self._spills = spills
         for at, spill in enumerate(spills):
             if spill.writer is not None:
@@ -126,15 +126,15 @@ class SpillCapacity:
     def count_missing(self, writer: int) -> int:
         """Bytes that the spills of ``writer`` need on top of what is free; 0: they fit."""
         written = self._written.get(writer, 0)
-        return max(0, written - self._release_job) if written else 0
+        return max(0, written - self._free) if written else 0
 
     def take_room(self, writer: int) -> None:
         """``writer`` starts."""
-        self._release_job -= self._written.get(writer, 0)
+        self._free -= self._written.get(writer, 0)
 
     def end_reader(self, reader: int) -> None:
         """``reader`` has ended: what nobody else will read is gone."""
         for at in self._read.get(reader, ()):
-            self._left[at] -= 1
-            if not self._left[at]:
-                self._release_job += self._spills[at].bytes
+            self._readers_left[at] -= 1
+            if not self._readers_left[at]:
+                self._free += self._spills[at].bytes

@@ -45,7 +45,7 @@ LONGEST = FOREVER // (2 * MOST)
 def search_launch_order(
     evaluated: EvaluatedGrouping, evaluator: Evaluator, *, failures: bool = True
 ) -> EvaluatedGrouping:
-    """The same groups, launched launched in the order that ends first; ``failures`` as ``evaluated`` was evaluated."""
+    """The same groups, launched in the order that ends first; ``failures`` as ``evaluated`` was evaluated."""
     best = evaluated
     if len(evaluated.spans) > MOST or not _has_waiting_groups(evaluated):
         return best
