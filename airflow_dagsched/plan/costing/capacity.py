@@ -34,17 +34,20 @@ class FreeCapacity:
     def find_workers(self, shape: ExecutorShape) -> tuple[int, ...]:
         """A worker for each container of ``shape``; empty where there is no room for all of them."""
         count = len(shape.workers)
+        # The sum over all workers is kept up to date, so that a full cluster is not searched.
         if shape.cores * count > self.cores:
             return ()
         if shape.pinned:
             # What is in a container decides where it may be: no other worker would do.
             return self._find_pinned(shape)
+        # Workers fill up from the front, so a run of full ones stands before the first with a free core.
         while self._first_free < len(self._cores) and not self._cores[self._first_free]:
             self._first_free += 1
         if count == 1:
             return self._find_one(shape)
         at_workers: list[int] = []
         for at in range(self._first_free, len(self._cores)):
+            # All containers or none: an application whose executors come one by one would hold cores and wait.
             at_workers += [at] * min(count - len(at_workers), self._count_copies(at, shape, len(at_workers)))
             if len(at_workers) == count:
                 return tuple(at_workers)
@@ -64,6 +67,7 @@ class FreeCapacity:
     def give_back(self, shape: ExecutorShape, at_workers: Sequence[int]) -> None:
         """They have ended."""
         self._change_free(shape, at_workers, 1)
+        # The first is the least: containers are numbered in the order of their workers.
         self._first_free = min(self._first_free, at_workers[0])
 
     def _find_one(self, shape: ExecutorShape) -> tuple[int, ...]:
@@ -76,6 +80,8 @@ class FreeCapacity:
 
     def _find_pinned(self, shape: ExecutorShape) -> tuple[int, ...]:
         at_workers = tuple(self._number[place] for place in shape.workers)
+        # Several containers may be on one worker: taking them all and looking for less than nothing counts that
+        # right.
         self._change_free(shape, at_workers, -1)
         fits = all(min(self._cores[at], self._memory[at], self._disk[at]) >= 0 for at in at_workers)
         self._change_free(shape, at_workers, 1)
@@ -84,6 +90,7 @@ class FreeCapacity:
     def _count_copies(self, at: int, shape: ExecutorShape, done: int) -> int:
         """How many containers, from the ``done``-th on, worker ``at`` has room for."""
         most = min(self._cores[at] // shape.cores, self._memory[at] // max(1, shape.memory_mb))
+        # Containers of a group are equal in cores and memory, but each has the disk of what it was dealt.
         needed = accumulate(shape.disk_mb[done : done + most])
         return sum(1 for disk in needed if disk <= self._disk[at]) if shape.disk_mb else most
 
@@ -92,7 +99,7 @@ class FreeCapacity:
         for at in at_workers:
             self._cores[at] += cores
             self._memory[at] += memory
-        for at, disk in zip(at_workers, shape.disk_mb, strict=False):
+        for at, disk in zip(at_workers, shape.disk_mb, strict=False):  # empty where no worker's disk has a limit
             self._disk[at] += sign * disk
         self.cores += cores * len(at_workers)
 
@@ -126,6 +133,7 @@ class SpillCapacity:
     def count_missing(self, writer: int) -> int:
         """Bytes that the spills of ``writer`` need on top of what is free; 0: they fit."""
         written = self._written.get(writer, 0)
+        # Free may be negative from the start: a group that writes nothing must still be able to start and make room.
         return max(0, written - self._free) if written else 0
 
     def take_room(self, writer: int) -> None:
@@ -137,4 +145,5 @@ class SpillCapacity:
         for at in self._read.get(reader, ()):
             self._readers_left[at] -= 1
             if not self._readers_left[at]:
+                # Only now: a dataset that another group still reads keeps all of its bytes.
                 self._free += self._spills[at].bytes

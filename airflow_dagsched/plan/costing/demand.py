@@ -52,12 +52,14 @@ class Demand(Struct, frozen=True):
 def make_demand(group: str, members: Sequence[int], problem: Problem) -> Demand:
     """The demand of the steps ``members``, in this order."""
     steps, arrays = problem.graph.steps, problem.arrays
+    # One step that streams never ends, so the slots that the others would wait for never come free: all stay.
     streaming = any(arrays.streaming[node] for node in members)
     return Demand(
         group,
         [steps[node] for node in members],
         [arrays.needs[node] for node in members],
         "all" if streaming else "slots",
+        # More slots than steps would say nothing, and change the plan's text.
         min(problem.settings.slots, len(members)),
         problem.settings,
     )
@@ -77,7 +79,10 @@ class Share(Struct, frozen=True):
         else:
             held = min(cores, held)
             count = count_at_once(cores, min([need.cores for need in self.needs]))
+            # Which instances meet in a container is Spark's choice: the largest that its cores run at once are the
+            # worst.
             memory = sum(heapq.nlargest(count, [need.memory_mb for need in self.needs]))
+        # Padding once, on the sum: Spark's memory overhead is a share of the executor's memory, not of a task's.
         return Resources(cores=held, memory_mb=memory + measure_padding(memory, demand.settings), disk_mb=self.disk_mb)
 
     @property
@@ -92,6 +97,7 @@ def deal_instances(demand: Demand, workers: Sequence[str]) -> list[Share]:
     Pinned steps are dealt first, to the containers on their workers; there must be one.
     """
     if len(workers) == 1:
+        # One container holds everything: no heap is needed to find it.
         return [_deal_all(demand)]
     shares = [Share([], []) for _ in workers]
     load = [(0, box) for box in range(len(workers))]
@@ -99,8 +105,10 @@ def deal_instances(demand: Demand, workers: Sequence[str]) -> list[Share]:
     for at in pinned:
         allowed = [entry for entry in load if workers[entry[1]] in demand.steps[at].pinned]
         others = [entry for entry in load if workers[entry[1]] not in demand.steps[at].pinned]
+        # Pinned steps first: dealt last, they could find their few workers full of what might be anywhere.
         heapq.heapify(allowed)
         _deal_step(demand, at, allowed, shares)
+        # Not a heap any more: the next step's workers are others, so it is made anew.
         load = allowed + others
     heapq.heapify(load)
     for at, step in enumerate(demand.steps):
@@ -113,7 +121,7 @@ def _deal_all(demand: Demand) -> Share:
     """All instances, pinned ones first."""
     rows = list(zip(demand.steps, demand.needs, strict=True))
     if any(step.pinned for step in demand.steps):
-        rows.sort(key=lambda row: not row[0].pinned)
+        rows.sort(key=lambda row: not row[0].pinned)  # stable: as dealing to several would have it
     return Share(
         [(step.id, index) for step, _ in rows for index in range(step.parallelism)],
         [need for step, need in rows for _ in range(step.parallelism)],
@@ -128,4 +136,5 @@ def _deal_step(demand: Demand, at: int, load: list[tuple[int, int]], shares: lis
         share = shares[box]
         share.instances.append((step.id, index))
         share.needs.append(need)
+        # Ties go to the first container, for the pair is compared whole: equal inputs are dealt equally.
         heapq.heapreplace(load, (cores + need.cores, box))

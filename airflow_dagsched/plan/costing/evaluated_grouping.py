@@ -43,6 +43,7 @@ class EvaluatedGrouping(Struct, frozen=True):
 
 def name_group(first: int, members: Mapping[int, Sequence[int]], ids: Sequence[str]) -> str:
     """The id of the group whose first step is ``first``: of the only one, ``launch``."""
+    # The id is an Airflow task's id: with one group it must not change when the first step is renamed.
     return "launch" if len(members) == 1 else f"launch_{ids[first]}"
 
 
@@ -51,5 +52,6 @@ def find_ready_times(evaluated: EvaluatedGrouping) -> dict[int, float]:
     ready = dict.fromkeys(evaluated.spans, 0.0)
     for node, nexts in evaluated.edges.items():
         for after in nexts:
+            # Not where the group starts: that may be later, when there was no room.
             ready[after] = max(ready[after], evaluated.spans[node].end_s)
     return ready

@@ -26,7 +26,7 @@ from airflow_dagsched.plan.problem.partition import find_edges_between
 from airflow_dagsched.plan.problem.problem import Problem
 
 HOUR_S = 3600.0
-HOPELESS = 600.0
+HOPELESS = 600.0  # exp overflows a float at 710
 
 Members = dict[int, list[int]]
 
@@ -63,10 +63,13 @@ class Evaluator:
         shapes = self._size_groups(members)
         traffic = measure_traffic(group_of, problem)
         jobs = self._time_jobs(members, shapes, traffic, failures=failures)
+        # Edges that lead back in a loop stay inside a group: two steps of a loop always share one.
         between = find_edges_between(problem.graph, group_of)
         edges = {node: between[node] for node in jobs}
         spans = self._simulate_launches(members, jobs, edges, self._limit_spills(group_of, traffic), turns)
         cost = Cost(
+            # Rounded before they are compared: sums of the same seconds in another order would make ties into
+            # differences.
             round(max([span.end_s for span in spans.values()], default=0.0), DIGITS),
             round(sum([shape.held_cores * jobs[first].seconds for first, shape in shapes.items()]), DIGITS),
             traffic.spilled_bytes,
@@ -79,7 +82,7 @@ class Evaluator:
         count = len(self.problem.graph.steps)
         members: Members = {}
         for node in self.start_order:
-            if node < count:
+            if node < count:  # ordinary tasks are numbered behind the steps, and belong to no group
                 members.setdefault(group_of[node], []).append(node)
         return members
 
@@ -98,6 +101,7 @@ class Evaluator:
         arrays = self.problem.arrays
         workers = tuple(worker for worker in arrays.workers if worker.id in allowed)
         there = replace(self.problem, arrays=replace(arrays, workers=workers))
+        # Sized for these workers, the group must not be moved by first fit to one that it was barred from.
         return size_group(name, running, there)._replace(pinned=True)
 
     def _size_groups(self, members: Members) -> dict[int, ExecutorShape]:
@@ -130,8 +134,12 @@ class Evaluator:
         }
         if failures and problem.settings.failures_per_hour:
             expected = problem.settings.failures_per_hour / HOUR_S
+            # The whole of a group is done again when it fails: long groups pay more than in proportion, so a cut can
+            # pay.
             jobs = {first: Job(expect_seconds(job.seconds, expected), job.shape) for first, job in jobs.items()}
         if len(shapes) < len(members):
+            # A group of which nothing is left has no application, yet others still wait for it: it takes no time and
+            # no room.
             jobs = {first: jobs.get(first, Job(0.0, None)) for first in members}
         runtime_s = problem.arrays.runtime_s
         for node in range(len(problem.graph.steps), len(problem.graph.ids)):
@@ -140,6 +148,7 @@ class Evaluator:
 
     def _limit_spills(self, group_of: GroupOf, traffic: Traffic) -> SpillCapacity | None:
         """Room for spills; None where there is room for all."""
+        # Counted in bytes from here on: MiB would round small datasets away.
         limit = self.problem.cluster.spill_mb
         if limit is None:
             return None
@@ -165,6 +174,7 @@ def expect_seconds(seconds: float, rate: float) -> float:
     Failures as a Poisson process (Young 1974; Daly 2006), the restart itself included in the work. More than
     ``HOPELESS`` failures to expect are told as so many: sums and products of what is larger would be infinite.
     """
+    # expm1, for exp(x) - 1 loses all digits where failures are rare and work is short.
     return math.expm1(min(rate * seconds, HOPELESS)) / rate if rate else seconds
 
 

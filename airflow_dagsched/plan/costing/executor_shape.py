@@ -63,6 +63,7 @@ class ExecutorShape(NamedTuple):
 def size_group(name: str, members: Sequence[int], problem: Problem) -> ExecutorShape:
     """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
     demand = make_demand(name, members, problem)
+    # First, and by name: further on all that would be seen is that no workers were chosen.
     _refuse_pins(demand, problem.arrays.workers)
     shape = (
         _size_resident(demand, members, problem)
@@ -77,6 +78,7 @@ def size_group(name: str, members: Sequence[int], problem: Problem) -> ExecutorS
 def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> ExecutorShape:
     """First as if cores were a pool with room for all; then what that used, in containers."""
     workers = problem.arrays.workers
+    # A pool with room for all shows how many cores the steps can use at once: more would be asked for in vain.
     free = sum(worker.free_cores for worker in workers)
     least = demand.find_widest_cores()
     widest = max(least, min(free, demand.count_wanted_cores()))
@@ -85,8 +87,10 @@ def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> 
     )
     peak = schedule.cores
     cores, chosen = _choose_containers(demand, members, peak, problem)
+    # An instance of 2 cores does not run on one core here and one there: in containers the group may take longer.
     if not _holds_unsplit(demand, cores, len(chosen), schedule):
         schedule = schedule_in_slots(members, problem, demand.slots, pool_containers(demand, cores, chosen))
+    # Not what is dealt: Spark may hand any task to any executor, so each must hold the largest of them together.
     memory = demand.sum_memory_at_once(cores)
     short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.count_wanted_cores() else ""
     return ExecutorShape(
@@ -119,6 +123,7 @@ def _choose_containers(demand: Demand, members: Sequence[int], wanted: int, prob
 
     def cost(sized: ContainerSet) -> tuple[float, int]:
         schedule = schedule_in_slots(members, problem, demand.slots, pool_containers(demand, *sized))
+        # Fewer containers where the time is the same: each is a JVM, with padding of its own.
         return round(schedule.compute_s, DIGITS), len(sized[1])
 
     return min(found, key=cost)
@@ -131,11 +136,14 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
         chosen = _place_containers(demand, cores, wanted, problem)
         if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if _has_disk_limits(chosen) else ()):
             without_disk = cores, chosen
+        # Smaller containers with no more cores in all would compute no sooner: nothing to choose.
         elif cores * len(chosen) > most:
             most = cores * len(chosen)
             yield cores, chosen
+        # Larger containers come first, so the first that has all the wanted cores has them in the fewest.
         if most >= wanted:
             return
+    # Told with what is missing by ``_deal_disk``; dropped here, the refusal would speak of memory.
     if not most and without_disk:
         yield without_disk
 
@@ -144,6 +152,7 @@ def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem)
     """A worker for each container with so many cores, together the ``wanted`` ones; for more, if disk is short."""
     memory = demand.sum_memory_at_once(cores)
     shape = cores, memory + measure_padding(memory, demand.settings), 0
+    # ``local[n]`` is one process: one container, whatever is asked for.
     if problem.cluster.manager == "local":
         return choose_workers(demand, problem.arrays.workers, shape, 1)
     count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
@@ -153,6 +162,7 @@ def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem)
         and _has_disk_limits(chosen)
         and _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)))
     ):
+        # Doubled, not counted up: with disk scarce there may be as many containers as instances.
         count = min(most, 2 * count)
         largest = max(share.disk_mb for share in deal_instances(demand.drop_pins(), [""] * count))
         chosen = choose_workers(demand, problem.arrays.workers, (*shape[:2], largest), count) or chosen
@@ -172,6 +182,7 @@ def _list_core_counts(demand: Demand, wanted: int, problem: Problem) -> Iterator
     least = demand.find_widest_cores()
     most = max((worker.free_cores for worker in problem.arrays.workers), default=0)
     if problem.cluster.manager != "local":
+        # Large executors of Spark collect garbage for long: the setting caps them, but never below one instance.
         most = min(most, max(least, min(demand.settings.container_cores, wanted)))
     return iter(range(most, least - 1, -1))
 
@@ -195,13 +206,16 @@ def _size_resident(demand: Demand, members: Sequence[int], problem: Problem) -> 
     """One container on each of the fewest workers, in order, that hold everything at once; else several on some."""
     workers = problem.arrays.workers
     schedule = schedule_residents(members, problem)
+    # Cheap, and before anything is dealt: a search tries many groups that are too large.
     if not _has_enough(demand, schedule.cores, workers):
         raise explain_refusal(demand, workers)
     short = None
+    # The fewest workers first: what is resident holds them for ever, and each container costs its padding.
     for count in range(_count_fewest_workers(schedule.cores, workers), len(workers) + 1):
         shape = _try_one_each(demand, schedule, workers, count)
         if shape is not None and not (_has_disk_limits(workers) and _find_short_disk(shape, demand, workers)):
             return shape
+        # Disk alone was short: of all refusals that is the one to tell, if nothing else fits either.
         short = short or shape
     unlike = _try_several_a_worker(demand, schedule, workers)
     if unlike is not None:
@@ -224,6 +238,7 @@ def _try_one_each(
     cores, memory = max(one.cores for one in required), max(one.memory_mb for one in required)
     if not all(cores <= worker.free_cores and memory <= worker.free_memory_mb for worker in chosen):
         return None
+    # More containers than instances: those that were dealt nothing are not asked for.
     used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
     return ExecutorShape(demand.residency, demand.slots, cores, memory, (), used, schedule, "", _is_pinned(demand))
 
@@ -255,11 +270,14 @@ def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequ
     Where some step is pinned, or disk is scarce, what is in a container decides where it may be: then it stays there.
     """
     steps = (
+        # With the needs resolved and the order fixed: the placement's own defaults and order of steps must not
+        # decide.
         msgspec.structs.replace(step, cores=need.cores, memory_mb=need.memory_mb, disk_mb=need.disk_mb, order=at)
         for at, (step, need) in enumerate(zip(demand.steps, demand.needs, strict=True))
     )
     part = Dataflow(name=demand.group, steps=tuple(steps))
     request = make_request(part, [make_offer(worker) for worker in workers], parse_placement_settings(demand.settings))
+    # A search, so it comes last; without one, a 16-core worker beside one of 4 would hold no more than the small one.
     found = find_equal_containers(request, UNLIKE_BUDGET)
     if found is None:
         return None
@@ -295,7 +313,7 @@ def _deal_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) 
     short = _find_short_disk(shape, demand, workers)
     if short:
         worker, needed = short
-        what = f"group {demand.group!r}"
+        what = f"group {demand.group!r}"  # else first fit keeps to the limit when the group starts
         raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
     return shape._replace(disk_mb=tuple(share.disk_mb for share in _list_shares(shape, demand)))
 
@@ -319,6 +337,7 @@ def _find_first_short(places: Sequence[Worker], shares: Sequence[Share]) -> tupl
     needed: dict[str, int] = {}
     for worker, share in zip(places, shares, strict=False):
         needed[worker.id] = needed.get(worker.id, 0) + share.disk_mb
+        # All containers of the worker share its disk, so its sum is told, not what the first too many needs.
         if worker.free_disk_mb is not None and needed[worker.id] > worker.free_disk_mb:
             return worker, sum(one.disk_mb for at, one in zip(places, shares, strict=True) if at is worker)
     return None

@@ -25,18 +25,21 @@ def choose_workers(
     taken = [0] * len(workers)
     for step in (step for step in demand.steps if step.pinned):
         allowed = [at for at, worker in enumerate(workers) if worker.id in step.pinned]
+        # One container may serve several pinned steps: only a step without any takes another.
         if not any(taken[at] for at in allowed):
             first = next((at for at in allowed if room[at]), None)
             if first is None:
                 return ()
             taken[first] = 1
     for at in _list_allowed(demand, workers):
+        # Never below zero: what pinned steps took beyond ``count`` stays.
         taken[at] += min(room[at] - taken[at], max(0, count - sum(taken)))
     return tuple(worker for at, worker in enumerate(workers) for _ in range(taken[at]))
 
 
 def _count_copies(worker: Worker, size: ContainerSize) -> int:
     cores, memory, disk = size
+    # 0 MiB: a cluster that tells no memory.
     copies = min(worker.free_cores // cores, worker.free_memory_mb // max(1, memory))
     return copies if worker.free_disk_mb is None or not disk else min(copies, worker.free_disk_mb // disk)
 
@@ -45,6 +48,7 @@ def _list_allowed(demand: Demand, workers: Sequence[Worker]) -> list[int]:
     """Workers that some step of the group may use."""
     if any(not step.pinned for step in demand.steps):
         return list(range(len(workers)))
+    # A container on any other worker would get no instance.
     pinned = {worker for step in demand.steps for worker in step.pinned}
     return [at for at, worker in enumerate(workers) if worker.id in pinned]
 
@@ -53,6 +57,7 @@ def select_roomy(demand: Demand, workers: Sequence[Worker], count: int) -> list[
     """Workers that could hold one of ``count`` equal shares of all resident instances."""
     cores = math.ceil(sum(s.parallelism * n.cores for s, n in zip(demand.steps, demand.needs, strict=True)) / count)
     memory = math.ceil(sum_resident_memory(demand) / count)
+    # Equal containers are as large as the fullest share, which has the mean at least: smaller workers are no use.
     return [w for w in workers if w.free_cores >= cores and w.free_memory_mb >= memory]
 
 
@@ -82,6 +87,7 @@ def _explain_resident_refusal(demand: Demand, workers: Sequence[Worker]) -> Does
     free = sum(worker.free_cores for worker in workers)
     if cores > free:
         return DoesNotFit(f"group {demand.group!r}", "cores of all its resident instances", cores, free, "cores")
+    # At least so much in any number of containers: a refusal must not ask for more than could be enough.
     memory = sum_resident_memory(demand) + measure_padding(0, demand.settings)
     offered = sum(worker.free_memory_mb for worker in workers)
     what = "memory of all its resident instances, in equal containers"

@@ -27,6 +27,7 @@ class GroupSizes:
         key = tuple(steps)
         known = self._by_steps.get(key)
         if known is None:
+            # The name is not part of the key: it is in a refusal alone, and refusals are not kept.
             known = self._by_steps[key] = size_group(name, steps, self._problem)
         return known
 
@@ -40,13 +41,14 @@ class GroupSizes:
         """Of one step: most steps are like others but for what a wave of them takes."""
         arrays = self._problem.arrays
         kind, seconds = arrays.kind[node], arrays.runtime_s[node]
+        # All instances of a step take equally long, so its schedule is so many waves, whatever a wave takes.
         if kind in self._by_kind and seconds:
             shape, waves = self._by_kind[kind]
             return _set_duration(shape, waves * seconds)
         shape = size_group(name, (node,), self._problem)
         # Dealt shares name the instances of this very step.
         if seconds and not shape.dealt:
-            self._by_kind[kind] = shape, round(shape.schedule.compute_s / seconds)
+            self._by_kind[kind] = shape, round(shape.schedule.compute_s / seconds)  # whole, but for rounding of the sum
         return shape
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from airflow_dagsched.plan.costing.capacity import FreeCapacity
 from airflow_dagsched.plan.costing.timeline import Job, count_waits, measure_job_tails
 
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # seconds: sums in another order are no improvement
 
 
 class Tree(Struct, frozen=True):
@@ -64,11 +64,14 @@ class _Search(Struct):
 
     def explore_from(self, at: _Moment) -> None:
         """At all that can follow."""
+        # What else is in a moment follows from these: what has ended is all that is neither here nor above.
         key = at.now, at.running, at.ready
+        # Bound last: the other two are look-ups, and most moments are met again.
         if self.left <= 0 or key in self.seen or self.bound_rest(at) >= self.best - ROUNDING:
             return
         self.left -= 1
         self.seen.add(key)
+        # A group that finds room is started, never delayed: that is what the time line does, too.
         if self.start_each(at):
             return
         if at.running:
@@ -83,11 +86,13 @@ class _Search(Struct):
         for end, node, at_workers in at.running:
             shape = self.jobs[node].shape
             held += (end - at.now) * shape.held_cores if shape and at_workers else 0.0
+            # A tail counts from the start of its job.
             latest = max(latest, end - self.jobs[node].seconds + self.tail[node])
         for node in (*at.ready, *(node for node, _ in at.above)):
             shape = self.jobs[node].shape
             held += self.jobs[node].seconds * shape.held_cores if shape else 0.0
             latest = max(latest, at.now + self.tail[node])
+        # All cores busy from now on: the area bound of the rest.
         return max(latest, at.now + held / max(1, self.cores))
 
     def start_each(self, at: _Moment) -> bool:
@@ -103,12 +108,14 @@ class _Search(Struct):
                 running = tuple(sorted((*at.running, (at.now + self.jobs[node].seconds, node, at_workers))))
                 ready = tuple(one for one in at.ready if one != node)
                 self.explore_from(_Moment(at.now, running, ready, at.above, (*at.started, node)))
+                # Undone behind each branch: one account of what is free serves the whole search.
                 self.room.give_back(shape, at_workers)
         return some
 
     def wait_for_end(self, at: _Moment) -> None:
         """For the next end."""
         now = at.running[0][0]
+        # All that ends at a moment ends before anything starts at it, as on the time line.
         ended = [one for one in at.running if one[0] == now]
         for _, node, at_workers in ended:
             shape = self.jobs[node].shape
@@ -129,6 +136,7 @@ class _Search(Struct):
             for after in self.edges[node]:
                 above[after] -= 1
         free = sorted(node for node, count in above.items() if not count)
+        # Ordinary tasks take no room, so there is nothing to decide: they start as soon as they may.
         tasks = [node for node in free if self.jobs[node].shape is None]
         running = sorted((*at.running, *((at.now + self.jobs[node].seconds, node, ()) for node in tasks)))
         ready = sorted({*at.ready, *free} - {*tasks})

@@ -47,14 +47,17 @@ def search_launch_order(
 ) -> EvaluatedGrouping:
     """The same groups, launched in the order that ends first; ``failures`` as ``evaluated`` was evaluated."""
     best = evaluated
+    # If no group waits for room, each starts as early as it can: no order is better.
     if len(evaluated.spans) > MOST or not _has_waiting_groups(evaluated):
         return best
     soonest = bound_launches(evaluated, evaluator.problem)
     for turns in _list_orders(evaluated, evaluator.problem):
+        # The bound is met: no other order of these groups ends sooner.
         if best.cost.makespan_s <= soonest:
             break
         try:
             other = evaluator.evaluate_grouping(evaluated.group_of, failures=failures, turns=turns)
+        # Room for spills may get stuck in one order and not in another.
         except DoesNotFit:
             continue
         best = min(best, other, key=lambda one: one.cost)
@@ -76,6 +79,7 @@ def search_all_orders(evaluated: EvaluatedGrouping, problem: Problem, sooner_tha
 
     ``sooner_than``: seconds; an order that ends no sooner is not told.
     """
+    # The enumeration knows nothing of spills: what it calls best might not even be possible.
     if problem.cluster.spill_mb is not None:
         return None
     free = FreeCapacity(problem.arrays.workers)
@@ -110,6 +114,7 @@ def _make_project(evaluated: EvaluatedGrouping, problem: Problem, nodes: list[in
     shapes = [evaluated.shapes.get(node) for node in nodes]
     lengths = [evaluated.jobs[node].seconds for node in nodes]
     return Project(
+        # The schemes count in whole numbers: so equal plans get equal orders on every machine.
         durations=tuple(min(round(seconds * MICROSECONDS), LONGEST) for seconds in lengths),
         demands=tuple((one.held_cores, one.memory_mb * len(one.workers)) if one else (0, 0) for one in shapes),
         successors=tuple(tuple(place[after] for after in evaluated.edges[node]) for node in nodes),

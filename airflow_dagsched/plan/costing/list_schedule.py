@@ -68,7 +68,7 @@ class _Walk(Struct):
 
     def serve_waiting(self, now: float) -> None:
         """Cores for the running steps."""
-        for at in list(self.waiting):
+        for at in list(self.waiting):  # a copy: steps leave the list inside
             count = self.count_fitting(at)
             if count:
                 self.start_instances(at, count, now)
@@ -77,16 +77,18 @@ class _Walk(Struct):
 
     def begin_steps(self, ready: list[int], slots: int, now: float) -> None:
         """New steps while there is a slot, and cores for one instance."""
+        # A step that finds no cores is not overtaken: steps start in the group's order.
         while ready and self.running < slots and (count := self.count_fitting(ready[0])):
             at = heapq.heappop(ready)
             self.running += 1
             self.start_instances(at, count, now)
             if self.waiting_instances[at]:
-                insort(self.waiting, at)
+                insort(self.waiting, at)  # by place: running steps are served in the group's order
 
     def end_next(self) -> tuple[float, list[int]]:
         """The next moment, and the steps that end at it."""
         now, ended = self.events[0][0], []
+        # All that ends at this moment ends before anything starts at it.
         while self.events and self.events[0][0] == now:
             _, at, count = heapq.heappop(self.events)
             self.running_instances[at] -= count
@@ -114,6 +116,7 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
     now, first, most_steps, least_free = 0.0, -1.0, walk.running, walk.free
     while walk.events:
         now, ended = walk.end_next()
+        # The first end of any step: how far apart steps end is counted from it.
         if ended and first < 0:
             first = now
         for at in ended:
@@ -121,6 +124,7 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
                 above[after] -= 1
                 if not above[after]:
                     heapq.heappush(ready, after)
+        # Running steps come before new ones: a wide step would else be starved by narrow ones behind it.
         walk.serve_waiting(now)
         walk.begin_steps(ready, slots, now)
         most_steps, least_free = max(most_steps, walk.running), min(least_free, walk.free)
@@ -131,6 +135,7 @@ def schedule_residents(members: Sequence[int], problem: Problem) -> GroupSchedul
     """All from start to end; a step ends no earlier than those it reads from."""
     nexts, _ = _list_edges(members, problem)
     ends = [problem.arrays.runtime_s[node] for node in members]
+    # By place, which is topological: a reader's end is pushed back before its own readers look at it.
     for at, afters in enumerate(nexts):
         for after in afters:
             ends[after] = max(ends[after], ends[at])
@@ -144,7 +149,7 @@ def measure_longest_path(members: Sequence[int], problem: Problem) -> float:
         return problem.arrays.runtime_s[members[0]]
     nexts, _ = _list_edges(members, problem)
     ends = [problem.arrays.runtime_s[node] for node in members]
-    for at in range(len(members) - 1, -1, -1):
+    for at in range(len(members) - 1, -1, -1):  # backwards: those behind are done
         ends[at] += max([ends[after] for after in nexts[at]], default=0.0)
     return max(ends)
 
@@ -168,7 +173,7 @@ def _skip_idle(problem: Problem) -> Callable[[int], Sequence[int]]:
     successors, idle = problem.graph.successors, problem.exclusions.idle_steps
 
     def list_behind(node: int) -> Sequence[int]:
-        found: dict[int, None] = {}
+        found: dict[int, None] = {}  # a set that keeps its order: equal inputs, equal schedules
         queue = [*successors[node]]
         for after in queue:
             if after not in found:

@@ -66,10 +66,12 @@ class LowerBound(Struct, frozen=True):
 
 def bound_makespan(problem: Problem, kept_apart: KeptApart = ()) -> LowerBound:
     """No plan of the problem takes less. Zero for a dataflow without steps and tasks."""
+    # One streaming step may make any other resident, whatever its group: then no step's own time counts.
     streams = problem.has_streaming
     times = find_moments(problem, kept_apart, streams=streams)
     path = max([head + own for head, own in zip(times.head, times.own, strict=True)], default=0.0)
     area = max(_bound_by_areas(problem, times, streams), default=LowerBound(), key=lambda bound: bound.seconds)
+    # At a tie the path: a reader can follow it step by step.
     return area if area.seconds > path else LowerBound(path, _describe_path(problem, times, path))
 
 
@@ -109,13 +111,16 @@ def find_moments(problem: Problem, kept_apart: KeptApart, *, streams: bool) -> M
     gaps, apart = Gaps(problem).list_gaps(), kept_apart or [[] for _ in graph.ids]
     order = [node for node in graph.order if graph.loop[node] == node]
     for node in order:
+        # Kept apart means another application, which starts only once all of the earlier one has ended.
         if apart[node]:
             head[node] = max(head[node], max([head[before] + own[before] for before in apart[node]]) + start)
         here, end = head[node], head[node] + own[node]
         for after, gap in zip(graph.condensed[node], gaps[node], strict=False):
+            # No gap and streaming: the two run side by side, so the second begins no later than the first must.
             ready = end + gap if gap is not None else here if streams else end
             if ready > head[after]:  # noqa: PLR1730  a call of max here costs a tenth of the bound
                 head[after] = ready
+    # Tails need those behind to be done; heads, above, those before.
     for node in reversed(order):
         for after, gap in zip(graph.condensed[node], gaps[node], strict=False):
             behind = (gap or 0.0) + (0.0 if streams and gap is None else own[after]) + tail[after]
@@ -139,6 +144,7 @@ class Gaps:
         """Whether all may share a group."""
         if len(colors - {TASK}) > 1 or problem.rules.apart:
             loop = problem.declared.loop
+            # Only where some neighbours may not share a group: else nothing needs to be written between any two.
             self._bytes = [{} for _ in loop]
             for dataset in problem.graph.datasets:
                 read, size = self._bytes[loop[dataset.src]], dataset.bytes
@@ -165,7 +171,7 @@ class Gaps:
             if color[after] == TASK
             else None
             if color[after] == here and loop[after] not in apart
-            else start + 2 * read.get(after, 0) / rate
+            else start + 2 * read.get(after, 0) / rate  # the rows are written once and read once
             for after in nexts
         ]
 
@@ -174,6 +180,7 @@ def _bound_by_areas(problem: Problem, times: Moments, streams: bool) -> Iterator
     arrays = problem.arrays
     cores, memory = problem.free_cores, problem.free_memory_mb
     rows = _list_areas(problem, times)
+    # By falling heads: then one running sum serves all heads at once.
     rows.sort(reverse=True)
     looks = _choose_looks([tail for _, tail, _, _ in rows])
     if cores:
@@ -193,6 +200,7 @@ def _list_areas(problem: Problem, times: Moments) -> list[tuple[float, float, fl
     rows = []
     for node, step in enumerate(problem.declared.steps):
         first, need = problem.declared.loop[node], arrays.needs[node]
+        # A resident step holds what it needs from the start of its application on; batch steps share theirs.
         before = start if arrays.streaming[node] else 0.0
         seconds = step.parallelism * (arrays.runtime_s[node] + before)
         rows.append((head[first] - before, tail[first], need.cores * seconds, need.memory_mb * padded * seconds))
@@ -208,6 +216,7 @@ def _spread_evenly(values: list[float], most: int) -> list[float]:
     """Some of the values, two at least where they differ, evenly from the least to the greatest."""
     ordered = sorted(set(values))
     steps = max(2, most) - 1
+    # Any choice of looks is a valid bound; both ends are kept, for the least has all steps behind it.
     return sorted({ordered[at * (len(ordered) - 1) // steps] for at in range(steps + 1)}) if ordered else []
 
 
@@ -232,7 +241,7 @@ def _bound_by_crowd(problem: Problem, times: Moments, cores: int) -> float:
     """The most of head + what some core takes at least + tail."""
     steps, needs = problem.declared.steps, problem.arrays.needs
     pieces = sum([need.cores * step.parallelism for need, step in zip(needs, steps, strict=True)])
-    if not cores < pieces <= CROWDED:
+    if not cores < pieces <= CROWDED:  # no more pieces than cores: no core has to take two
         return 0.0
     rows = sorted(_list_instances(problem, times), key=lambda row: -row[2])
     looks = min(CROWDS, math.isqrt(CROWDED // pieces))
@@ -251,4 +260,5 @@ def _measure_waves(rows: Sequence[tuple[float, float, float, int]], cores: int) 
     longest = [row[2] for row in rows for _ in range(row[3])]
     sums = [0.0, *accumulate(longest)]
     waves = range(1, (len(longest) - 1) // cores + 1)
+    # Of the k * cores + 1 longest some core has k + 1 (pigeonholes), at best the shortest of these.
     return max((sums[k * cores + 1] - sums[k * cores - k] for k in waves), default=0.0)

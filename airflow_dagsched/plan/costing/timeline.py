@@ -24,6 +24,7 @@ from airflow_dagsched.model.units import MIB
 from airflow_dagsched.plan.costing.capacity import FreeCapacity, SpillCapacity
 from airflow_dagsched.plan.costing.executor_shape import ExecutorShape
 
+# Without it 10,000 ready groups that wait would each be tried at each end of any group.
 PASSED = 32
 """Ready groups that are tried behind the first that finds no room: keeps many ready ones cheap."""
 
@@ -78,6 +79,7 @@ class _Line(Struct):
             self._start_node(node, now, ())
             return
         turn = self.turns[node]
+        # Into the sorted front only where it belongs there: for the many behind it a heap is cheaper.
         if self.front and turn < self.front[-1]:
             insort(self.front, turn)
         else:
@@ -86,6 +88,7 @@ class _Line(Struct):
     def start_groups(self, now: float) -> None:
         passed: list[int] = []
         at = 0
+        # On a full cluster nothing is tried at all.
         while not self.room.is_full and len(passed) < PASSED:
             if at == len(self.front):
                 if not self.ready:
@@ -95,6 +98,7 @@ class _Line(Struct):
             at += 1
             if not self._try_start(self.order[turn], now):
                 passed.append(turn)
+        # Those that found no room stay in front, in order; those that started are gone.
         self.front[:at] = passed
 
     def end_next(self) -> tuple[float, int]:
@@ -102,6 +106,7 @@ class _Line(Struct):
         now, node = heapq.heappop(self.ending)
         shape = self.jobs[node].shape
         if shape is not None:
+            # Before spills: a reader's container and the dataset it read become free at the same moment.
             self.room.give_back(shape, self.spans[node].at_workers)
         if self.spills:
             self.spills.end_reader(node)
@@ -109,6 +114,7 @@ class _Line(Struct):
 
     def _try_start(self, node: int, now: float) -> bool:
         shape = self.jobs[node].shape
+        # Room for spills first: it is one comparison, workers are a search.
         if shape is None or (self.spills and self.spills.count_missing(node)):
             return False
         at_workers = self.room.take_first(shape)
@@ -153,8 +159,12 @@ def simulate_timeline(
             above[after] -= 1
             if not above[after]:
                 line.admit_node(after, now)
+        # Only behind the last end of this moment: else a small group could take what a larger one before it gets a
+        # moment later.
         if not line.ending or line.ending[0][0] > now:
             line.start_groups(now)
+    # Nothing runs, something waits: only spills can do that, for on an idle cluster each group has room by its
+    # sizing.
     if spills and (line.front or line.ready):
         raise _refuse_stuck(line, spills)
     return line.spans
@@ -182,16 +192,18 @@ def _measure_tails(
 ) -> dict[int, float]:
     above = dict(waited)
     done = [node for node in jobs if not above[node]]
-    for node in done:
+    for node in done:  # grows while it is walked: Kahn's order
         for after in edges[node]:
             above[after] -= 1
             if not above[after]:
                 done.append(after)
     if len(done) < len(above):
+        # Here and not before: the count above finds a cycle for nothing, naming it takes a search.
         raise Circular(_find_cycle(edges))
     tail: dict[int, float] = {}
     for node in reversed(done):
         nexts, seconds = edges[node], jobs[node].seconds
+        # A list: a generator costs more in max, and this runs at every evaluation.
         tail[node] = seconds + max([tail[after] for after in nexts]) if nexts else seconds
     return tail
 
@@ -208,6 +220,7 @@ def _rank_longest_first(
 ) -> list[int]:
     """The longest remaining path first; ties by number."""
     tail = _measure_tails(jobs, edges, waited)
+    # Sorted twice: ``reverse`` keeps the order of equals, so ties go by number.
     return sorted(sorted(jobs), key=tail.__getitem__, reverse=True)
 
 

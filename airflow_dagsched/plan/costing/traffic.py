@@ -33,17 +33,21 @@ def measure_traffic(group_of: Sequence[int], problem: Problem) -> Traffic:
         here, size = group_of[dataset.src], dataset.bytes
         others = {group_of[reader] for reader in dataset.readers}
         others.discard(here)
+        # A step that is not run writes nothing; whoever reads of it finds the dataset empty.
         if not others or dataset.src in idle_steps:
             continue
         written[here] += size
         for other in _select_reading(others, dataset, group_of, idle_steps):
             read[other] += size
+        # What buffered readers read is stored in any case, by the author's word: only cut pipelined channels are
+        # spills.
         whole = len(dataset.pipelined) == len(dataset.readers)
         spilled = others if whole else {group_of[reader] for reader in dataset.pipelined} - {here}
         if spilled:
             spilled_bytes += size
             if limited:
                 in_flight.append(InFlightSpill(here, tuple(spilled), size))
+    # What is there from before is read once a group, too; nobody writes it.
     for stored in problem.stored:
         for other in {group_of[reader] for reader in stored.readers}:
             read[other] += stored.bytes
