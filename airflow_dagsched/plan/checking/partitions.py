@@ -27,6 +27,7 @@ def check_partitions(facts: Facts, group: Group) -> Iterator[Violation]:
             yield Violation("pruned", name, f"reads partitions in {group.id!r}, which has no such step with a source")
         elif all(source.partitions for source in step.sources):
             yield from _check_known(step, keys)
+            # With several sources names of partitions alone do not tell whose they are: then they are not counted.
             if len({source.path for source in step.sources}) == 1:
                 yield from _check_count(step, len(keys) + sum(entry.startswith(f"{name}/") for entry in pruned))
 
@@ -44,12 +45,14 @@ def _check_known(step: Step, keys: tuple[str, ...]) -> Iterator[Violation]:
         for source in step.sources
         for entry in source.partitions
     }
+    # Spark spells dates, flags and fractions in its own way: what is not plain cannot be compared as text.
     if not all(
         _is_plain(value) for source in step.sources for entry in source.partitions for value in entry.key.values()
     ):
         return
     paths = [source.path for source in step.sources] if several else [""]
     for key in keys:
+        # One path may begin with another: any split that is listed will do.
         parts = {(path, _split_key(key.removeprefix(f"{path}/"))) for path in paths if key.startswith(path)}
         if not parts & listed:
             yield Violation("pruned", step.id, f"reads partition {key}, which no source of it lists")
@@ -66,4 +69,5 @@ def _split_partition(entry: Partition) -> Parts:
 
 
 def _split_key(key: str) -> Parts:
+    # A set: the order of columns in a folder's name is the writer's.
     return frozenset(map(unquote, key.split("/"))) if key else frozenset()

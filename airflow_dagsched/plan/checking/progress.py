@@ -14,6 +14,7 @@ def check_progress(facts: Facts) -> Iterator[Violation]:
     """A group that runs, or has finished, does so by the state, and so do those it takes from."""
     if all(group.progress == "planned" for group in facts.plan.groups):
         return
+    # Finished counts more: the state of a run may name a group as both, when its end was just reported.
     told = {"finished": set(facts.state.finished), "running": set(facts.state.running) - set(facts.state.finished)}
     now = {group.id: group.progress for group in facts.plan.groups}
     for name, progress in now.items():
@@ -22,6 +23,6 @@ def check_progress(facts: Facts) -> Iterator[Violation]:
     for at, group in enumerate(facts.plan.groups):
         if group.progress != "planned":
             for above in sorted(facts.units[unit] for unit in facts.edges.above[at]):
-                if now.get(above, "finished") != "finished":
+                if now.get(above, "finished") != "finished":  # ordinary tasks have no progress in the plan
                     text = f"is {group.progress}, but {above!r}, which it takes from, is {now[above]}"
                     yield Violation("progress", group.id, text)

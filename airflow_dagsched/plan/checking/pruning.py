@@ -15,6 +15,7 @@ def check_pruning(facts: Facts) -> Iterator[Violation]:
     for group in facts.plan.groups:
         if group.pruned:
             if _is_streaming(facts, group):
+                # An unbounded input is never known to be empty.
                 yield Violation("pruned", group.id, "has streaming steps: nothing of it may be left out")
             yield from _check_steps(facts, group)
             yield from _check_instances(facts, group)
@@ -36,6 +37,7 @@ def _check_steps(facts: Facts, group: Group) -> Iterator[Violation]:
             yield Violation("pruned", name, f"is left out of {group.id!r}, which has no such step")
         elif step.works_without_input:
             yield Violation("pruned", name, "is left out, but works without input")
+        # The condition that ends a loop may read any of its steps.
         elif step.repeat:
             yield Violation("pruned", name, "is left out of a loop: its steps run together")
         if name in group.partitions:
@@ -59,9 +61,11 @@ def _check_instances(facts: Facts, group: Group) -> Iterator[Violation]:
         step = facts.steps.get(there.get(name, ""))
         if step is None or count > 1:
             yield Violation("pruned", name, f"is left out of {group.id!r} {count} times, which has it once at most")
+        # A scan may have fewer instances: Spark makes no task without a split. Others may do work even without rows.
         elif step.works_without_input and not step.sources:
             yield Violation("pruned", name, "is left out, but works without input, and reads no source")
     running = Counter(there.values())
+    # Else a step would count as done that never ran.
     running.subtract(there[name] for name in pruned if name in there)
     for name, count in sorted(running.items()):
         if not count:

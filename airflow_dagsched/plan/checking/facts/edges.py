@@ -49,6 +49,7 @@ class Edges(Struct, frozen=True):
         names = [name for group in groups for name in group.steps] + [task.id for task in dataflow.tasks]
         unit_at = [number for number, group in enumerate(groups) for _ in group.steps]
         unit_at += range(len(groups), len(groups) + len(dataflow.tasks))
+        # Reversed, so that of a step in several groups the first counts: the plan may be nonsense.
         place = dict(zip(reversed(names), reversed(range(len(names))), strict=True))
         above: list[set[int]] = [set() for _ in range(len(groups) + len(dataflow.tasks))]
         later: list[list[int]] = [[] for _ in names]
@@ -58,11 +59,13 @@ class Edges(Struct, frozen=True):
         pipelined: dict[Dataset, list[str]] = defaultdict(list)
         at = place.get
         channels = zip(map(_src, dataflow.channels), map(_dst, dataflow.channels), dataflow.channels, strict=True)
+        # Columns, not pairs: a loop that unpacks each of many edges would take longer.
         rowless = zip(*zip(*dataflow.dependencies, strict=True), repeat(None)) if dataflow.dependencies else ()
         for src, dst, channel in chain(channels, rowless):
             here, there = at(src), at(dst)
-            if here is None or there is None:
+            if here is None or there is None:  # a step in no group: ``check_members`` says so
                 continue
+            # Also an edge that carries no rows keeps groups in order.
             if unit_at[here] != unit_at[there]:
                 above[unit_at[there]].add(unit_at[here])
                 beyond[here].append(there)
@@ -71,6 +74,8 @@ class Edges(Struct, frozen=True):
                     crossing[dataset].append(there)
                     if channel.kind == "pipelined":
                         pipelined[dataset].append(dst)
+            # In one group the order of its steps decides: an edge against it is a loop's, or an error
+            # (``check_waits``).
             elif here < there:
                 later[here].append(there)
             else:
@@ -89,7 +94,7 @@ def order_units(above: Sequence[set[int]]) -> list[int]:
         for other in before:
             below[other].append(unit)
     done = [unit for unit, count in enumerate(waiting) if not count]
-    for unit in done:
+    for unit in done:  # grows while it is walked
         for after in below[unit]:
             waiting[after] -= 1
             if not waiting[after]:

@@ -12,7 +12,7 @@ Holding = list[tuple[str, Amounts]]
 """Worker and amounts of each container, and of a driver program that is on a worker."""
 Free = dict[str, list[int]]
 """What is left on each worker, in the order of ``DIMENSIONS``."""
-UNLIMITED = 2**62
+UNLIMITED = 2**62  # MiB of a disk without a limit: sums of it stay below what any plan takes
 
 
 def measure_free(cluster: Cluster) -> Free:
@@ -34,6 +34,7 @@ def list_holdings(group: Group) -> Holding:
     ]
     driver = group.driver
     if driver.worker is not None:
+        # A driver without a worker runs where it is submitted from: that takes nothing of the cluster.
         held.append((driver.worker, (driver.cores, driver.memory_mb, 0)))
     return held
 
@@ -43,6 +44,7 @@ def take_capacity(free: Free, held: Holding) -> bool:
     fits = True
     for where, (cores, memory, disk) in held:
         amounts = free.get(where)
+        # Else the worker is unknown, which ``check_capacity`` says: one violation for one fault.
         if amounts is not None:
             amounts[0] -= cores
             amounts[1] -= memory

@@ -21,10 +21,12 @@ def find_loops(dataflow: Dataflow) -> dict[str, str]:
     backs: dict[str, list[str]] = {name: [] for name in steps}
     if steps:
         for src, dst in chain(((channel.src, channel.dst) for channel in dataflow.channels), dataflow.dependencies):
+            # Only steps marked ``repeat`` can be on a loop: any other cycle was refused with the dataflow.
             if src in nexts and dst in nexts:
                 nexts[src].append(dst)
                 backs[dst].append(src)
     loop: dict[str, str] = {}
+    # By falling ends, backwards along the edges: what is reached first is the whole loop, and nothing beyond it.
     for last in reversed(_order_by_ends(steps, nexts)):
         reached = [] if last in loop else [last]
         loop.setdefault(last, last)
@@ -40,6 +42,7 @@ def _order_by_ends(steps: Iterable[str], nexts: Nexts) -> list[str]:
     seen: set[str] = set()
     ended = []
     for step in steps:
+        # A stack of its own, for Python recurses 1,000 deep at most.
         path = [] if step in seen else [(step, iter(nexts[step]))]
         seen.add(step)
         while path:

@@ -12,6 +12,7 @@ from airflow_dagsched.plan.checking.facts.free_capacity import Holding, list_hol
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.settings import Settings
 
+# A plan's seconds are rounded to microseconds; sums of many rounded ones differ by more than one of them.
 TOLERANCE_S = 1e-3
 """Seconds by which what is told may differ from what is worked out."""
 NOTHING_BEGUN = State()
@@ -69,11 +70,13 @@ class Facts(Struct, frozen=True):
             steps,
             {task.id: task for task in dataflow.tasks},
             {worker.id: worker for worker in cluster.workers},
+            # The last written wins: the first group.
             {step: group.id for group in reversed(plan.groups) for step in group.steps},
             tuple((group, [steps[name] for name in group.steps if name in steps]) for group in plan.groups),
             [list_holdings(group) for group in plan.groups],
             edges,
             [group.id for group in plan.groups] + [task.id for task in dataflow.tasks],
+            # One group reads and writes nothing outside.
             measure_datasets(dataflow) if edges.crossing or plan.spills else {},
         )
 

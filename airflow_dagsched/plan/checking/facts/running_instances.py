@@ -17,6 +17,7 @@ def count_instances(group: Group, steps: Sequence[Step]) -> list[int]:
     pruned = _count_pruned(group) if group.pruned else {}
     if not pruned:
         return [step.parallelism for step in steps]
+    # Below zero only in a plan of nonsense.
     return [max(0, step.parallelism - pruned.get(step.id, 0)) for step in steps]
 
 
@@ -25,6 +26,7 @@ def _count_pruned(group: Group) -> dict[str, int]:
     counts: dict[str, int] = {}
     for entry in group.pruned:
         if entry.what == "step":
+            # More than any parallelism, so that instances left out besides do not matter.
             counts[entry.id] = ALL
         elif entry.what == "instance":
             name = entry.id.rpartition("/")[0]

@@ -40,4 +40,5 @@ def check_strictly(
     state: State = NOTHING_BEGUN,
 ) -> tuple[Violation, ...]:
     """All violations of ``plan``, of correctness first; the arguments are those of ``checking.check``."""
+    # Correctness first: the rules here look things up that are there only in a sound plan.
     return apply_rules((*RULES, *OPTIMALITY_RULES), Facts.of(plan, dataflow, cluster, settings, state))

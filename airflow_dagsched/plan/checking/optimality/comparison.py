@@ -27,6 +27,7 @@ ROUNDING = 1e-6
 def check_comparison(facts: Facts) -> Iterator[Violation]:
     """A plan may leave out what it was compared with."""
     plan = facts.plan
+    # A plan of the rest of a run keeps what the first plan was chosen from.
     if not plan.compared or facts.has_begun:
         return
     yield from _check_chosen(facts, plan.compared[0])
@@ -34,6 +35,7 @@ def check_comparison(facts: Facts) -> Iterator[Violation]:
         if entry.makespan_s < plan.lower_bound_s - TOLERANCE_S:
             text = f"ends after {entry.makespan_s:g} s, but no plan ends before {plan.lower_bound_s:g} s"
             yield Violation("compared", entry.what, text)
+        # A spill is a channel between two groups.
         if entry.groups == 1 and entry.spilled_bytes:
             yield Violation("compared", entry.what, f"spills {entry.spilled_bytes} bytes, but has one group")
     if _has_limits(facts):
@@ -50,6 +52,7 @@ def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
         chosen, "spilled_bytes", chosen.spilled_bytes, sum(spill.bytes for spill in plan.spills), 0
     )
     if facts.is_as_sized:
+        # With failures to expect, groupings are compared with repeats, while the plan's own times are without any.
         if not facts.settings.failures_per_hour:
             yield from _compare_amounts(chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, TOLERANCE_S)
         core_seconds, rounding = _sum_core_seconds(facts)
@@ -59,6 +62,7 @@ def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
 def _check_order(compared: Sequence[Compared]) -> Iterator[Violation]:
     """None is better than the first; of what takes longer than a plan can say, all take that long."""
     chosen, *others = compared
+    # Capped values are all equal: nothing can be said of their order.
     for other in others if chosen.makespan_s < MOST_SECONDS else ():
         if _sort_key(other) < _sort_key(chosen):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
@@ -81,6 +85,7 @@ def _check_limits(entry: Compared, separate: SeparateApplications, *, has_failur
     ):
         if planned > most:
             yield Violation("compared", entry.what, f"takes {planned} {what}, one application per step takes {most}")
+    # Fewer groups than steps: which they are is not in the plan, so only the limits above hold.
     if entry.groups != separate.groups:
         return
     if entry.spilled_bytes != separate.spilled_bytes:
@@ -88,6 +93,7 @@ def _check_limits(entry: Compared, separate: SeparateApplications, *, has_failur
         yield Violation("compared", entry.what, text)
     for what, seconds, least, most_s in (
         ("makespan_s", entry.makespan_s, separate.least_s, separate.most_s),
+        # No most: a container may be wider than what runs in it.
         ("core_seconds", entry.core_seconds, separate.core_seconds, math.inf),
     ):
         tolerance = TOLERANCE_S + ROUNDING * (least + entry.groups)
@@ -114,6 +120,7 @@ def _sum_core_seconds(facts: Facts) -> tuple[float, float]:
     times = [group.time for group in facts.plan.groups]
     lasting = [_estimate_s(time.start + time.read + time.compute + time.write, rate) for time in times]
     total = sum(map(mul, cores, lasting))
+    # Four rounded parts a group, each off by half a microsecond at most, times the cores that are held for it.
     return min(total, MOST), ROUNDING * (total + 4 * sum(cores))
 
 

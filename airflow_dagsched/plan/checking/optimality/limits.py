@@ -23,6 +23,7 @@ def check_limits(facts: Facts) -> Iterator[Violation]:
             if group.limit != "longest step":
                 text = f"lacks {group.limit} by the plan, but streams: its longest step counts"
                 yield Violation("limit", group.id, text)
+        # Both change the containers without asking again what the group lacks.
         elif not group.placement and not any(entry.what == "instance" for entry in group.pruned):
             yield from _check_batch(facts, group, steps)
 
@@ -45,8 +46,9 @@ def _check_batch(facts: Facts, group: Group, steps: list[SimulatedStep]) -> Iter
 def measure_longest_chain(steps: Sequence[SimulatedStep], *, waves: bool) -> float:
     """Seconds of the longest chain of steps that are still to be simulated: with all their waves, or of one each."""
     chains = [0.0] * len(steps)
+    # Backwards: the readers of a step stand behind it, so their chains are known.
     for at, step in zip(reversed(range(len(steps))), reversed(steps), strict=True):
-        if step.to_start:
+        if step.to_start:  # else left out: it takes no time, but the chain goes on
             chains[at] = step.seconds * -(-step.to_start // max(1, step.at_once)) if waves else step.seconds
         if step.readers:
             chains[at] += max([chains[reader] for reader in step.readers])

@@ -39,9 +39,11 @@ def check_bound(facts: Facts) -> Iterator[Violation]:
         yield Violation("reason", "lower_bound_s", "says nothing")
     if facts.has_begun or not facts.is_partition:
         return
+    # Without what pruning left out: a bound with it could be above the makespan.
     running = RunningSteps.of(facts, narrowed=True)
     paths = Paths.of(facts, running)
     for what, seconds in (("path", paths.longest_s), ("core-seconds", _measure_least_area(running))):
+        # Where this check's own bound is above the makespan, it is the times that are wrong, and their rule says so.
         least = min(seconds, plan.makespan_s)
         if plan.lower_bound_s < least - _measure_tolerance(least):
             text = f"is {plan.lower_bound_s:g} s, but the {what} take {seconds:g} s"
@@ -59,6 +61,7 @@ def _check_not_overstated(facts: Facts, running: RunningSteps, paths: Paths) -> 
     planned_s, most = facts.plan.lower_bound_s, 0.0
     for seconds in _derive_bounds(facts, running, paths):
         most = max(most, seconds)
+        # Bounds are worked out one by one, the cheap ones first: most plans stop at the path.
         if planned_s <= most + _measure_tolerance(most):
             return
     yield Violation("times", "lower_bound_s", f"is {planned_s:g} s, but nothing gives more than {most:g} s")
@@ -71,6 +74,7 @@ def _derive_bounds(facts: Facts, running: RunningSteps, paths: Paths) -> Iterato
         running = RunningSteps.of(facts, narrowed=False)
         paths = Paths.of(facts, running)
     yield from _derive_from(facts, running, paths)
+    # Steps that cannot share a group only for want of room are far apart in streaming alone.
     if all(step.mode == "streaming" for step in running.steps):
         yield from _derive_from(facts, running, Paths.of(facts, running, parted=True))
 

@@ -33,12 +33,16 @@ class SeparateApplications(Struct, frozen=True):
         running = RunningSteps.of(facts, narrowed=False)
         paths = Paths.of(facts, running)
         moved, spilled = _sum_transfers(facts, paths.node)
+        # Steps of a loop share a node: they are one application in any grouping.
         nodes = sorted(set(paths.node[: len(running.steps)]))
         around = [0.0] * len(paths.own)
         for node in nodes:
+            # ``spilling_s`` is for writing and reading; here each counts by itself.
             around[node] = running.start_s + running.spilling_s / 2 * moved[node]
         rows = list(zip(running.steps, running.counts, running.seconds, strict=True))
         held = sum([step.cores * count * seconds for step, count, seconds in rows])
+        # While an application starts, reads and writes it holds a container, which has the cores of one instance at
+        # least.
         narrowest = min([step.cores for step in running.steps], default=0)
         core_seconds = held + narrowest * sum(around)
         path = _measure_longest(paths, [own + more for own, more in zip(paths.own, around, strict=True)])
@@ -46,6 +50,7 @@ class SeparateApplications(Struct, frozen=True):
             len(nodes),
             spilled,
             max(path, core_seconds / running.cores if running.cores else 0.0),
+            # One after another, each instance by itself: no order and no shape is slower than that.
             sum(around) + sum([count * seconds for _, count, seconds in rows]) + sum(paths.own[len(rows) :]),
             core_seconds,
         )
@@ -61,6 +66,7 @@ def _sum_transfers(facts: Facts, node: Sequence[int]) -> tuple[list[int], int]:
         dataset, reader = (channel.src, channel.output), node[place[channel.dst]]
         if reader != node[place[channel.src]]:
             readers.setdefault(dataset, set()).add(reader)
+            # A buffered channel is written in any case, so it is moved but not spilled.
             if channel.kind == "pipelined":
                 spilled.add(dataset)
     moved = [0] * len(node)

@@ -31,6 +31,7 @@ def find_separated(
         sum(worker.free_memory_mb for worker in workers),
         facts.settings.max_steps_per_group,
     )
+    # Sets, where the planner has bit masks: the checker shares no code with it.
     behind = _list_behind(nexts, order)
     by_node: list[list[int]] = [[] for _ in nexts]
     for node in order:
@@ -59,8 +60,10 @@ def _find_too_far(
     """From the nearest on: a group with something still before it would hold as much, and more."""
     far: set[int] = set()
     ahead = [at for at in order if at != node and node in behind[at]]
+    # All that lies between two steps is behind the one and before the other; a group with both has all of it.
     before_it = {node, *ahead}
     for at in reversed(ahead):
+        # Who leads straight to one that is too far is too far as well: between lies at least as much.
         if not far.isdisjoint(nexts[at]) or _is_too_much(behind[at] & before_it, held, most):
             far.add(at)
     return sorted(far)

@@ -27,7 +27,7 @@ from airflow_dagsched.plan.checking.facts.free_capacity import (
 from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
 from airflow_dagsched.plan.checking.times.timeline import find_earliest_ends, find_ready_times
 
-TRIED = 32
+TRIED = 32  # as many as the planner's time line tries behind the first without room (``timeline.PASSED``)
 """Groups waiting at one moment, at most, of which each is known to have been tried."""
 
 
@@ -45,6 +45,8 @@ def check_waiting(facts: Facts) -> Iterator[Violation]:
     if facts.is_as_sized:
         yield from _check_ends(facts, late, ready)
         yield from _check_free_workers(facts, late, ready)
+    # Placed or pruned, only this much is sure: if all groups without inputs start late, nothing is there to hold
+    # them.
     elif late and set(late).issuperset(at for at in range(len(groups)) if not ready[at]):
         first = min([groups[at] for at in late], key=lambda group: group.start_s)
         yield Violation("times", first.id, f"is the first, and starts at {first.start_s:g} s: nothing holds it up")
@@ -56,6 +58,7 @@ def _check_ends(facts: Facts, late: Sequence[int], ready: Sequence[float]) -> It
     ends = sorted([group.end_s for group in groups]) if late else []
     for at in late:
         start = groups[at].start_s
+        # The first end that is not clearly before the start: is it the moment of the start?
         end = bisect_left(ends, start - TOLERANCE_S)
         if end == len(ends) or ends[end] > start + TOLERANCE_S:
             text = f"is ready at {ready[at]:g} s, starts at {start:g} s, when nothing becomes free"
@@ -68,6 +71,7 @@ def _check_free_workers(facts: Facts, late: Sequence[int], ready: Sequence[float
         return
     waiting_line = _WaitingLine.of(facts, late, ready)
     for now in sorted({*waiting_line.ends, *(ready[at] for at in late)}):
+        # Moments are ends and arrivals: between two of them nothing changes that a group could wait for.
         waiting_line.advance_time(now)
         for at in waiting_line.list_idle() if waiting_line.waiting else ():
             group = facts.plan.groups[at]
@@ -126,6 +130,7 @@ class _WaitingLine(Struct):
             self.spill_room += self.spilled.pop()[1]
         while self.arriving and self.ready[self.arriving[-1]] <= now:
             self.waiting[self.arriving.pop()] = None
+        # After the ends, and with what starts at this very moment: that is what left no room.
         while starting and self.starts[starting[-1]] <= now + TOLERANCE_S:
             at = starting.pop()
             take_capacity(self.free, self.held[at])
@@ -134,11 +139,12 @@ class _WaitingLine(Struct):
 
     def list_idle(self) -> list[int]:
         """Those that wait and have room, which then wait no more."""
+        # So many waiting groups need not all have been tried: none of them can be blamed.
         if len(self.waiting) > TRIED:
             return []
         idle_groups = [at for at in self.waiting if self._has_room(at)]
         for at in idle_groups:
-            del self.waiting[at]
+            del self.waiting[at]  # told once, not at each later moment
         return idle_groups
 
     def _has_room(self, at: int) -> bool:
@@ -146,6 +152,7 @@ class _WaitingLine(Struct):
         held = self.held[at]
         if self.spills.get(at, 0) > self.spill_room or any(where not in self.free for where, _ in held):
             return False
+        # A copy of the rows it takes from: looking changes nothing.
         return take_capacity({where: list(self.free[where]) for where, _ in held}, held)
 
 

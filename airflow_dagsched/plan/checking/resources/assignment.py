@@ -53,6 +53,7 @@ def _check_copies(facts: Facts, group: Group) -> Iterator[Violation]:
         for instance in (*container.standbys, *container.warmups)
     }
     for (name, worker), times in sorted(on.items()):
+        # Without copies an instance that is there twice is for ``check_instances``.
         if times > 1 and name in copied:
             yield Violation("copies", name, f"has {times} copies on {worker!r}")
 
@@ -93,6 +94,7 @@ def _list_pairs(assignment: Assignment) -> Iterator[tuple[str, str]]:
 
 def _check_containers(facts: Facts, assignment: Assignment) -> Iterator[Violation]:
     """Groups with an instance in the assignment, role by role."""
+    # Other groups' policies keep no state: nothing of them is in the assignment.
     placed = [group for group in facts.plan.groups if _is_assigned(group, assignment)]
     containers = [container for group in placed for container in group.containers]
     active = Counter(
@@ -122,6 +124,7 @@ def _count_pairs(held: Mapping[str, tuple[str, ...]]) -> Held:
 
 
 def _compare_role(role: str, containers: Held, assigned: Held) -> Iterator[Violation]:
+    # Differences of counters both ways: missing here, and missing there, with how often.
     for name, worker in sorted((containers - assigned) | (assigned - containers)):
         counts = f"{assigned[name, worker]} times by the assignment, {containers[name, worker]} times in containers"
         yield Violation("assignment", name, f"is {role} on {worker!r} {counts}")
@@ -138,6 +141,7 @@ def _check_movements(facts: Facts, assignment: Assignment) -> Iterator[Violation
             yield Violation("movements", name, f"moves from {moving.from_worker!r} to the same worker")
         if moving.to_worker not in facts.workers:
             yield Violation("movements", name, f"moves to {moving.to_worker!r}, which is no worker of the cluster")
+        # Before a hand-over the old worker still has the state, behind it the new one: one of them is in the plan.
         if not held.get(name, set()) & ends:
             yield Violation("movements", name, f"moves between {' and '.join(sorted(ends))}: neither has a copy of it")
         if not moving.reason:

@@ -21,6 +21,8 @@ _mode = attrgetter("mode")
 def check_capacity(facts: Facts) -> Iterator[Violation]:
     """Residency, equal shapes, known workers, and room on each worker at every moment."""
     for group, steps in facts.members:
+        # A single streaming step makes all of its group resident: slots that it never gives back would starve the
+        # others.
         if steps and ("streaming" in map(_mode, steps)) != (group.residency == "all"):
             yield _explain_residency(group)
         if len(group.containers) > 1:
@@ -51,8 +53,10 @@ def _check_overload(facts: Facts) -> Iterator[Violation]:
     starts, ends = ([getattr(group, name) for group in groups] for name in ("start_s", "end_s"))
     ending = sorted(range(len(groups)), key=ends.__getitem__, reverse=True)
     for at in sorted(range(len(groups)), key=starts.__getitem__):
+        # Exactly, without a tolerance: the planner starts a group at the very number at which another ends.
         while ending and ends[ending[-1]] <= starts[at]:
             return_capacity(free, held[ending.pop()])
+        # What does not fit is taken all the same, so that the next group is told of its own excess as well.
         if not take_capacity(free, held[at]):
             yield from _explain_overload(facts, free, at)
 
@@ -60,7 +64,7 @@ def _check_overload(facts: Facts) -> Iterator[Violation]:
 def _explain_overload(facts: Facts, free: Free, at: int) -> Iterator[Violation]:
     """``free``: what is left with the group."""
     group, total = facts.plan.groups[at], measure_free(facts.cluster)
-    for worker in dict(facts.holdings[at]):
+    for worker in dict(facts.holdings[at]):  # each worker once, however many containers it has
         for dimension, remaining, available in zip(
             DIMENSIONS, free.get(worker, ()), total.get(worker, ()), strict=True
         ):

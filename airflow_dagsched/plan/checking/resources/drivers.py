@@ -14,6 +14,7 @@ def check_drivers(facts: Facts) -> Iterator[Violation]:
         driver = group.driver
         if driver.worker is not None and driver.worker not in facts.workers:
             yield Violation("driver", group.id, f"is driven from {driver.worker!r}, which is no worker of the cluster")
+        # In local mode the executor is inside the driver's process: what it asks for is the container's.
         if not local and not (driver.cores and driver.memory_mb):
             amounts = f"{driver.cores} cores and {driver.memory_mb} MiB"
             yield Violation("driver", group.id, f"is driven with {amounts}: at least one of each is needed")

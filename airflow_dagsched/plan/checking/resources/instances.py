@@ -19,6 +19,7 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
     for group, steps in facts.members:
         placed = [entry for container in group.containers for entry in container.instances]
         fewer = group.pruned and any(entry.what in ("step", "instance") for entry in group.pruned)
+        # Counting what each step has is cheap; the sets below are for plans that are wrong or pruned.
         if fewer or not _is_whole(steps, placed):
             yield from _compare_instances(group, Counter(placed), set(_list_active(group, steps)))
         if any(map(_pinned, steps)) and group.progress != "finished":  # a finished group's own worker may be gone
@@ -40,6 +41,7 @@ def _list_active(group: Group, steps: Sequence[Step]) -> Iterator[Instance]:
     fewer = {name.rpartition("/")[0] for name in pruned}
     for name, width in [(step.id, step.parallelism) for step in steps if step.id not in idle]:
         for index in range(width):
+            # The text is made only for steps that have lost some: a step may have 100,000 instances.
             if name not in fewer or f"{name}/{index}" not in pruned:
                 yield name, index
 

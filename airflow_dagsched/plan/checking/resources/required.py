@@ -39,6 +39,7 @@ def check_required(facts: Facts) -> Iterator[Violation]:
             if needed != planned or not all(map(le, planned, granted)):
                 yield from _compare_amounts(group, container, needed)
         if len(group.containers) > 1 and group.progress == "planned" and not group.placement:
+            # Of one container there is no other deal: what it needs has just been checked.
             yield from _check_any_deal(facts, group, steps)
 
 
@@ -58,6 +59,7 @@ def _sum_needed(facts: Facts, group: Group, steps: Sequence[Step], container: Co
     if group.progress != "planned":
         return 0, 0, 0
     held = _list_held_steps(facts, steps, container)
+    # The policy's padding is not in the plan: only what is held, without it, can be asked for.
     if group.placement:
         kept = _sum_copies(facts, container)
         cores, memory, disk = _sum_held(group, container.cores, held, (0, 0))
@@ -82,6 +84,7 @@ def _sum_held(group: Group, cores: int, steps: Sequence[Step], default: tuple[in
     disk = sum([amount or default[1] for amount in map(_disk, steps)])
     if group.residency == "all" or not steps:
         return sum(widths), sum(memory), disk
+    # A policy may count the cores of one instance where the planner counts all that may run.
     widest = max(widths) if group.placement else min(cores, sum(widths))
     at_once = max(1, cores // min(widths))
     return widest, sum(memory if len(memory) <= at_once else heapq.nlargest(at_once, memory)), disk
@@ -106,6 +109,7 @@ def _check_any_deal(facts: Facts, group: Group, steps: Sequence[Step]) -> Iterat
     run = [(step, count) for step, count in zip(steps, count_instances(group, steps), strict=True) if count]
     if not run:
         return
+    # As many as the narrowest instances allow: the widest case for memory.
     slots = max(1, container.cores // min([step.cores for step, _ in run]))
     needed = _pad_memory(
         _sum_largest([(step.memory_mb or default, count) for step, count in run], slots), facts.settings

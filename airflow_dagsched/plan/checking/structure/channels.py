@@ -12,6 +12,7 @@ def check_channels(facts: Facts) -> Iterator[Violation]:
     """Spills cover exactly the pipelined channels between groups."""
     spilled = _collect_spilled(facts)
     for dataset, readers in facts.edges.pipelined.items():
+        # Taken out: whatever is then left in ``spilled`` covers no cut channel.
         wanted, recorded = set(readers), spilled.pop(dataset, ())
         if len(recorded) != len(wanted) or wanted != set(recorded):
             yield from _compare_readers(dataset, wanted, recorded)
@@ -25,6 +26,7 @@ def _collect_spilled(facts: Facts) -> dict[Dataset, tuple[str, ...]]:
     readers_of: dict[Dataset, tuple[str, ...]] = {}
     for spill in facts.plan.spills:
         dataset = spill.src, spill.output
+        # A dataset may be in several entries: what counts is who reads it in all.
         readers_of[dataset] = readers_of[dataset] + spill.dst if dataset in readers_of else spill.dst
     return readers_of
 

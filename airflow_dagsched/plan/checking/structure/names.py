@@ -27,6 +27,7 @@ def check_names(facts: Facts) -> Iterator[Violation]:
 def _find_first(steps: list[Step]) -> Step:
     if len(steps) == 1:
         return steps[0]
+    # Keys with natural order are costly: only for steps of the same place in the author's file.
     least = min([step.order for step in steps])
     return min([step for step in steps if step.order == least], key=lambda step: _make_natural_key(step.id))
 
@@ -36,5 +37,6 @@ def _make_natural_key(name: str) -> tuple[list[str | tuple[int, str]], str]:
     parts: list[str | tuple[int, str]] = []
     for at, part in enumerate(re.split("([0-9]+)", name)):
         value = part.lstrip("0")
+        # Compared as (length, digits), not as int: Python refuses to parse more than 4,300 digits.
         parts.append((len(value), value) if at % 2 else part)
     return parts, name

@@ -12,6 +12,7 @@ from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, 
 def check_settings(facts: Facts) -> Iterator[Violation]:
     """Lists of steps, the most steps of a group, pools, room for spills."""
     for names in facts.settings.apart:
+        # A name in the list twice is one step; a step that is in no group is for ``check_members``.
         counts = Counter(facts.group_of.get(name, "") for name in set(names))
         for name, count in sorted(counts.items()):
             if name and count > 1:
@@ -41,12 +42,14 @@ def _check_spills_in_flight(facts: Facts) -> Iterator[Violation]:
             amount = facts.dataset_bytes.get((spill.src, spill.output), 0)
             adds = amount > 0 and facts.group_of[spill.src] in planned  # others wrote what they wrote
             changes += [
+                # A little later than told: a spill that ends at this moment, but for rounding, has gone before.
                 (span[facts.group_of[spill.src]][0] + TOLERANCE_S, amount, adds),
                 (max(readers), -amount, False),
             ]
     held = most = 0
     for _, amount, adds in sorted(changes):
         held += amount
+        # Too much that is there already, because sizes were measured since, is not this plan's doing.
         most = max(most, held if adds else 0)
     if most > facts.cluster.spill_mb * MIB:
         text = f"{most} bytes of spills at once, room for {facts.cluster.spill_mb} MiB"

@@ -10,6 +10,7 @@ from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation
 
 def check_waits(facts: Facts) -> Iterator[Violation]:
     """``after`` says what the edges say; groups with the ordinary tasks are acyclic; steps of a group are in order."""
+    # Reversed: of units with one name, which is another rule's violation, the first counts.
     number = dict(zip(reversed(facts.units), reversed(range(len(facts.units))), strict=True))
     above = facts.edges.above
     differing: dict[int, set[int]] = {}
@@ -17,6 +18,7 @@ def check_waits(facts: Facts) -> Iterator[Violation]:
         declared = {number.get(name, -1) for name in group.after}
         if declared != above[at] or len(group.after) != len(declared):
             yield from _explain_waits(facts, at)
+            # What the launch would wait for: a cycle of declared waits would hang it, whatever the edges say.
             differing[at] = above[at] | declared - {-1}
     yield from _check_cycles(facts, differing)
     yield from _check_inner_order(facts)
@@ -48,5 +50,6 @@ def _check_cycles(facts: Facts, differing: Mapping[int, set[int]]) -> Iterator[V
 
 def _check_inner_order(facts: Facts) -> Iterator[Violation]:
     for src, dst in facts.edges.back:
+        # Of a loop some edge must lead back.
         if src != dst and not (facts.steps[src].repeat and facts.steps[dst].repeat):
             yield Violation("order", dst, f"stands before {src!r}, which it waits for")

@@ -44,6 +44,7 @@ def _list_known_groups(facts: Facts) -> Iterator[tuple[int, Group, Sequence[Step
     """Number of each group that has containers and no unknown step, the group, its steps, the place of the first."""
     first_place = 0
     for number, (group, steps) in enumerate(facts.members):
+        # A group without containers has nothing left to do; one with an unknown step cannot be simulated.
         if group.containers and len(steps) == len(group.steps):
             yield number, group, steps, first_place
         first_place += len(group.steps)
@@ -53,6 +54,7 @@ def _compare_parts(group: Group, expected: tuple[float, ...]) -> Iterator[Violat
     """``expected``: seconds of each of the ``PARTS``."""
     time = group.time
     planned = time.start, time.read, time.compute, time.write, group.finish_spread_s
+    # All five at once first: nearly every group is right.
     if max(map(abs, map(sub, planned, expected))) > TOLERANCE_S:
         for part, planned_s, expected_s in zip(PARTS, planned, expected, strict=True):
             if abs(planned_s - expected_s) > TOLERANCE_S + 1e-9 * expected_s:
@@ -72,10 +74,11 @@ def _sum_transfers(facts: Facts) -> tuple[list[int], list[int]]:
     bytes_read, bytes_written = [0] * len(facts.units), [0] * len(facts.units)
     for dataset, readers in edges.crossing.items():
         size, writer = facts.dataset_bytes[dataset], edges.place[dataset[0]]
+        # What a step that is left out would have written is neither written nor read.
         if size and writer not in idle:
             bytes_written[edges.unit_at[writer]] += size
             running = [reader for reader in readers if reader not in idle] if idle else readers
-            for unit in set(map(edges.unit_at.__getitem__, running)):
+            for unit in set(map(edges.unit_at.__getitem__, running)):  # once a group, however many of its steps read it
                 bytes_read[unit] += size
     return bytes_read, bytes_written
 
@@ -95,6 +98,7 @@ def _prepare_steps(facts: Facts, group: Group, steps: Sequence[Step], first_plac
     lanes: dict[tuple[int, tuple[str, ...]], int] = {}
     prepared = []
     for step, count in zip(steps, count_instances(group, steps), strict=True):
+        # The lanes of a step follow from these two alone: most steps of a group are alike.
         kind = step.cores, step.pinned
         if kind not in lanes:
             lanes[kind] = _count_lanes(step, group.containers)
@@ -110,5 +114,6 @@ def _prepare_steps(facts: Facts, group: Group, steps: Sequence[Step], first_plac
 def _count_lanes(step: Step, containers: tuple[Container, ...]) -> int:
     """Instances of the step that the containers it may be in hold at the same time."""
     if not step.pinned:
+        # Of one container times their number: ``check_capacity`` sees to it that all are equal.
         return len(containers) * (containers[0].cores // step.cores)
     return sum(container.cores // step.cores for container in containers if container.worker in step.pinned)

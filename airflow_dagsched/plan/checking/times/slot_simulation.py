@@ -51,17 +51,19 @@ def simulate_group(group: Group, steps: list[SimulatedStep]) -> SimulatedGroup:
 
 def simulate_single_step(seconds: float, count: int, at_once: int) -> SimulatedGroup:
     """One batch step in slots: its instances in waves."""
+    # Full waves, and one for the rest.
     return SimulatedGroup(seconds * -(-count // at_once), 0.0, 1) if at_once else SimulatedGroup(0.0, 0.0, 0)
 
 
 def _measure_ends(ends: list[float], side_by_side: int) -> SimulatedGroup:
-    last = max(ends, default=0.0)
+    last = max(ends, default=0.0)  # none: every step is left out
     return SimulatedGroup(last, last - min(ends, default=0.0), side_by_side)
 
 
 def _end_together(steps: list[SimulatedStep]) -> list[float]:
     """No step ends before those it takes from."""
     ends = [step.seconds if step.to_start else 0.0 for step in steps]
+    # In the group's order, which is topological but for loops: one pass is enough.
     for at, step in enumerate(steps):
         for reader in step.readers:
             ends[reader] = max(ends[reader], ends[at])
@@ -84,6 +86,7 @@ class _SlotSimulation(Struct):
 
     def run(self) -> list[float]:
         """When each step ends."""
+        # A list of its own: a step without instances may bring another's inputs to 0, which would be admitted twice.
         for at in [at for at, step in enumerate(self.steps) if not step.inputs]:
             self.admit_step(at)
         self.assign_cores()
@@ -98,6 +101,7 @@ class _SlotSimulation(Struct):
 
     def admit_step(self, at: int) -> None:
         """A step has all its inputs; one without instances has ended with that."""
+        # Else it is left out: it takes no slot, and whoever waits for it is free at once.
         if self.steps[at].to_start:
             heapq.heappush(self.ready, at)
         else:
@@ -114,7 +118,9 @@ class _SlotSimulation(Struct):
         """Cores first for what runs, then for what is ready, while there are slots."""
         for at in self.partly_started:
             self._start_instances(at)
+        # Behind the loop: taken out while it runs, the next step would be skipped.
         self.partly_started = [at for at in self.partly_started if self.steps[at].to_start]
+        # The first that is ready is not overtaken, even by one that would find cores.
         while self.ready and self.slots and self._start_instances(self.ready[0]):
             at = heapq.heappop(self.ready)
             self.slots -= 1
@@ -144,6 +150,7 @@ class _SlotSimulation(Struct):
             step = self.steps[at]
             step.running -= count
             self.free += count * step.cores
+            # The slot is held until the last instance ends, not while there are instances to start.
             if not step.running and not step.to_start:
                 self.slots += 1
                 ended.append(at)

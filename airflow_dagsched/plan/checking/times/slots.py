@@ -10,6 +10,7 @@ from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation
 def check_slots(facts: Facts) -> Iterator[Violation]:
     """A batch group has no more slots than the settings allow; in a streaming group as many steps as may run do."""
     for group in facts.plan.groups:
+        # What has begun runs with the slots it was launched with, whatever the settings are now.
         if not group.containers or group.progress != "planned":
             continue
         allowed = facts.settings.slots

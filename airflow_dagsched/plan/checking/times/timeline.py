@@ -18,6 +18,7 @@ def check_times(facts: Facts) -> Iterator[Violation]:
             yield Violation("times", group.id, f"lasts {lasts:g} s, its parts take {time.total_s:g} s")
         if group.finish_spread_s > time.compute + TOLERANCE_S:
             yield Violation("times", group.id, f"its steps end {group.finish_spread_s:g} s apart in {time.compute:g} s")
+        # Which of those it waits for comes too late is worked out only now: rarely is there one.
         if group.start_s < ready[at] - TOLERANCE_S:
             yield from _explain_early(facts, at, ends)
     yield from _check_totals(facts, max(ends, default=0.0))
@@ -27,6 +28,7 @@ def _explain_early(facts: Facts, at: int, ends: Sequence[float]) -> Iterator[Vio
     group = facts.plan.groups[at]
     for unit in sorted(facts.edges.above[at]):
         if ends[unit] > group.start_s + TOLERANCE_S:
+            # Later than ready is allowed: room may be short.
             text = f"starts at {group.start_s:g} s, {facts.units[unit]!r} ends at {ends[unit]:g} s"
             yield Violation("times", group.id, text)
 
@@ -54,9 +56,11 @@ def find_earliest_ends(facts: Facts) -> list[float]:
     groups, above = facts.plan.groups, facts.edges.above
     ends = [group.end_s for group in groups] + [0.0] * len(facts.tasks)
     ended = _find_ended_tasks(facts) if facts.tasks else set()
+    # Units on a cycle are not in the order: their ends stay 0, and ``check_waits`` reports the cycle.
     for unit in facts.edges.order if facts.tasks else ():
         if unit >= len(groups):
             ends[unit] = max([ends[before] for before in above[unit]], default=0.0)
+            # A task takes no room, so it ends as early as it can: nothing of it is in the plan to be compared.
             ends[unit] += 0.0 if unit in ended else estimate_task_s(facts, facts.units[unit])
     return ends
 
@@ -71,6 +75,7 @@ def _find_ended_tasks(facts: Facts) -> set[int]:
     seen = set(reached)
     for unit in reached:
         fresh = facts.edges.above[unit] - seen
+        # Up from what has begun: all above it must be over.
         seen |= fresh
         reached += fresh
     finished = set(facts.state.finished)
