@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from benchmarks.cases import Case
 from benchmarks.home import CONF, MASTER, PLAIN
@@ -24,7 +26,7 @@ from benchmarks.home import CONF, MASTER, PLAIN
 if TYPE_CHECKING:
     from airflow_dagsched.plan.settings import Mode
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
-    from airflow_dagsched.provider.runtime.run_facts import RunFacts
+    from airflow_dagsched.provider.spec.run_facts import RunFacts
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 
@@ -113,13 +115,14 @@ def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
     os.environ |= variables
     bag = DagBag(case.dag_file, collect_dags=False)
     (dag,) = bag.process_file(str(case.dag_file), only_if_updated=False)  # type: ignore[no-untyped-call]
-    return next(list_dataflows(dag))
+    return cast("SparkDataflow", next(list_dataflows(dag)))
 
 
 def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto") -> Run:
     flow = dataflow(case, case.variables(folders.data, folders.out, folders.work))
-    flow.run, flow.conf, flow.prune = run, dict(conf), prune
     clock = Clock()
+    for launch in flow.launches():
+        launch.spec = replace(launch.spec, flow=replace(launch.flow, run=run, conf=dict(conf), prune=prune))
     results = [_launch(launch, case) for launch in flow.launches()]
     taken = clock.read()
     predicted = sum(result["predicted_s"] for result in results)
@@ -130,14 +133,15 @@ def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
     """What the launch task does, without a scheduler to ask for the run's facts."""
     from airflow_dagsched.launch.protocol.feed import Feed
     from airflow_dagsched.provider.following.follower import Follower
-    from airflow_dagsched.provider.runtime.attempt import GroupRun
+    from airflow_dagsched.provider.runtime.attempt import Attempt
+    from airflow_dagsched.provider.runtime.execute import run_attempt
     from airflow_dagsched.provider.runtime.folders import list_bundle_roots, locate_group_folder
     from airflow_dagsched.provider.runtime.memory import Memory
 
     facts = _facts(launch, case)
-    folder = locate_group_folder(launch, facts)
+    folder, roots = locate_group_folder(launch.spec, facts), list_bundle_roots(launch.dag.fileloc, {})
     follower = Follower(Feed(nonce="benchmark"), lambda feed: None, lambda done: None, lambda event: None)
-    return GroupRun(launch, {}, facts, follower, Memory(folder), folder, list_bundle_roots(launch.flow, {})).execute()
+    return run_attempt(Attempt(launch, {}, facts, follower, Memory(folder), folder, roots))
 
 
 def _nobody(*_news: Any) -> None:
@@ -146,9 +150,9 @@ def _nobody(*_news: Any) -> None:
 
 def _facts(launch: LaunchOperator, case: Case) -> RunFacts:
     from airflow_dagsched.launch.protocol.identity import TryId
-    from airflow_dagsched.provider.runtime.run_facts import RunFacts
+    from airflow_dagsched.provider.spec.run_facts import RunFacts
 
     return RunFacts(
-        dag_id=launch.flow.dag.dag_id, run_id="benchmark", try_id=TryId(try_number=1), began=0.0,
+        dag_id=launch.flow.dag_id, run_id="benchmark", try_id=TryId(try_number=1), began=0.0,
         conf={}, interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
     )  # fmt: skip

@@ -62,17 +62,20 @@ spark
                                     launch/managers launch/protocol launch/secrecy
 local                               launch/managers launch/protocol spark/driver
 provider
+  following                         launch/protocol launch/secrecy launch/escalation
   mirrors                           launch/protocol
-  submission                        launch/managers launch/protocol launch/retention launch/secrecy
-  spec                              model launch/managers launch/protocol
-  following                         launch/escalation launch/protocol launch/secrecy
-  clusters                          model plan plan/checking plan/pruning launch/escalation launch/managers
-  runtime                           model plan plan/checking plan/problem plan/pruning plan/reasons plan/report
-                                    launch/escalation launch/history launch/managers launch/protocol launch/retention
-                                    launch/secrecy launch/steps
-  wiring                            model plan plan/grouping plan/passes
-  authoring                         model placement plan plan/grouping launch/managers launch/protocol local
-  commands                          model plan plan/checking plan/exact plan/report launch/retention  cli
+  spec                              model plan plan/grouping launch/protocol launch/managers
+  clusters          .spec           model plan plan/checking plan/pruning launch/managers launch/escalation
+  submission        .spec .clusters  model plan/reasons plan/report plan/pruning launch/protocol launch/secrecy
+                                    launch/retention launch/steps launch/managers
+  runtime           .following .spec .clusters .submission  model plan plan/checking plan/report plan/pruning
+                                    plan/problem launch/protocol launch/secrecy launch/retention launch/steps
+                                    launch/managers launch/history launch/escalation
+  wiring            .following .mirrors .spec .submission .runtime  model plan plan/grouping plan/passes
+  authoring         .mirrors .spec .submission .wiring  model placement plan plan/grouping launch/protocol
+                                    launch/managers local
+  commands          .spec .clusters .runtime .wiring .authoring  model plan plan/checking plan/report plan/exact
+                                    launch/retention cli
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 
@@ -80,7 +83,7 @@ A package's own files and its rooms know each other (that no circle comes of it 
 all rooms and what is ``FOR_ALL``.
 """
 FOR_ALL = ("errors", "version", "airflow_dagsched")
-STILL = tuple(f"airflow_dagsched.provider.{each}" for each in ("authoring.dataflow", "runtime"))
+STILL: tuple[str, ...] = ()
 """A module or room of each circle that is still to be ended: until then arrows within its package need not be in the
 table. What is in no circle any more must leave the list.
 """

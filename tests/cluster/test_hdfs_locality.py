@@ -185,14 +185,14 @@ def test_a_later_group_is_planned_where_its_input_was_written(
     connection["extra"]["webhdfs"] = stored.hdfs.http
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
     monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path / "reserved"))
-    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.check_java", lambda group: None)
     learned = listening(monkeypatch)
     with DAG("sales", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)):
         launch = two_groups(tmp_path, stored.location).launches()[1]
     launched(launch, tmp_path, feeds=[committed(tmp_path, day, table=stored.location)])
     assert {one.key["day"] for one in learned[0].asked.stored["clean/"].partitions} == {day}
     chosen = plan_on_free_cluster(
-        gather_group_fit(launch, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps
+        gather_group_fit(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps
     )
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == set(DAYS[day])

@@ -21,9 +21,10 @@ from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.plan.passes.pin_hosts import TOKEN_PREFIX
 from airflow_dagsched.provider.following.follower import Follower
-from airflow_dagsched.provider.runtime.attempt import GroupRun
+from airflow_dagsched.provider.runtime.attempt import Attempt
+from airflow_dagsched.provider.runtime.execute import run_attempt
 from airflow_dagsched.provider.runtime.memory import Memory
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.spec.run_facts import RunFacts
 from demo.rest import until
 from tests.cluster.submitting import SMALL, SPARK_SUBMIT
 from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
@@ -58,14 +59,14 @@ def dag() -> Iterator[DAG]:
         yield opened
 
 
-def run_of(flow: SparkDataflow, folder: Path) -> GroupRun:
+def run_of(flow: SparkDataflow, folder: Path) -> Attempt:
     (launch,) = flow.launches()
     facts = RunFacts(
         dag_id="sales", run_id="r", try_id=TryId(try_number=1), began=0.0, conf={}, interval=Interval("once"),
         context={}, states={}, skipped={}, feeds={},
     )  # fmt: skip
     follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None)
-    return GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,))
+    return Attempt(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,))
 
 
 def planned_in(conf: dict[str, str], cluster: StandaloneCluster) -> str:
@@ -78,16 +79,16 @@ def planned_in(conf: dict[str, str], cluster: StandaloneCluster) -> str:
 class FirstPlanned:
     """Looks at the settings of the first application before it is submitted: ``then(host)`` is told where it goes."""
 
-    def __init__(self, run: GroupRun, cluster: StandaloneCluster, then: Callable[[str], None]) -> None:
+    def __init__(self, run: Attempt, cluster: StandaloneCluster, then: Callable[[str], None]) -> None:
         self.host = ""
-        self._allocate_and_submit, self._cluster, self._then = run.launch.submit, cluster, then
+        self._submit, self._cluster, self._then = run.launch.submit, cluster, then
         run.launch.submit = self.submit  # type: ignore[method-assign]
 
     def submit(self, context: Any, **how: Any) -> None:
         if not self.host:
             self.host = planned_in(how["conf"], self._cluster)
             self._then(self.host)
-        self._allocate_and_submit(context, **how)
+        self._submit(context, **how)
 
 
 def hosts_used(cluster: StandaloneCluster) -> list[set[str]]:
@@ -114,7 +115,7 @@ def test_a_worker_that_dies_between_plan_and_submit(
     run = run_of(flow, tmp_path)
     first = FirstPlanned(run, connected, connected.kill)
     with caplog.at_level(logging.WARNING):
-        result = run.execute()
+        result = run_attempt(run)
     assert (result["applications"], result["steps"]["total"]["state"]) == (2, "success")
     assert pq.read_table(tmp_path / "total").to_pydict() == {"total": [sum(range(1000))]}
     (why,) = result["cuts"]
@@ -157,7 +158,7 @@ def test_a_worker_that_dies_while_a_step_runs(connected: StandaloneCluster, dag:
     FirstPlanned(
         run, connected, lambda host: threading.Thread(target=kill_when_busy, args=(host,), daemon=True).start()
     )
-    result = run.execute()
+    result = run_attempt(run)
     assert (result["applications"], len(result["cuts"])) == (2, 1)
     assert {name: done["state"] for name, done in result["steps"].items()} == {"kept": "reused", "slow": "success"}
     assert pq.read_table(tmp_path / "slow").num_rows == 10

@@ -185,7 +185,7 @@ def test_feedback_into_a_parameter_with_a_default(dag: DAG) -> None:
     with SparkDataflow("f") as flow:
         last = better(orders())
         flow.repeat([last], max_iterations=2, feedback={"better.before": last})
-    assert flow.blocks() == {"better": ("better",)}
+    assert flow.spec.map_repeat_blocks() == {"better": ("better",)}
 
 
 def test_repeat_without_rows_to_feed_back(dag: DAG) -> None:

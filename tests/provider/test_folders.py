@@ -25,14 +25,14 @@ def test_other_names_and_other_runs_of_a_name_have_other_folders(dag: DAG, tmp_p
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         rows()
     (launch,) = flow.launches()
-    known = _make_facts(flow, Interval("local"), {})
+    known = _make_facts(dag, Interval("local"))
     runs = [
         replace(known, dag_id=dag_id, run_id=run_id, try_id=TryId(began))
         for dag_id in ("a+b", "a:b", "a_b", "a/b", "A_b")
         for run_id in ("a+b", "a:b", "a b", "..", "..%")
         for began in ("2026-03-05T06:07:08.123456Z", "2026-03-05T06:07:08.123457Z")
     ]
-    folders = {locate_group_folder(launch, run) for run in runs}
+    folders = {locate_group_folder(launch.spec, run) for run in runs}
     assert len(folders) == len(runs)
     assert {len(folder.relative_to(tmp_path / "runs").parts) for folder in folders} == {5}
     assert all(folder.resolve().is_relative_to(tmp_path / "runs") for folder in folders)
@@ -42,9 +42,9 @@ def test_all_tries_of_a_run_share_a_folder(dag: DAG, tmp_path: Path) -> None:
     """One leaves something there for the next."""
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         rows()
-    known = _make_facts(flow, Interval("local"), {})
+    known = _make_facts(dag, Interval("local"))
     tries = (TryId("r", 0, 1), TryId("r", 0, 2), TryId("r", 3, 4))
-    assert len({locate_group_folder(flow.launches()[0], replace(known, try_id=each)) for each in tries}) == 1
+    assert len({locate_group_folder(flow.launches()[0].spec, replace(known, try_id=each)) for each in tries}) == 1
 
 
 def test_no_folder_is_made_twice(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.model.codec import encode_value, read_file
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime.foresight import foretell_rest
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def facts(**feeds: Feed) -> RunFacts:
 
 
 def told(flow: SparkDataflow, at: int, folder: Path, **feeds: Feed) -> dict[str, Any]:
-    return foretell_rest(flow.launches()[at], facts(**feeds), PlannerHook("spark_default"), folder)
+    return foretell_rest(flow.launches()[at].spec, facts(**feeds), PlannerHook("spark_default"), folder)
 
 
 def test_launch_after_launch(flow: SparkDataflow, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

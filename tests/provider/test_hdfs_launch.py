@@ -18,7 +18,7 @@ from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime import allocation
-from airflow_dagsched.provider.runtime.input_pruning import Pruning
+from airflow_dagsched.provider.submission.input_pruning import Pruning
 from tests.provider.test_pruning import DAY, flow_of, launch_of, run
 from tests.provider.test_webhdfs import NOWHERE, ROOT, locations, on, page, said
 from tests.testbed.answers import answering
@@ -41,7 +41,7 @@ WORKERS = [{"id": f"w{at}", "host": f"w{at}.example.com", "cores": 4, "memory_mb
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "ann")
-    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.check_java", lambda group: None)
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
@@ -54,13 +54,13 @@ def connect(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 def listening(monkeypatch: pytest.MonkeyPatch) -> list[Pruning]:
     """What launches learn of their inputs from now on."""
     learned: list[Pruning] = []
-    room_for = allocation.allocate_room
+    allocate_room = allocation.allocate_room
 
     def listens(launch: Any, hook: Any, level: Any, steps: Any, pruning: Pruning) -> Any:
         learned.append(pruning)
-        return room_for(launch, hook, level, steps, pruning)
+        return allocate_room(launch, hook, level, steps, pruning)
 
-    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.room_for", listens)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.allocate_room", listens)
     return learned
 
 
@@ -75,7 +75,7 @@ def test_the_day_s_folder_alone_is_listed_and_its_holders_are_kept(
         _, driver, _ = run(launch, tmp_path)
     assert driver.step("read")["needed"][TABLE]["folders"] == ["day=2013-01-02"]
     assert [one.path for one in asked if FIRST in one.path] == []
-    known = allocation.gather_group_fit(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.gather_group_fit(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
     (source,) = next(step.sources for step in known.dataflow.steps if step.id == "read")
     assert [one.key for one in source.partitions] == [{"day": "2013-01-02"}, {"day": "2013-01-01"}]
     assert source.partitions[0].blocks[0].hosts == ("w2.example.com", "w3.example.com")
@@ -133,7 +133,7 @@ def test_a_later_group_goes_where_its_input_was_written(
     (partition,) = learned[0].asked.stored["clean/"].partitions
     assert partition.key == {"day": "2013-01-02"}
     assert [block.hosts for block in partition.blocks] == [("w2",), ("w3",)]
-    known = allocation.gather_group_fit(launch, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.gather_group_fit(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
     chosen = plan_on_free_cluster(known, launch.group.steps)
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == {"w2", "w3"}

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG, task
 
-from airflow_dagsched import Interval, SparkDataflow
+from airflow_dagsched import SparkDataflow
 from airflow_dagsched.launch.protocol.events import Started
-from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.following.reporting import open_follower
 from airflow_dagsched.provider.following.standing import make_unrivalled
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
 
 
 class TaskInstance:
@@ -51,12 +50,10 @@ def test_the_link_stays_when_the_task_ends(dag: DAG, tmp_path: Path, pages: list
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         rows()
     (launch,) = flow.launches()
-    facts = RunFacts(
-        dag_id="sales", run_id="r", try_id=TryId(try_number=1), began=0.0, conf={}, interval=Interval("once"),
-        context={}, states={}, skipped={}, feeds={},
-    )  # fmt: skip
     ti = TaskInstance()
-    follower = open_follower(launch, {"ti": ti}, facts, make_unrivalled())  # type: ignore[typeddict-item]
+    follower = open_follower(
+        ti, {"rows": "f.rows"}, Feed("n"), make_unrivalled(), lambda page: setattr(launch, "spark_ui", page)
+    )
     for page in pages:
         follower.take([Started("app", page)])
         assert page is None or ti.pushed[SparkUiLink().xcom_key] == page

@@ -16,7 +16,7 @@ from airflow_dagsched.placement.policies.built_in import RoundRobin
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime.allocation import allocate_room, size_application
-from airflow_dagsched.provider.runtime.input_pruning import Pruning
+from airflow_dagsched.provider.submission.input_pruning import Pruning
 
 WORKERS = [{"id": f"w{at}", "host": f"h{at}", "cores": 4, "memory_mb": 8000} for at in (1, 2, 3, 4)]
 
@@ -53,7 +53,7 @@ def hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PlannerHook:
 def used(flow: SparkDataflow, hook: PlannerHook, at: int = 0) -> list[str]:
     """Workers of the containers that a launch would ask for."""
     launch = flow.launches()[at]
-    with allocate_room(launch, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
+    with allocate_room(launch.spec, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
         chosen = room.chosen
         assert check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings) == ()
         return sorted({box.worker for box in chosen.group.containers})
@@ -95,8 +95,8 @@ def test_a_launch_asks_for_all_that_its_workers_offer(dag: DAG, hook: PlannerHoo
     ) as flow:
         narrow(wide.override(parallelism=1)())
     launch = flow.launches()[0]
-    with allocate_room(launch, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
-        conf = size_application(flow.conf, hook, room.chosen, LEVELS[0], tmp_path).conf
+    with allocate_room(launch.spec, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
+        conf = size_application(flow.spec.conf, hook, room.chosen, LEVELS[0], tmp_path).conf
     asked = [conf[f"spark.{name}"] for name in ("executor.cores", "executor.memory", "cores.max")]
     assert asked == ["4", "8000m", "4"]
 

@@ -23,9 +23,10 @@ from airflow_dagsched.launch.protocol.manifest import ENV_NONCE
 from airflow_dagsched.plan.pruning.layout import Entry
 from airflow_dagsched.provider.clusters.folder_listing import FileLister
 from airflow_dagsched.provider.following.follower import Follower
-from airflow_dagsched.provider.runtime.attempt import GroupRun
+from airflow_dagsched.provider.runtime.attempt import Attempt
+from airflow_dagsched.provider.runtime.execute import run_attempt
 from airflow_dagsched.provider.runtime.memory import Memory
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.spec.run_facts import RunFacts
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 DAY = Interval("2013-01-02", datetime(2013, 1, 2, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
@@ -35,7 +36,7 @@ SUNDAY = Interval("2013-01-06", datetime(2013, 1, 6, tzinfo=UTC), datetime(2013,
 @pytest.fixture(autouse=True)
 def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
-    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.check_java", lambda group: None)
 
 
 @pytest.fixture
@@ -78,8 +79,8 @@ def run(
         interval=interval, context={}, states={}, skipped={}, feeds={str(at): feed for at, feed in enumerate(feeds)},
     )  # fmt: skip
     follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None)
-    group = GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,))
-    return group.execute(), driver, follower.feed
+    group = Attempt(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,))
+    return run_attempt(group), driver, follower.feed
 
 
 def flow_of(table: str, folder: Path, *, where: str | None = "day = interval.start", **more: Any) -> SparkDataflow:

@@ -31,11 +31,12 @@ from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import ENV_NONCE
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.provider.following.follower import Follower
-from airflow_dagsched.provider.runtime.attempt import GroupRun
+from airflow_dagsched.provider.runtime.attempt import Attempt
+from airflow_dagsched.provider.runtime.execute import run_attempt
 from airflow_dagsched.provider.runtime.folders import locate_group_folder
-from airflow_dagsched.provider.runtime.history import recall_history
+from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 from airflow_dagsched.provider.runtime.memory import Memory
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
+from airflow_dagsched.provider.spec.run_facts import RunFacts
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 OUT_OF_MEMORY = Failure("out_of_memory", "Java heap space")
@@ -81,7 +82,7 @@ class Driver:
 @pytest.fixture(autouse=True)
 def _connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
-    monkeypatch.setattr("airflow_dagsched.provider.runtime.attempt.check_java", lambda group: None)
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.check_java", lambda group: None)
 
 
 def connected(monkeypatch: pytest.MonkeyPatch, worker: Worker) -> None:
@@ -91,7 +92,7 @@ def connected(monkeypatch: pytest.MonkeyPatch, worker: Worker) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(raw))
 
 
-def launched(flow: SparkDataflow, folder: Path, fate: Fate) -> tuple[GroupRun, Driver]:
+def launched(flow: SparkDataflow, folder: Path, fate: Fate) -> tuple[Attempt, Driver]:
     """The only launch task of ``flow``, ready to run."""
     (launch,) = flow.launches()
     driver = Driver(fate)
@@ -101,7 +102,7 @@ def launched(flow: SparkDataflow, folder: Path, fate: Fate) -> tuple[GroupRun, D
         context={}, states={}, skipped={}, feeds={},
     )  # fmt: skip
     follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None)
-    return GroupRun(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,)), driver
+    return Attempt(launch, {}, facts, follower, Memory(folder / "run"), folder / "run", (folder,)), driver
 
 
 def fine(at: int, targets: Sequence[str]) -> None:
@@ -112,9 +113,9 @@ def test_one_application_and_what_it_teaches(dag: DAG, tmp_path: Path) -> None:
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         chain("abc")
     run, driver = launched(flow, tmp_path, fine)
-    result = run.execute()
+    result = run_attempt(run)
     assert (driver.submitted, result["applications"], result["cuts"]) == (["abc"], 1, [])
-    known = recall_history(flow.launches()[0].history)
+    known = recall_history(locate_history(flow.spec))
     assert set(known.measured) == {"a", "b", "c"}
     assert len(known.connections["spark_default"].recent_start_s) == 1
 
@@ -127,7 +128,7 @@ def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path, monkeypatch: pytest
         for name in "abcd":
             above = rows.override(task_id=name, disk="6g")(above=above)
     run, driver = launched(flow, tmp_path, fine)
-    result = run.execute()
+    result = run_attempt(run)
     assert (driver.submitted, result["applications"]) == (["ab", "cd"], 2)
     (why,) = result["cuts"]
     assert re.fullmatch(
@@ -149,7 +150,7 @@ def test_what_a_launch_says_is_masked(dag: DAG, tmp_path: Path, monkeypatch: pyt
     run, driver = launched(flow, tmp_path, fine)
     monkeypatch.setattr(run.launch, "render_template", render)
     with pytest.raises(AirflowFailException, match=r"no such door: \*\*\*"):
-        run.execute()
+        run_attempt(run)
     (done,) = run.follower.feed.steps.values()
     assert done.failure is not None
     assert done.failure.message.endswith("no such door: ***")
@@ -163,7 +164,7 @@ def test_settings_of_flow_and_steps_are_rendered(dag: DAG, tmp_path: Path) -> No
         rows.override(application={"spark.a": "step of {{ word }}", "spark.c": 1})()
     run, driver = launched(flow, tmp_path, fine)
     run.context["word"] = "shop"  # type: ignore[typeddict-unknown-key]
-    run.execute()
+    run_attempt(run)
     (conf,) = driver.conf
     assert conf["spark.scheduler.mode"] == "FAIR"
     assert conf["spark.ui.showConsoleProgress"] == "true"
@@ -177,7 +178,7 @@ def test_a_setting_that_is_none_once_rendered(dag: DAG, tmp_path: Path) -> None:
     run, driver = launched(flow, tmp_path, fine)
     run.context["word"] = "hunter2 "  # type: ignore[typeddict-unknown-key]
     with pytest.raises(AirflowFailException, match=r"conf: as rendered, 'spark.shop.key' begins or ends") as refused:
-        run.execute()
+        run_attempt(run)
     assert "hunter2" not in str(refused.value)
     assert driver.submitted == []
 
@@ -188,7 +189,7 @@ def test_a_switch_that_is_neither_on_nor_off(dag: DAG, tmp_path: Path, monkeypat
         rows()
     run, driver = launched(flow, tmp_path, fine)
     with pytest.raises(AirflowFailException, match=r"\[dagsched\] enabled: must be True or False, not 'maybe'"):
-        run.execute()
+        run_attempt(run)
     assert driver.submitted == []
 
 
@@ -203,7 +204,7 @@ def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         chain("abcd")
     run, driver = launched(flow, tmp_path, lambda at, targets: OUT_OF_MEMORY if at in (1, 2, 4) else None)
-    result = run.execute()
+    result = run_attempt(run)
     assert driver.submitted == ["abcd", "abcd", "ab", "cd", "a", "b", "c", "d"]
     heaps = [int(conf["spark.driver.memory"].removesuffix("m")) for conf in driver.conf]
     assert [at for at, heap in enumerate(heaps) if heap > max(heaps[:at], default=0)] == [0, 1, 2, 4]
@@ -211,7 +212,7 @@ def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
     assert [done["state"] for done in result["steps"].values()] == ["success"] * 4
     assert len(result["cuts"]) == 3
     assert len(list((tmp_path / "run").rglob("manifest.json"))) == 8
-    assert (recall_history(flow.launches()[0].history).measured["a"].memory_mb or 0) >= 4 * 1024
+    assert (recall_history(locate_history(flow.spec)).measured["a"].memory_mb or 0) >= 4 * 1024
 
 
 def test_out_of_memory_to_the_last(dag: DAG, tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_out_of_memory_to_the_last(dag: DAG, tmp_path: Path) -> None:
         chain("a")
     run, driver = launched(flow, tmp_path, lambda at, targets: OUT_OF_MEMORY)
     with pytest.raises(AirflowException, match="Java heap space"):
-        run.execute()
+        run_attempt(run)
     assert driver.submitted == ["a"] * 4
     assert run.memory.level == 3
     assert run.follower.feed.steps["a"].state == "failed"
@@ -231,7 +232,7 @@ def test_other_failures_wait_for_a_retry(dag: DAG, tmp_path: Path) -> None:
         chain("a")
     run, driver = launched(flow, tmp_path, lambda at, targets: Failure("author", "no such column"))
     with pytest.raises(AirflowException, match="no such column"):
-        run.execute()
+        run_attempt(run)
     assert (driver.submitted, run.memory.level) == (["a"], 0)
 
 
@@ -247,7 +248,7 @@ def test_a_stopped_launch_task_submits_nothing_more(dag: DAG, tmp_path: Path) ->
 
     run, driver = launched(flow, tmp_path, killed)
     with pytest.raises(AirflowException):
-        run.execute()
+        run_attempt(run)
     assert driver.submitted == ["a"]
 
 
@@ -257,7 +258,7 @@ def test_a_step_too_large_alone_is_refused(dag: DAG, tmp_path: Path, monkeypatch
         rows.override(task_id="b", memory="40g")(above=rows.override(task_id="a")())
     run, driver = launched(flow, tmp_path, fine)
     with pytest.raises(AirflowFailException, match=r"does not fit: memory.* needed \d+ MiB, available 4000 MiB"):
-        run.execute()
+        run_attempt(run)
     assert driver.submitted == []
     assert {name: done.state for name, done in run.follower.feed.steps.items()} == {"a": "failed", "b": "failed"}
 
@@ -267,7 +268,7 @@ def test_no_folder_with_secrets_is_left(dag: DAG, tmp_path: Path, monkeypatch: p
     (tmp_path / "private").mkdir()
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         chain("ab")
-    launched(flow, tmp_path, fine)[0].execute()
+    run_attempt(launched(flow, tmp_path, fine)[0])
     assert list((tmp_path / "private").iterdir()) == []
 
 
@@ -280,7 +281,7 @@ def test_a_group_of_that_name_in_another_dataflow_has_its_own_folder(dag: DAG, t
     launches = [*one.launches(), *other.launches()]
     facts = launched(one, tmp_path, fine)[0].facts
     assert [launch.group.id for launch in launches] == ["launch", "launch"]
-    assert len({locate_group_folder(launch, facts) for launch in launches}) == 2
+    assert len({locate_group_folder(launch.spec, facts) for launch in launches}) == 2
 
 
 def test_out_of_time(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +301,7 @@ def test_out_of_time(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     launch.submit = submit  # type: ignore[method-assign]
     monkeypatch.setattr(launch, "end_submit", lambda: stopped.append(True))
     with pytest.raises(AirflowTaskTimeout, match=r"^execution_timeout of 10 min: b: no progress for 7 min: stage 7 "):
-        run.execute()
+        run_attempt(run)
     feed = run.follower.feed
     assert (stopped, feed.final) == ([True], True)
     assert {name: done.state for name, done in feed.steps.items()} == {
@@ -320,4 +321,4 @@ def test_a_last_word_that_is_not_taken_is_said_by_a_retry(dag: DAG, tmp_path: Pa
     run, _ = launched(flow, tmp_path, fine)
     run.follower = Follower(Feed("n"), lambda *_: None, lambda *_: None, lambda *_: None, lambda: False)
     with pytest.raises(AirflowException, match="did not take the last word"):
-        run.execute()
+        run_attempt(run)

@@ -18,7 +18,7 @@ from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import End, Feed, decide_verdict
 from airflow_dagsched.provider.following import server_clock
 from airflow_dagsched.provider.following.server_clock import ask_time_at
-from airflow_dagsched.provider.runtime.run_facts import _estimate_beginning
+from airflow_dagsched.provider.runtime.gather_facts import _estimate_beginning
 from tests.provider.test_lost_tries import nobody
 
 MADE, BEGAN = datetime(2026, 3, 5, 6, 0, tzinfo=UTC), datetime(2026, 3, 5, 6, 7, tzinfo=UTC)

@@ -16,9 +16,9 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, read_manifest
-from airflow_dagsched.provider.runtime.run_facts import RunFacts, derive_interval
-from airflow_dagsched.provider.runtime.shipping import Paths, Shipment, build_shipment
-from airflow_dagsched.provider.runtime.specs import Submit, build_parts
+from airflow_dagsched.provider.runtime.gather_facts import RunFacts, derive_interval
+from airflow_dagsched.provider.submission.shipping import Paths, Shipment, build_shipment
+from airflow_dagsched.provider.submission.specs import Submit, build_parts
 
 DAY = Interval("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
 URL = "jdbc:postgresql://user:hunter2@db/sales"
@@ -31,7 +31,7 @@ def facts(**changes: Any) -> RunFacts:
 
 
 def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
-    submit = Submit(flow, flow.graph, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
+    submit = Submit(flow.spec, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
     return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2)
 
 

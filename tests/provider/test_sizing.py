@@ -20,7 +20,7 @@ from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime import allocation
 from airflow_dagsched.provider.runtime.allocation import build_executor_pod, size_application
-from airflow_dagsched.provider.runtime.input_pruning import Pruning
+from airflow_dagsched.provider.submission.input_pruning import Pruning
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from tests.testbed.answers import Said, answering
 
@@ -55,11 +55,11 @@ def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
     return made
 
 
-def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[allocation.Room]:
-    return allocation.allocate_room(launch, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
+def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[allocation.Allocation]:
+    return allocation.allocate_room(launch.spec, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
 
 
-def workers(room: allocation.Room) -> list[str]:
+def workers(room: allocation.Allocation) -> list[str]:
     return [box.worker for box in room.chosen.group.containers]
 
 

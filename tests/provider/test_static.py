@@ -20,10 +20,10 @@ from pyspark.sql.functions import current_date as plain_name
 from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import Manifest
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.shipping import Paths, build_shipment
-from airflow_dagsched.provider.runtime.specs import Submit, build_parts
 from airflow_dagsched.provider.spec.call_arguments import transform_leaves
+from airflow_dagsched.provider.spec.run_facts import RunFacts
+from airflow_dagsched.provider.submission.shipping import Paths, build_shipment
+from airflow_dagsched.provider.submission.specs import Submit, build_parts
 from airflow_dagsched.spark.reuse.filing import make_filing
 from airflow_dagsched.spark.reuse.reusable_steps import compute_fingerprints
 
@@ -45,7 +45,7 @@ def manifest(build: Build, day: str, run: str = "", **flow: Any) -> Manifest:
     facts = RunFacts("sales", run_id, TryId(run_id, 0, 1), 0.0, {}, Interval(day, start), context, {}, {}, {}, True)
     rendered = lambda value: transform_leaves(value, lambda leaf: _text(leaf, context))  # noqa: E731
     targets = tuple(made.graph.sort_steps())
-    submit = Submit(made, made.graph, targets, facts, rendered, (Path(__file__).parent,))
+    submit = Submit(made.spec, targets, facts, rendered, (Path(__file__).parent,))
     return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2).manifest
 
 

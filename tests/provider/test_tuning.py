@@ -22,7 +22,7 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune
-from airflow_dagsched.provider.runtime.history import record_applications
+from airflow_dagsched.provider.runtime.history import locate_history, record_applications
 from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
@@ -67,7 +67,7 @@ def cut_between_a_and_b(made: Plan) -> Plan:
 def test_measured_runs_become_a_plan_file(dag: DAG, tmp_path: Path) -> None:
     flow = flow_in(dag, tmp_path)
     done = StepDone("a", "success", seconds=30.0)
-    record_applications(flow.launches()[0].history, "spark_default", [Ran(42.0, 2, (done,), {"a": 10.0})])
+    record_applications(locate_history(flow.spec), "spark_default", [Ran(42.0, 2, (done,), {"a": 10.0})])
     found = tune(flow, PlannerHook())
     found.write()
     assert found.file == tmp_path / "sales.f.plan.json"
@@ -106,7 +106,7 @@ def test_edges_made_later_are_no_reason_to_warn(dag: DAG, tmp_path: Path) -> Non
 
     flow = flow_in(dag, tmp_path)
     fetch() >> flow
-    locate_plan_file(flow).write_text(format_json(plan(flow.dataflow, CLUSTER)))
+    locate_plan_file(flow.dag.fileloc, str(flow.group_id)).write_text(format_json(plan(flow.dataflow, CLUSTER)))
     with fresh() as again:
         other = flow_in(again, tmp_path)
         fetch() >> other
@@ -138,7 +138,7 @@ def test_exactly(dag: DAG, tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr(actions, "find_flows", lambda name: [flow])
     for exact in (False, True):
         actions.tune(Namespace(dag="sales", conn_id=None, exact=exact, dry_run=False))
-    made = read_file(Plan, locate_plan_file(flow))
+    made = read_file(Plan, locate_plan_file(flow.dag.fileloc, str(flow.group_id)))
     assert (made.makespan_s, made.gap) == (20.0, 0.0)
     assert "21.0 s predicted" in capsys.readouterr().out
 

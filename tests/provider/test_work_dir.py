@@ -10,6 +10,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.clusters.reservations import Reservations
+from airflow_dagsched.provider.runtime.history import locate_history
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 
 REFUSED = [
@@ -44,9 +45,9 @@ def test_what_is_no_local_folder_is_refused(dag: DAG, monkeypatch: pytest.Monkey
 def test_a_local_folder_counts_as_its_path(dag: DAG, monkeypatch: pytest.MonkeyPatch, local: str) -> None:
     with SparkDataflow("f", work_dir=local) as flow:
         orders()
-    assert flow.launches()[0].history == Path("/w/history/sales/f.json")
+    assert locate_history(flow.spec) == Path("/w/history/sales/f.json")
     monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", local)
-    assert (flow.work_dir, find_default_work_dir(), parse_local_root(local)) == ("/w", "/w", Path("/w"))
+    assert (flow.spec.work_dir, find_default_work_dir(), parse_local_root(local)) == ("/w", "/w", Path("/w"))
 
 
 def test_without_a_word_it_is_beside_the_dags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched import Interval, SparkDataflow, SparkSqlStep, Table
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.specs import Parts, Submit, build_parts
+from airflow_dagsched.provider.spec.run_facts import RunFacts
+from airflow_dagsched.provider.submission.specs import Parts, Submit, build_parts
 from tests.spark.running import Flow, Ran, run
 
 DAYS = {"2026-01-01": 3, "2026-01-02": 7}
@@ -55,7 +55,7 @@ def parts(flow: SparkDataflow, day: str) -> Parts:
     context = {"ds": day}
     facts = RunFacts("sales", f"scheduled__{day}", TryId(day), 0.0, {}, Interval(day, start), context, {}, {}, {})
     targets = tuple(flow.graph.sort_steps())
-    return build_parts(Submit(flow, flow.graph, targets, facts, lambda value: value, (Path(__file__).parent,)))
+    return build_parts(Submit(flow.spec, targets, facts, lambda value: value, (Path(__file__).parent,)))
 
 
 def ran(spark: SparkSession, folder: Path, day: str) -> Ran:

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk import TaskGroup
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import check_value, read_file
+from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
-from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake
+from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake, mistake_in_pool
 from airflow_dagsched.provider.authoring.policy_check import check_policy
-from airflow_dagsched.provider.authoring.repeats import RepeatBlock, make_repeat_block
+from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, read_dataflow
+from airflow_dagsched.provider.authoring.repeats import make_repeat_block
+from airflow_dagsched.provider.authoring.step_group import StepGroup
+from airflow_dagsched.provider.spec.dataflow_spec import FlowSettings, make_flow_error
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
-from airflow_dagsched.provider.wiring.priority import check_pool
 
 if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+
     from airflow_dagsched.launch.protocol.interval import Interval
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.grouping.coarsest import Grouping
     from airflow_dagsched.provider.authoring.steps import StepMirror
     from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
+    from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, RepeatBlock
     from airflow_dagsched.provider.wiring.edges import Wiring
 
 SPARK_OPERATORS = "airflow.providers.apache.spark."
 """Operators from here start Spark by themselves: they cannot stand among steps."""
 
 
-class SparkDataflow(TaskGroup):
+class SparkDataflow(StepGroup):
     """Group of Spark steps, planned together.
 
     :param name: group id; also the first part of the ids of its tasks.
@@ -102,14 +104,8 @@ class SparkDataflow(TaskGroup):
         ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
-        self.conn_id = conn_id
-        self.cluster = cluster
-        self.run = run
-        self.conf = dict(conf or {})
-        self.slots = slots
-        self.prune: Mode = prune
-        self.pruned = pruned
-        self.settings = self._check_settings(
+        given = {**self.dag.default_args, **(launch_args.get("default_args") or {}), **launch_args}
+        planner = self._check_settings(
             Settings(
                 slots=slots,
                 apart=tuple(map(tuple, apart)),
@@ -118,20 +114,31 @@ class SparkDataflow(TaskGroup):
                 failures_per_hour=failures_per_hour,
             )
         )
-        self.task_runtimes = dict(task_runtimes or {})
-        self.placement = placement
-        self.placement_settings = dict(placement_settings or {})
-        self._check_placement()
-        self.pool_cores = pool_cores
-        self.lease_s = lease_s
-        self.stall_s = stall_s
-        self.launch_args = launch_args
-        check_pool(self)
-        self.work_dir = self._resolve_work_dir(work_dir)
-        """Of this machine: as given, else :func:`default_work_dir`."""
+        planner = self._check_placement(placement, planner, placement_settings or {})
+        mistake = mistake_in_pool(pool_cores, given)
+        if mistake is not None:
+            raise self.make_error(mistake[1], mistake[0])
+        self.declared = FlowSettings(
+            conn_id=conn_id,
+            work_dir=self._resolve_work_dir(work_dir),
+            cluster=cluster,
+            run=run,
+            conf=dict(conf or {}),
+            prune=prune,
+            pruned=pruned,
+            settings=planner,
+            task_runtimes=dict(task_runtimes or {}),
+            placement=placement,
+            placement_settings=dict(placement_settings or {}),
+            pool_cores=pool_cores,
+            lease_s=lease_s,
+            stall_s=stall_s,
+            launch_args=launch_args,
+            authors_args=given,
+        )
         self.steps: dict[str, StepMirror] = {}
-        self.repeats: list[RepeatBlock] = []
-        self.hidden_from: set[str] = set()
+        self.repeats: tuple[RepeatBlock, ...] = ()
+        self._hidden_from: set[str] = set()
         """Skipping tasks that were taught not to see our edges."""
         self._wiring: Wiring | None = None
         self._busy = False
@@ -143,28 +150,20 @@ class SparkDataflow(TaskGroup):
         except InvalidInput as error:
             raise self.make_error(error.rule, error.field) from None
 
-    def _check_placement(self) -> None:
+    def _check_placement(self, policy: str, settings: Settings, named: Mapping[str, Any]) -> Settings:
+        """The planner's settings, with what those ``named`` for the policies say of sizes."""
         try:
-            self.settings = check_policy(self.placement, self.settings, self.placement_settings)
+            return check_policy(policy, settings, named)
         except InvalidInput as error:
             raise self.make_error(error.rule, error.field or "placement") from None
 
     def _resolve_work_dir(self, work_dir: str | None) -> str:
-        """The one that counts. Airflow's own is looked at in any case: launches reserve their room there."""
+        """The folder that counts."""
         try:
-            default = find_default_work_dir()
+            default = find_default_work_dir()  # looked at in any case: launches reserve their room there
             return default if work_dir is None else str(parse_local_root(work_dir))
         except InvalidInput as error:
             raise self.make_error(error.rule, error.field) from None
-
-    @cached_property
-    def declared_cluster(self) -> Cluster | None:
-        """The cluster that ``cluster=`` names, if it does; raises :class:`InvalidInput` for a file that is none."""
-        if not isinstance(self.cluster, str | Path):
-            return self.cluster
-        from airflow_dagsched.model.cluster import Cluster
-
-        return read_file(Cluster, self.cluster)
 
     # What the steps call while the author writes them down
 
@@ -181,11 +180,6 @@ class SparkDataflow(TaskGroup):
         """An edge was made; after the ``with`` block that means wiring again."""
         if self._wiring is not None and not self._busy:
             self._wire_groups()
-
-    def blocks(self) -> dict[str, tuple[str, ...]]:
-        """Step -> all steps of its repeat block, for steps that are in one."""
-        ids = [tuple(self.step_id(step.task_id) for step in block.steps) for block in self.repeats]
-        return {name: block for block in ids for name in block}
 
     def launches(self) -> tuple[LaunchOperator, ...]:
         """The launch tasks, one a group."""
@@ -218,18 +212,31 @@ class SparkDataflow(TaskGroup):
         :param feedback: ``{"step.parameter": step}``: from the second iteration on the parameter is that step's
             last output. Left out: the last step's output goes back into the first step's first input.
         """
-        self.repeats.append(make_repeat_block(self, steps, until, max_iterations, feedback or {}))
+        self.repeats += (make_repeat_block(self._declared_flow(), steps, until, max_iterations, feedback or {}),)
+        self.note_new_edge()
 
-    # The planner's view
+    def _declared_flow(self) -> DeclaredFlow:
+        """What was said so far."""
+        return DeclaredFlow(self.declared, str(self.group_id), self.dag, self.steps, self.repeats)
+
+    # What is handed on
+
+    @property
+    def spec(self) -> DataflowSpec:
+        """The dataflow as wiring, launches and commands know it; until the ``with`` block ends, as it is so far."""
+        if self._wiring is not None:
+            return self._wiring.flow
+        return read_dataflow(self._declared_flow())
 
     @property
     def graph(self) -> DataflowGraph:
         """Steps, channels and the ordinary tasks around them, as the author wrote them."""
-        if self._wiring is not None:
-            return self._wiring.graph
-        from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
+        return self.spec.graph
 
-        return DataflowGraph.of(self)
+    @property
+    def settings(self) -> Settings:
+        """What the author set for the plan."""
+        return self.declared.settings
 
     @property
     def dataflow(self) -> Dataflow:
@@ -252,7 +259,7 @@ class SparkDataflow(TaskGroup):
         """
         from airflow_dagsched.provider.authoring.rehearsal import run_local
 
-        return run_local(self, interval, inputs or {}, spark)
+        return run_local(self.spec, self.dag, interval, inputs or {}, spark)
 
     # TaskGroup
 
@@ -333,13 +340,15 @@ class SparkDataflow(TaskGroup):
             self._busy = before
 
     def _wire_groups(self) -> None:
-        from airflow_dagsched.provider.wiring.edges import Wiring
+        from airflow_dagsched.provider.wiring.edges import Wiring, hide_from_skippers
 
         with self._ignore_own_edges():
             if self._wiring is not None:
                 self._wiring.undo_wiring()
                 self._wiring = None
-            self._wiring = Wiring.of(self)
+            mirrors: dict[str, BaseOperator] = {**self.steps}
+            self._wiring = Wiring.of(self.spec, self, mirrors)
+            hide_from_skippers(self.dag, self._wiring.flow.graph.ordinary, self._hidden_from, self.hide_our_edges)
 
     def _check_children(self) -> None:
         if not self.steps:
@@ -355,20 +364,4 @@ class SparkDataflow(TaskGroup):
 
     def make_error(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
-        return InvalidInput(f"DAG {self.dag.dag_id!r}, dataflow {self.group_id!r}", field, rule)
-
-
-def find_enclosing_dataflow(step: StepMirror) -> SparkDataflow:
-    """The dataflow ``step`` was made in; raises :class:`InvalidInput` outside of one."""
-    group = step.task_group
-    while group is not None and not isinstance(group, SparkDataflow):
-        group = group.parent_group
-    if group is None:
-        raise step.make_error("a Spark step must be made inside `with SparkDataflow(...)`")
-    mapped = next(step.iter_mapped_task_groups(), None)
-    if mapped is not None:
-        raise step.make_error(
-            f"is inside the mapped task group {mapped.group_id!r}: mapped steps cannot be shown, write a loop with "
-            ".override(task_id=...)"
-        )
-    return group
+        return make_flow_error(self.dag.dag_id, str(self.group_id), rule, field)

@@ -108,3 +108,19 @@ def _explain_refusal(name: Any) -> str:
         return ""
     hint = suggest_name(name, list_launch_settings())
     return f"is no setting of a dataflow, nor of its launch tasks{f'; {hint}' if hint else ''}"
+
+
+def mistake_in_pool(pool_cores: int | None, arguments: Mapping[str, Any]) -> Mistake | None:
+    """What is wrong with the slots that launch tasks shall take of their pool, by the author's ``arguments`` for them:
+    a task that wants more than its pool has is never scheduled.
+    """
+    if pool_cores is None:
+        return None
+    asked = arguments.get("pool_slots", 1)
+    if pool_cores < 1:
+        return "pool_cores", f"must be at least 1, not {pool_cores}"
+    if "pool" not in arguments:
+        return "pool_cores", "is the size of a pool: say which with pool="
+    if isinstance(asked, int) and asked > pool_cores:
+        return "pool_slots", f"{asked} slots of a pool of {pool_cores} are never free at once"
+    return None

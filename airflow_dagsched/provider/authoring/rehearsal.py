@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.interval import Interval
-from airflow_dagsched.provider.runtime.run_facts import RunFacts
-from airflow_dagsched.provider.runtime.specs import Submit, build_parts
 from airflow_dagsched.provider.spec.call_arguments import find_source
+from airflow_dagsched.provider.spec.run_facts import RunFacts
+from airflow_dagsched.provider.submission.specs import Submit, build_parts
 
 if TYPE_CHECKING:
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow.sdk import DAG
+
+    from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec
 
 
-def run_local(flow: SparkDataflow, interval: Interval | None, inputs: Mapping[str, Any], spark: Any) -> dict[str, Any]:
+def run_local(
+    flow: DataflowSpec, dag: DAG, interval: Interval | None, inputs: Mapping[str, Any], spark: Any
+) -> dict[str, Any]:
     """See :meth:`SparkDataflow.run_local`."""
     from airflow_dagsched.local import run_local as run
 
-    facts = _make_facts(flow, interval or Interval("local"), inputs)
-    graph, roots = flow.graph, (Path(flow.dag.fileloc).parent,)
-    parts = build_parts(Submit(flow, graph, graph.sort_steps(), facts, _make_renderer(flow, facts, inputs), roots))
+    facts = _make_facts(dag, interval or Interval("local"))
+    roots = (Path(dag.fileloc).parent,)
+    parts = build_parts(Submit(flow, flow.graph.sort_steps(), facts, _make_renderer(dag, facts, inputs), roots))
     rows = {name: value for name, value in inputs.items() if name in flow.steps}
     return run(
         parts.specs,
@@ -35,18 +39,18 @@ def run_local(flow: SparkDataflow, interval: Interval | None, inputs: Mapping[st
     )
 
 
-def _make_facts(flow: SparkDataflow, interval: Interval, inputs: Mapping[str, Any]) -> RunFacts:
+def _make_facts(dag: DAG, interval: Interval) -> RunFacts:
     start = interval.start
     dates = {"ds": f"{start:%Y-%m-%d}", "ts": start.isoformat(), "logical_date": start.isoformat()} if start else {}
-    params = dict(flow.dag.params.items())
-    context = {**dates, "run_id": "local", "dag_id": flow.dag.dag_id, "params": params}
+    params = dict(dag.params.items())
+    context = {**dates, "run_id": "local", "dag_id": dag.dag_id, "params": params}
     return RunFacts(
-        dag_id=flow.dag.dag_id, run_id="local", try_id=TryId(try_number=1), began=0.0, conf={},
+        dag_id=dag.dag_id, run_id="local", try_id=TryId(try_number=1), began=0.0, conf={},
         interval=interval, context=context, states={}, skipped={}, feeds={},
     )  # fmt: skip
 
 
-def _make_renderer(flow: SparkDataflow, facts: RunFacts, inputs: Mapping[str, Any]) -> Any:
+def _make_renderer(dag: DAG, facts: RunFacts, inputs: Mapping[str, Any]) -> Callable[[Any], Any]:
     """Templates with the interval's values; return values of ordinary tasks come from ``inputs``."""
 
     def render(value: Any) -> Any:
@@ -59,7 +63,7 @@ def _make_renderer(flow: SparkDataflow, facts: RunFacts, inputs: Mapping[str, An
                 )
             return inputs[task_id]
         if isinstance(value, str):
-            return flow.dag.get_template_env().from_string(value).render(**facts.context)
+            return dag.get_template_env().from_string(value).render(**facts.context)
         return value
 
     return render

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec import Struct
-
-if TYPE_CHECKING:
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
-    from airflow_dagsched.provider.authoring.steps import StepMirror
-
-
-class RepeatBlock(Struct, frozen=True):
-    """Steps that run again and again, one composite step."""
-
-    id: str
-    steps: tuple[StepMirror, ...]
-    until: Callable[..., Any] | None
-    max_iterations: int
-    feedback: Mapping[str, StepMirror]
+from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, Mirrors, replace_rows
+from airflow_dagsched.provider.authoring.steps import StepMirror
+from airflow_dagsched.provider.spec.dataflow_graph import find_first_input
+from airflow_dagsched.provider.spec.dataflow_spec import RepeatBlock
 
 
 def make_repeat_block(
-    flow: SparkDataflow,
+    flow: DeclaredFlow,
     steps: Sequence[Any],
     until: Callable[..., Any] | None,
     max_iterations: int,
@@ -37,42 +26,40 @@ def make_repeat_block(
     _check_in_no_repeat(flow, members)
     back = {name: _find_member(flow, step) for name, step in feedback.items()}
     _check_feedback(flow, members, back)
-    return RepeatBlock(flow.step_id(members[0].task_id), members, until, max_iterations, back)
+    return RepeatBlock(members[0], members, until, max_iterations, back)
 
 
-def _find_member(flow: SparkDataflow, value: Any) -> StepMirror:
-    """The step of ``flow`` that ``value`` is, or is what it returns."""
+def _find_member(flow: DeclaredFlow, value: Any) -> str:
+    """Id of the step of ``flow`` that ``value`` is, or is the return value of."""
     mirror = getattr(value, "operator", value)
-    task_id = getattr(mirror, "task_id", None)
-    member = None if task_id is None else flow.steps.get(flow.step_id(task_id))
-    if member is None or member is not mirror:
-        raise flow.make_error(f"{task_id or value!r} is not a step of this dataflow", "repeat")
+    member = next((name for name, each in flow.mirrors.items() if each is mirror), None)
+    if member is None:
+        raise flow.make_error(f"{getattr(mirror, 'task_id', None) or value!r} is not a step of this dataflow", "repeat")
     return member
 
 
-def _check_in_no_repeat(flow: SparkDataflow, members: Sequence[StepMirror]) -> None:
-    blocks, seen = flow.blocks(), set()
-    for step in members:
-        step_id = flow.step_id(step.task_id)
-        if step_id in blocks or step_id in seen:
-            raise flow.make_error(f"step {step.task_id!r} can be in one repeat, once", "repeat")
-        seen.add(step_id)
+def _check_in_no_repeat(flow: DeclaredFlow, members: Sequence[str]) -> None:
+    taken = {name for block in flow.repeats for name in block.steps}
+    for name in members:
+        if name in taken:
+            raise flow.make_error(f"step {flow.mirrors[name].task_id!r} can be in one repeat, once", "repeat")
+        taken.add(name)
 
 
-def _check_feedback(flow: SparkDataflow, members: Sequence[StepMirror], back: Mapping[str, StepMirror]) -> None:
+def _check_feedback(flow: DeclaredFlow, members: Sequence[str], back: Mapping[str, str]) -> None:
     """Each key names a parameter of a member, each value is a member; without any, the first step takes rows."""
-    from airflow_dagsched.provider.spec.dataflow_graph import find_first_input
-
-    by_id = {flow.step_id(step.task_id): step for step in members}
+    mirrors: Mirrors = {name: flow.mirrors[name] for name in members}
     for name, origin in back.items():
         owner, _, parameter = name.rpartition(".")
-        if owner not in by_id or not _has_parameter(by_id[owner], parameter):
-            known = ", ".join(sorted(f"{own}.{each}" for own, member in by_id.items() for each in member.arguments))
+        if owner not in mirrors or not _has_parameter(mirrors[owner], parameter):
+            known = ", ".join(sorted(f"{own}.{each}" for own, member in mirrors.items() for each in member.arguments))
             raise flow.make_error(f"feedback {name!r} is no parameter of its steps; they have {known}", "repeat")
-        if flow.step_id(origin.task_id) not in by_id:
-            raise flow.make_error(f"feedback {name!r} comes from {origin.task_id!r}, which is not repeated", "repeat")
-    if not back and find_first_input(flow, members[0]) is None:
-        raise members[0].make_error("the first step takes no rows to feed back; say which with feedback=", "repeat")
+        if origin not in mirrors:
+            came_from = flow.mirrors[origin].task_id
+            raise flow.make_error(f"feedback {name!r} comes from {came_from!r}, which is not repeated", "repeat")
+    first = mirrors[members[0]]
+    if not back and find_first_input(replace_rows(first.arguments, flow.mirrors)) is None:
+        raise first.make_error("the first step takes no rows to feed back; say which with feedback=", "repeat")
 
 
 def _has_parameter(step: StepMirror, parameter: str) -> bool:

@@ -17,6 +17,7 @@ from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.authoring.policy_check import check_policy
+from airflow_dagsched.provider.authoring.step_group import find_enclosing_group
 from airflow_dagsched.provider.authoring.step_settings import DECLARED, HONOURED, find_step_mistake
 from airflow_dagsched.provider.mirrors.held import HOLDS_NOTHING
 from airflow_dagsched.provider.spec.call_arguments import (
@@ -43,9 +44,7 @@ class StepMirror(BaseOperator):
         mistake = find_step_mistake(kwargs)
         honoured = {name: value for name, value in kwargs.items() if name in HONOURED}
         super().__init__(task_id=task_id, trigger_rule="one_done", **{**honoured, **HOLDS_NOTHING})
-        from airflow_dagsched.provider.authoring.dataflow import find_enclosing_dataflow
-
-        self.flow = find_enclosing_dataflow(self)
+        self.flow = find_enclosing_group(self, self.make_error)
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
         self.step_outlets = list(outlets or [])
@@ -61,9 +60,10 @@ class StepMirror(BaseOperator):
         self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.note_new_edge)
 
     def _check_placement(self) -> None:
+        flow = self.flow.declared
         if self.declared.placement:
             try:
-                check_policy(self.declared.placement, self.flow.settings, self.flow.placement_settings)
+                check_policy(self.declared.placement, flow.settings, flow.placement_settings)
             except InvalidInput as error:
                 raise self.make_error(error.rule, "placement") from None
 

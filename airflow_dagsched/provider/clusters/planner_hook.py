@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk import DAG, BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
     from airflow_dagsched.provider.clusters.folder_listing import Opened
 
 log = logging.getLogger(__name__)
@@ -43,6 +42,18 @@ REMEDIES = {
     "yarn": "set the connection's extra 'yarn_resourcemanager_webapp_address' to where the ResourceManager answers",
     "k8s": "the API server must answer, and let this Airflow worker list nodes",
 }
+
+
+class Planned(Protocol):
+    """A task group that is planned: what authors make with ``SparkDataflow``."""
+
+    @property
+    def dataflow(self) -> Dataflow:
+        """As the planner reads it."""
+
+    @property
+    def settings(self) -> Settings:
+        """What the author set for the plan."""
 
 
 class PlannerHook(BaseHook):
@@ -149,7 +160,7 @@ class PlannerHook(BaseHook):
         with WebHdfsLister.of(location, reached) as lister:
             yield lister, parse_location(location)[1]
 
-    def plan(self, what: DAG | SparkDataflow | Dataflow, cluster: Cluster | None = None) -> Plan:
+    def plan(self, what: DAG | Planned | Dataflow, cluster: Cluster | None = None) -> Plan:
         """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""
         dataflow = extract_dataflow(what)
         where = cluster or self.cluster()
@@ -185,17 +196,17 @@ class PlannerHook(BaseHook):
         raise LaunchRefused(self.conn_id, str(error), remedy, passing=True) from None
 
 
-def extract_dataflow(what: DAG | SparkDataflow | Dataflow) -> Dataflow:
+def extract_dataflow(what: DAG | Planned | Dataflow) -> Dataflow:
     """The planner's view of ``what``; raises ``ValueError`` for a DAG without, or with several, dataflows."""
     return what if isinstance(what, Dataflow) else _find_flow(what).dataflow
 
 
-def extract_settings(what: DAG | SparkDataflow | Dataflow) -> Settings:
+def extract_settings(what: DAG | Planned | Dataflow) -> Settings:
     """What the author set for its plan; raises as ``extract_dataflow``."""
     return DEFAULTS if isinstance(what, Dataflow) else _find_flow(what).settings
 
 
-def _find_flow(what: DAG | SparkDataflow) -> SparkDataflow:
+def _find_flow(what: DAG | Planned) -> Planned:
     if not isinstance(what, DAG):
         return what
     flows = list(list_dataflows(what))
@@ -204,7 +215,7 @@ def _find_flow(what: DAG | SparkDataflow) -> SparkDataflow:
     return flows[0]
 
 
-def list_dataflows(dag: DAG) -> Iterator[SparkDataflow]:
+def list_dataflows(dag: DAG) -> Iterator[Planned]:
     """The dataflows of a DAG: its task groups that have one. Not by ``task_group_dict``, which keeps what it finds
     when first read, and that may be before the DAG is complete.
     """

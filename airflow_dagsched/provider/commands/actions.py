@@ -35,8 +35,8 @@ def plan(args: Namespace) -> None:
 
 
 def _plan_flow(flow: SparkDataflow, conn_id: str | None) -> Plan:
-    hook = PlannerHook(conn_id or flow.conn_id)
-    return hook.plan(flow, hook.cluster(flow.declared_cluster))
+    hook = PlannerHook(conn_id or flow.declared.conn_id)
+    return hook.plan(flow, hook.cluster(flow.declared.declared_cluster))
 
 
 def tune(args: Namespace) -> None:
@@ -47,7 +47,7 @@ def tune(args: Namespace) -> None:
 def _tune_flow(flow: SparkDataflow, args: Namespace) -> str:
     from airflow_dagsched.provider.commands.tuning import tune as tuned
 
-    found = tuned(flow, PlannerHook(args.conn_id or flow.conn_id), exact=args.exact)
+    found = tuned(flow, PlannerHook(args.conn_id or flow.declared.conn_id), exact=args.exact)
     if not args.dry_run:
         _write_plan_file(found)
     return "\n".join([*found.lines, f"  {'would write' if args.dry_run else 'wrote'} {found.file}"])

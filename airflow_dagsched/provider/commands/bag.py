@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.clusters.planner_hook import list_dataflows
@@ -22,7 +22,7 @@ def find_flows(dag: str) -> list[SparkDataflow]:
     Raises :class:`InvalidInput` where there is no such DAG, its file cannot be imported, or it has no dataflow.
     """
     found = _read_file(dag) if Path(dag).is_file() else [_find_by_id(dag, _read_bundles())]
-    flows = [flow for each in found for flow in list_dataflows(each)]
+    flows = [cast("SparkDataflow", flow) for each in found for flow in list_dataflows(each)]
     if not flows:
         raise InvalidInput(f"DAG {dag!r}", "", "has no dataflow")
     return flows

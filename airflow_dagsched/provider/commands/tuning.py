@@ -47,20 +47,22 @@ def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tune
     Raises :class:`DoesNotFit`, :class:`LaunchRefused` where the cluster does not answer, and :class:`InvalidInput`
     where the solver is asked for and not installed.
     """
-    history = recall_history(locate_history(flow.work_dir, flow.dag.dag_id, str(flow.group_id)))
-    settings = flow.settings
+    spec = flow.spec
+    history, settings = recall_history(locate_history(spec)), spec.settings
     known = apply_measurements(
         flow.dataflow,
-        make_idle(hook.cluster(flow.declared_cluster)),
+        make_idle(hook.cluster(spec.declared_cluster)),
         history,
-        connection=flow.conn_id,
+        connection=spec.conn_id,
         settings=settings,
     )
     made = (plan_exactly if exact else plan)(*known, settings)
     violations = check(made, *known, settings)
     if violations:
-        raise LaunchRefused(str(flow.group_id), f"its plan breaks rules: {violations[0]}", "please report it")
-    return Tuned(locate_plan_file(flow), made, tuple(_describe_changes(flow, made, len(history.measured))))
+        raise LaunchRefused(spec.name, f"its plan breaks rules: {violations[0]}", "please report it")
+    return Tuned(
+        locate_plan_file(flow.dag.fileloc, spec.name), made, tuple(_describe_changes(flow, made, len(history.measured)))
+    )
 
 
 def _describe_changes(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.sdk.execution_time.xcom import XCom
 
@@ -14,21 +14,19 @@ from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed, list_xcoms, na
 from airflow_dagsched.launch.protocol.push_limit import encode_feed
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.following.links import SparkUiLink
+from airflow_dagsched.provider.following.standing import Standing
 from airflow_dagsched.provider.following.telling import Teller, can_tell_beside
 
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
-    from airflow_dagsched.provider.following.standing import Standing
-    from airflow_dagsched.provider.runtime.run_facts import RunFacts
-    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+def open_follower(
+    ti: Any, mirrors: Mapping[str, str], feed: Feed, standing: Standing, show_page: Callable[[str], None]
+) -> Follower:
+    """The follower of one try, with its ``feed``, still empty, on its way to the mirrors. A try that has lost its
+    ``standing`` tells nothing more.
 
-
-def open_follower(launch: LaunchOperator, context: Context, facts: RunFacts, standing: Standing) -> Follower:
-    """The follower of one try, with an empty feed on its way to the mirrors. A try that has lost its ``standing`` tells
-    nothing more.
+    :param mirrors: step -> task id of its mirror.
+    :param show_page: is told the address of each application's page.
     """
-    ti: Any = context["ti"]
     beside = can_tell_beside()
 
     def if_it_counts(send: Callable[..., None], *args: Any, **where: str) -> None:
@@ -43,7 +41,7 @@ def open_follower(launch: LaunchOperator, context: Context, facts: RunFacts, sta
     teller = Teller(push, beside=beside)
 
     def publish(done: StepDone) -> None:
-        mirror, values = _collect_xcoms(launch, done)
+        mirror, values = _collect_xcoms(mirrors, done)
         where = {"dag_id": ti.dag_id, "task_id": mirror, "run_id": ti.run_id}
         for key, value in values.items():
             teller.note(f"XCom {key!r} of {mirror!r}", partial(if_it_counts, XCom.set, key, value, **where))
@@ -53,17 +51,15 @@ def open_follower(launch: LaunchOperator, context: Context, facts: RunFacts, sta
 
     def started(event: Started) -> None:
         if event.ui:
-            launch.spark_ui = event.ui
+            show_page(event.ui)
             push_link = partial(if_it_counts, ti.xcom_push, SparkUiLink().xcom_key, event.ui)
             teller.note("the link to Spark's pages", push_link)
 
-    feed = Feed(standing.nonce, facts.try_id, pruned=launch.flow.pruned, began=facts.began)
     follower = Follower(feed, teller.feed, publish, started, teller.close)
     follower.push()
     return follower
 
 
-def _collect_xcoms(launch: LaunchOperator, done: StepDone) -> tuple[str, dict[str, Any]]:
+def _collect_xcoms(mirrors: Mapping[str, str], done: StepDone) -> tuple[str, dict[str, Any]]:
     """The mirror, and its XComs by key; none where an event that was garbled names a step that there isn't."""
-    step = launch.flow.steps.get(done.step)
-    return ("", {}) if step is None else (step.task_id, list_xcoms(done))
+    return (mirrors[done.step], list_xcoms(done)) if done.step in mirrors else ("", {})

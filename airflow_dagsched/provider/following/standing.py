@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.sdk.execution_time.xcom import XCom
@@ -21,9 +21,6 @@ from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.feed import FEED_KEY
 from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId
 from airflow_dagsched.launch.protocol.push_limit import read_feed
-
-if TYPE_CHECKING:
-    from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 log = logging.getLogger(__name__)
 
@@ -104,18 +101,18 @@ class Standing:
         return other.nonce != self.nonce and other.try_id >= self.try_id
 
 
-def make_standing(launch: LaunchOperator, ti: Any, try_id: TryId) -> Standing:
-    """Of the try that ``ti`` is."""
+def make_standing(launch: str, ti: Any, try_id: TryId) -> Standing:
+    """Of the try that ``ti`` is, of the task ``launch``."""
 
     def state() -> str | None:
-        states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[launch.task_id], run_ids=[ti.run_id])
-        known: str | None = states.get(ti.run_id, {}).get(launch.task_id)
+        states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[launch], run_ids=[ti.run_id])
+        known: str | None = states.get(ti.run_id, {}).get(launch)
         return known
 
     def feed() -> Any:
-        return XCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=launch.task_id, run_id=ti.run_id)
+        return XCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=launch, run_id=ti.run_id)
 
-    return Standing(launch.task_id, secrets.token_hex(8), state, feed, try_id=try_id)
+    return Standing(launch, secrets.token_hex(8), state, feed, try_id=try_id)
 
 
 def make_unrivalled() -> Standing:

@@ -31,16 +31,16 @@ from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.report.page import write_pruning
 from airflow_dagsched.plan.settings_file import parse_placement_settings
 from airflow_dagsched.provider.clusters.reservations import Reservations
-from airflow_dagsched.provider.runtime.history import recall_history
-from airflow_dagsched.provider.runtime.input_pruning import Pruning
+from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
+from airflow_dagsched.provider.submission.input_pruning import Pruning
 from airflow_dagsched.provider.submission.private import write_file
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation.levels import Level
     from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
-    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
 
 log = logging.getLogger(__name__)
 
@@ -48,20 +48,20 @@ ASK_AGAIN_S = 2.0
 
 
 @dataclass(eq=False)
-class Room:
+class Allocation:
     """What a launch has found for its group, and may have reserved."""
 
     chosen: Chosen
     reservations: Reservations
     held: Reservation | None = None
 
-    def started(self) -> None:
+    def note_start(self) -> None:
         """The cluster manager knows of the application: from now on it counts."""
         if self.held is not None:
             with self.reservations.hold_lock():
                 self.reservations.end(self.held, time.time() + SETTLE_S)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """The application has ended, or never started."""
         if self.held is not None:
             with self.reservations.hold_lock():
@@ -83,9 +83,9 @@ class Sized:
 
 @contextmanager
 def allocate_room(
-    launch: LaunchOperator, hook: PlannerHook, level: Level, steps: Sequence[str], pruning: Pruning
-) -> Iterator[Room]:
-    """Room for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
+    launch: LaunchSpec, hook: PlannerHook, level: Level, steps: Sequence[str], pruning: Pruning
+) -> Iterator[Allocation]:
+    """Allocation for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
@@ -94,21 +94,21 @@ def allocate_room(
     if is_local(hook.master()):
         room = _allocate_here(ask(), steps, reservations)
     else:
-        name = f"{launch.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
+        name = f"{launch.flow.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
         room = _wait_for_room(ask, steps, level, reservations, name)
     try:
         _check_plan(launch, room.chosen)
         yield room
     finally:
-        room.leave()
+        room.release()
 
 
-def gather_group_fit(launch: LaunchOperator, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
+def gather_group_fit(launch: LaunchSpec, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
     """The dataflow as measured, the cluster as it is, how many steps may run side by side, and what is left out."""
-    pruning = pruning or Pruning(launch.graph.dataflow)
+    pruning = pruning or Pruning(launch.flow.graph.dataflow)
     flow = launch.flow
     wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
-    known = recall_history(launch.history)
+    known = recall_history(locate_history(flow))
     dataflow, cluster = apply_measurements(
         pruning.dataflow,
         hook.cluster(flow.declared_cluster),
@@ -148,16 +148,16 @@ def _read_heap_mb(planned: Mapping[str, str]) -> int:
     return int(planned.get("spark.executor.memory", planned["spark.driver.memory"]).removesuffix("m"))
 
 
-def _allocate_here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Room:
+def _allocate_here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Allocation:
     """On this machine, which nobody shares out."""
     chosen = plan_on_free_cluster(known, steps)
     assert chosen is not None  # nothing is reserved here
-    return Room(chosen, reservations)
+    return Allocation(chosen, reservations)
 
 
 def _wait_for_room(
     ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
-) -> Room:
+) -> Allocation:
     while (room := _find_room(ask, steps, level, reservations, name)) is None:
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
         time.sleep(ASK_AGAIN_S)
@@ -166,8 +166,8 @@ def _wait_for_room(
 
 def _find_room(
     ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
-) -> Room | None:
-    """Room, reserved, or None where others have reserved it. Asked while nobody else does: what they have
+) -> Allocation | None:
+    """Allocation, reserved, or None where others have reserved it. Asked while nobody else does: what they have
     reserved, or what the manager counts already, is seen, and never neither.
     """
     with reservations.hold_lock():
@@ -176,15 +176,15 @@ def _find_room(
         if chosen is None:
             return None
         if not chosen.exact:
-            return Room(chosen, reservations)
+            return Allocation(chosen, reservations)
         held = reserve_executors(
             name, size_executors(chosen.group, chosen.cluster, level.memory_factor), now + FOR_START_S
         )
         reservations.add(held)
-        return Room(chosen, reservations, held)
+        return Allocation(chosen, reservations, held)
 
 
-def _check_plan(launch: LaunchOperator, chosen: Chosen) -> None:
+def _check_plan(launch: LaunchSpec, chosen: Chosen) -> None:
     """One checker accepts every plan before anything is launched; what gave way or is left out is in the log."""
     if chosen.note:
         log.warning("%s", chosen.note)

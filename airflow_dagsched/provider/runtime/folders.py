@@ -12,17 +12,16 @@ from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
 if TYPE_CHECKING:
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
-    from airflow_dagsched.provider.runtime.run_facts import RunFacts
-    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
+    from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 
-def locate_group_folder(launch: LaunchOperator, facts: RunFacts) -> Path:
+def locate_group_folder(launch: LaunchSpec, facts: RunFacts) -> Path:
     """Folder of what one launch task leaves in one run: another dataflow of the DAG may have a group of that name, and
     a run that was deleted and made again may have the run's.
     """
     root = parse_local_root(launch.flow.work_dir)
-    names = (facts.dag_id, facts.run_id, facts.try_id.incarnation, str(launch.flow.group_id), launch.group.id)
+    names = (facts.dag_id, facts.run_id, facts.try_id.incarnation, launch.flow.name, launch.group.id)
     return root.joinpath("runs", *map(escape_key, names))
 
 
@@ -50,8 +49,8 @@ def _is_made(folder: Path) -> bool:
     return True
 
 
-def list_bundle_roots(flow: SparkDataflow, context: Mapping[str, Any]) -> tuple[Path, ...]:
+def list_bundle_roots(dag_file: str, context: Mapping[str, Any]) -> tuple[Path, ...]:
     """Folders whose modules are the author's: the DAG bundle, else the folder of the DAG file."""
     bundle = getattr(context.get("ti"), "bundle_instance", None)
     found = [Path(str(bundle.path))] if bundle is not None else []
-    return tuple(dict.fromkeys([*found, Path(flow.dag.fileloc).parent]))
+    return tuple(dict.fromkeys([*found, Path(dag_file).parent]))

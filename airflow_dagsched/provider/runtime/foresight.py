@@ -16,12 +16,12 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.history.forecast import Ahead, Outlook, Run, derive_state, forecast_run
 from airflow_dagsched.model.cluster import make_idle
 from airflow_dagsched.model.codec import encode_value, read_file
-from airflow_dagsched.provider.runtime.history import recall_history
+from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
-    from airflow_dagsched.provider.runtime.run_facts import RunFacts
-    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
+    from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +29,9 @@ MOST_STEPS = 1_000
 """Of more it is not foretold: a launch would wait for it."""
 
 
-def foretell_rest(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, folder: Path) -> dict[str, Any]:
+def foretell_rest(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, folder: Path) -> dict[str, Any]:
     """Say what is left of the run whose ``folder`` this is, and return it; empty where there is but one group."""
-    flow = launch.flow
-    if len(flow.grouping.groups) < 2 or len(flow.steps) > MOST_STEPS:
+    if len(launch.launches) < 2 or len(launch.flow.steps) > MOST_STEPS:
         return {}
     try:
         found = _forecast_run(launch, facts, hook, folder / "outlook.json")
@@ -44,17 +43,16 @@ def foretell_rest(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, fo
     return {"groups": list(found.left), "seconds": round(found.left_s, 1), "later_s": round(found.later_s, 1)}
 
 
-def _forecast_run(launch: LaunchOperator, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
+def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
     flow, now = launch.flow, time.time()
-    groups, known = flow.grouping.groups, recall_history(launch.history)
+    groups, known = tuple(launch.launches.values()), recall_history(locate_history(flow))
     ours = {flow.conn_id: known.connections[flow.conn_id]} if flow.conn_id in known.connections else {}
-    group_of = {other.task_id: other.group.id for other in flow.launches()}
-    feeds = {group_of[task_id]: feed for task_id, feed in facts.feeds.items()}
+    feeds = {launch.launches[task_id].id: feed for task_id, feed in facts.feeds.items()}
     state = derive_state(
         launch.group.id, groups, feeds, replace(known, connections=ours), this_round=facts.try_id.round, now=now
     )
     cluster = make_idle(hook.cluster(flow.declared_cluster))
-    run = Run(launch.graph.dataflow, groups, cluster, flow.settings, facts.try_id.round, now)
+    run = Run(flow.graph.dataflow, groups, cluster, flow.settings, facts.try_id.round, now)
     found = forecast_run(run, state, _read_last_outlook(file))
     _keep_outlook(found.outlook, file)
     return found

@@ -6,6 +6,7 @@ import fcntl
 import logging
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.history.learning import Ran, update_history
@@ -13,12 +14,15 @@ from airflow_dagsched.model.codec import encode_value, read_file
 from airflow_dagsched.model.state import State
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec
+
 log = logging.getLogger(__name__)
 
 
-def locate_history(work_dir: str, dag_id: str, dataflow: str) -> Path:
+def locate_history(flow: DataflowSpec) -> Path:
     """Where the history of a dataflow is kept: ``dagsched plan --state`` reads it too."""
-    return parse_local_root(work_dir) / "history" / dag_id / f"{dataflow}.json"
+    return parse_local_root(flow.work_dir) / "history" / flow.dag_id / f"{flow.name}.json"
 
 
 def recall_history(file: Path) -> State:

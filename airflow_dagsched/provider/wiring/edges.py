@@ -21,17 +21,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import DuplicateTaskIdFound
 from msgspec import Struct
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
-from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping
+from airflow_dagsched.plan.grouping.coarsest import Grouping
 from airflow_dagsched.provider.mirrors.mirror_args import make_trigger_args
 from airflow_dagsched.provider.mirrors.start_gate import StartGate
-from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
+from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from airflow_dagsched.provider.wiring.plan_file import Structure, find_structure
 from airflow_dagsched.provider.wiring.priority import compute_turns
@@ -39,8 +39,7 @@ from airflow_dagsched.provider.wiring.task_runtimes import check_names
 
 if TYPE_CHECKING:
     from airflow.providers.standard.operators.empty import EmptyOperator
-
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow.sdk import DAG, BaseOperator, TaskGroup
 
 
 class Head(Struct, frozen=True):
@@ -56,11 +55,34 @@ class Head(Struct, frozen=True):
         return tuple(task for task in (self.launch, self.start, self.inputs) if task is not None)
 
 
+class Frame(Struct, frozen=True):
+    """What is tied together: a dataflow, the task group it is in, and its mirrors."""
+
+    flow: DataflowSpec
+    group: TaskGroup
+    mirrors: Mapping[str, BaseOperator]
+    home: Mapping[str, str]
+    """Step -> its group."""
+
+    @property
+    def tasks(self) -> Mapping[str, Any]:
+        """All tasks of the DAG, by their ids."""
+        return self.group.dag.task_dict
+
+    def needs_others(self, step: str) -> bool:
+        """Whether the step waits for anything outside of its group."""
+        return bool(self.flow.graph.outside[step]) or any(self.list_steps_elsewhere(step))
+
+    def list_steps_elsewhere(self, step: str) -> Iterator[str]:
+        """Steps of other groups that are directly above a step."""
+        return (up for up in self.flow.graph.upstream[step] if self.home[up] != self.home[step])
+
+
 class Wiring(Struct, frozen=True):
     """What was added to the DAG for one dataflow; :meth:`undo` takes all of it away again."""
 
-    flow: SparkDataflow
-    graph: DataflowGraph
+    flow: DataflowSpec
+    dag: DAG
     grouping: Grouping
     launches: dict[str, LaunchOperator]
     edges: tuple[tuple[Any, Any], ...]
@@ -71,31 +93,32 @@ class Wiring(Struct, frozen=True):
     """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
 
     @classmethod
-    def of(cls, flow: SparkDataflow) -> Wiring:
-        """Group the steps of ``flow``, add a launch task a group, and tie it all together."""
-        check_names(flow)
-        graph = DataflowGraph.of(flow)
-        found = _find_structure(flow, graph)
-        grouping, more = found.grouping, compute_turns(flow, graph.dataflow, found)
-        home = {step: group.id for group in grouping.groups for step in group.steps}
-        launches = {group.id: _make_launch(flow, graph, group, more[group.id]) for group in grouping.groups}
-        waiting = {home[step] for step in flow.steps if _has_outside_upstream(graph, home, step)}
-        heads = {name: _make_head(flow, launch, waits=name in waiting) for name, launch in launches.items()}
+    def of(cls, flow: DataflowSpec, group: TaskGroup, mirrors: Mapping[str, BaseOperator]) -> Wiring:
+        """Group the steps of ``flow``, add a launch task a group into the task ``group``, and tie it all together.
+
+        :param mirrors: by the id of their step.
+        """
+        check_names(flow, group.dag.task_dict)
+        found = _find_structure(flow, group.dag.fileloc)
+        groups = found.grouping.groups
+        frame = Frame(flow, group, mirrors, {step: each.id for each in groups for step in each.steps})
+        launches = _make_launches(frame, found)
+        waiting = {frame.home[step] for step in mirrors if frame.needs_others(step)}
+        heads = {name: _make_head(frame, launch, waits=name in waiting) for name, launch in launches.items()}
         gates: dict[tuple[str, str], EmptyOperator] = {}
-        edges = tuple(dict.fromkeys(_list_edges(flow, graph, home, heads, gates)))
-        replaced = tuple(_list_replaced_edges(flow, graph, home))
+        edges = tuple(dict.fromkeys(_list_edges(frame, heads, gates)))
         ours = (*(task for head in heads.values() for task in head.tasks), *gates.values())
-        wiring = cls(flow, graph, grouping, launches, edges, replaced, ours, found.stale)
+        wiring = cls(flow, group.dag, found.grouping, launches, edges, tuple(_list_replaced(frame)), ours, found.stale)
         wiring.show_edges()
-        _set_mirror_triggers(flow, grouping, launches)
-        _hide_from_skippers(flow, graph)
+        for step, mirror in mirrors.items():
+            mirror.start_trigger_args = make_trigger_args(launches[frame.home[step]].task_id, step)
         return wiring
 
     def undo_wiring(self) -> None:
         """Take our edges and tasks out of the DAG."""
         self.hide_edges()
         for task in self.tasks:
-            self.flow.dag._remove_task(task.task_id)
+            self.dag._remove_task(task.task_id)
 
     def hide_edges(self) -> None:
         """Leave the author's edges in the graph of this process; the scheduler has its own copy."""
@@ -120,23 +143,37 @@ def _cut_edges(edges: Iterable[tuple[Any, Any]]) -> None:
         below.upstream_task_ids.discard(above.task_id)
 
 
-def _find_structure(flow: SparkDataflow, graph: DataflowGraph) -> Structure:
+def _find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
     try:
-        return find_structure(flow, graph.dataflow)
+        return find_structure(flow, dag_file)
     except InvalidInput as error:
         raise flow.make_error(error.rule, error.field) from None
     except DoesNotFit as error:
         raise flow.make_error(str(error), "cluster") from None
 
 
-def _make_launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped, more: dict[str, Any]) -> LaunchOperator:
-    arguments = {**more, **flow.launch_args}
-    try:
-        launch = LaunchOperator(
-            task_id=group.id, flow=flow, graph=graph, group=group, task_group=flow, dag=flow.dag, **arguments
+def _make_launches(frame: Frame, found: Structure) -> dict[str, LaunchOperator]:
+    """Group -> its launch task, which is there from now on."""
+    flow, tasks = frame.flow, frame.tasks
+    launches = {frame.group.child_id(group.id): group for group in found.grouping.groups}
+    skippers = tuple(task_id for task_id in flow.graph.ordinary if tasks[task_id].inherits_from_skipmixin)
+    more = compute_turns(flow, found)
+    return {
+        group.id: _make_launch(
+            frame,
+            LaunchSpec(flow, group, task_id, launches, skippers, found.stale),
+            {**more[group.id], **flow.launch_args},
         )
+        for task_id, group in launches.items()
+    }
+
+
+def _make_launch(frame: Frame, spec: LaunchSpec, arguments: Mapping[str, Any]) -> LaunchOperator:
+    flow, name = frame.flow, spec.group.id
+    try:
+        launch = LaunchOperator(task_id=name, spec=spec, task_group=frame.group, dag=frame.group.dag, **arguments)
     except DuplicateTaskIdFound:
-        raise flow.make_error(f"a task {group.id!r} is there already: the launch task needs that id") from None
+        raise flow.make_error(f"a task {name!r} is there already: the launch task needs that id") from None
     except (TypeError, ValueError) as error:
         raise flow.make_error(f"its launch task cannot be made: {error}") from None
     if (launch.retries or 0) < 0:
@@ -144,100 +181,91 @@ def _make_launch(flow: SparkDataflow, graph: DataflowGraph, group: Grouped, more
     return launch
 
 
-def _make_head(flow: SparkDataflow, launch: LaunchOperator, *, waits: bool) -> Head:
+def _make_head(frame: Frame, launch: LaunchOperator, *, waits: bool) -> Head:
     start_id, inputs_id = f"{launch.label}_started", f"{launch.label}_inputs"
-    rule = "one_done" if waits else "always"
+    rule, group = "one_done" if waits else "always", frame.group
     try:
-        start = StartGate(task_id=start_id, launch=launch.task_id, trigger_rule=rule, task_group=flow, dag=flow.dag)
-        return Head(launch, start, _make_gate(flow, inputs_id) if waits else None)
+        start = StartGate(task_id=start_id, launch=launch.task_id, trigger_rule=rule, task_group=group, dag=group.dag)
+        return Head(launch, start, _make_gate(group, inputs_id) if waits else None)
     except DuplicateTaskIdFound as error:
-        raise flow.make_error(f"{error}: {launch.label!r} needs {start_id!r} and {inputs_id!r} for itself") from None
-
-
-def _has_outside_upstream(graph: DataflowGraph, home: dict[str, str], step: str) -> bool:
-    """Whether the step waits for anything outside of its group."""
-    return bool(graph.outside[step]) or any(home[up] != home[step] for up in graph.upstream[step])
+        needed = f"{launch.label!r} needs {start_id!r} and {inputs_id!r} for itself"
+        raise frame.flow.make_error(f"{error}: {needed}") from None
 
 
 def _list_edges(
-    flow: SparkDataflow,
-    graph: DataflowGraph,
-    home: dict[str, str],
-    heads: dict[str, Head],
-    gates: dict[tuple[str, str], EmptyOperator],
+    frame: Frame, heads: Mapping[str, Head], gates: dict[tuple[str, str], EmptyOperator]
 ) -> Iterator[tuple[Any, Any]]:
+    graph, home = frame.flow.graph, frame.home
     for head in heads.values():
         yield head.launch, head.start
         if head.inputs is not None:
             yield head.inputs, head.start
-    for step, mirror in flow.steps.items():
-        head, above = heads[home[step]], graph.upstream[step]
+    for step, mirror in frame.mirrors.items():
+        head = heads[home[step]]
         for task_id in graph.outside[step]:
-            yield from _list_outside_edges(flow, flow.dag.task_dict[task_id], head, gates)
-        if home[step] not in {home[up] for up in above}:
+            yield from _list_edges_from_outside(frame, frame.tasks[task_id], head, gates)
+        if home[step] not in {home[up] for up in graph.upstream[step]}:
             yield head.launch, mirror
         yield head.start, mirror
-        for up in above:
-            if home[up] != home[step]:
-                yield flow.steps[up], head.launch
-                yield flow.steps[up], head.inputs
+        for up in frame.list_steps_elsewhere(step):
+            yield frame.mirrors[up], head.launch
+            yield frame.mirrors[up], head.inputs
 
 
-def _list_outside_edges(
-    flow: SparkDataflow, task: Any, head: Head, gates: dict[tuple[str, str], EmptyOperator]
+def _list_edges_from_outside(
+    frame: Frame, task: Any, head: Head, gates: dict[tuple[str, str], EmptyOperator]
 ) -> Iterator[tuple[Any, Any]]:
     above = task
     if task.inherits_from_skipmixin:
         key = (task.task_id, head.launch.task_id)
         if key not in gates:
-            gates[key] = _make_gate(flow, f"{head.launch.label}_after_{flow.step_id(task.task_id)}")
+            prefix = f"{frame.group.group_id}." if frame.group.prefix_group_id else ""
+            gates[key] = _make_gate(frame.group, f"{head.launch.label}_after_{task.task_id.removeprefix(prefix)}")
         above = gates[key]
         yield task, above
     yield above, head.launch
     yield above, head.inputs
 
 
-def _list_replaced_edges(flow: SparkDataflow, graph: DataflowGraph, home: dict[str, str]) -> Iterator[tuple[Any, Any]]:
+def _list_replaced(frame: Frame) -> Iterator[tuple[Any, Any]]:
     """The author's edges to mirrors from outside of their groups."""
-    for step, mirror in flow.steps.items():
-        for task_id in graph.outside[step]:
-            yield flow.dag.task_dict[task_id], mirror
-        for up in graph.upstream[step]:
-            if home[up] != home[step]:
-                yield flow.steps[up], mirror
+    for step, mirror in frame.mirrors.items():
+        for task_id in frame.flow.graph.outside[step]:
+            yield frame.tasks[task_id], mirror
+        for up in frame.list_steps_elsewhere(step):
+            yield frame.mirrors[up], mirror
 
 
-def _make_gate(flow: SparkDataflow, gate_id: str) -> EmptyOperator:
+def _make_gate(group: TaskGroup, gate_id: str) -> EmptyOperator:
     from airflow.providers.standard.operators.empty import EmptyOperator
 
     return EmptyOperator(
         task_id=gate_id,
         trigger_rule="all_done",
-        task_group=flow,
-        dag=flow.dag,
+        task_group=group,
+        dag=group.dag,
         on_execute_callback=None,  # with one, as default_args may have, it would be run by a worker
         on_success_callback=None,
     )
 
 
-def _set_mirror_triggers(flow: SparkDataflow, grouping: Grouping, launches: dict[str, LaunchOperator]) -> None:
-    for group in grouping.groups:
-        for step in group.steps:
-            flow.steps[step].start_trigger_args = make_trigger_args(launches[group.id].task_id, step)
+def hide_from_skippers(dag: DAG, ordinary: Iterable[str], hidden_from: set[str], hide: Callable[[], None]) -> None:
+    """A task that skips all below it must skip what the author put there, not what hangs on our edges: while it runs,
+    it sees the DAG as ``hide`` leaves it.
+
+    :param ordinary: ids of the ordinary tasks above the dataflow.
+    :param hidden_from: those that were taught already; others are added.
+    """
+    for task_id in ordinary:
+        operator: Any = dag.task_dict[task_id]
+        if operator.inherits_from_skipmixin and task_id not in hidden_from:
+            hidden_from.add(task_id)
+            operator._pre_execute_hook = _wrap_hook(hide, operator._pre_execute_hook)
 
 
-def _hide_from_skippers(flow: SparkDataflow, graph: DataflowGraph) -> None:
-    """A task that skips all below it must skip what the author put there, not what hangs on our edges."""
-    for task_id in graph.ordinary:
-        operator: Any = flow.dag.task_dict[task_id]
-        if operator.inherits_from_skipmixin and task_id not in flow.hidden_from:
-            flow.hidden_from.add(task_id)
-            operator._pre_execute_hook = _wrap_hook(flow, operator._pre_execute_hook)
-
-
-def _wrap_hook(flow: SparkDataflow, inner: Any) -> Any:
+def _wrap_hook(hide: Callable[[], None], inner: Any) -> Any:
     def hide_then_run(context: Any) -> None:
-        flow.hide_our_edges()
+        hide()
         if inner is not None:
             inner(context)
 

@@ -1,6 +1,6 @@
 """The launch task: one Spark application for one group of steps.
 
-Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provider.runtime.attempt` is loaded by a run.
+Only what a parse of the DAG file needs is here; :mod:`~airflow_dagsched.provider.runtime.execute` is loaded by a run.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from airflow_dagsched.provider.following.links import SparkUiLink
-from airflow_dagsched.provider.wiring.outlets import list_outlets
+from airflow_dagsched.provider.spec.outlets import list_outlets
 from airflow_dagsched.provider.wiring.task_runtimes import check_all_above
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_dagsched.plan.grouping.coarsest import Grouped
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
     from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
+    from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
     from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 
 DRIVER = str(Path(__file__).parents[2] / "spark" / "driver" / "main.py")
@@ -30,7 +30,7 @@ DRIVER = str(Path(__file__).parents[2] / "spark" / "driver" / "main.py")
 _OURS = "the launch task sets it"
 _CLIENT_MODE = "the driver program runs beside the Airflow worker (client mode)"
 SET_BY_US = {
-    **dict.fromkeys(("application", "application_args", "dag", "durable", "flow", "graph", "group"), _OURS),
+    **dict.fromkeys(("application", "application_args", "dag", "durable", "flow", "graph", "group", "spec"), _OURS),
     **dict.fromkeys(("java_class", "multiple_outputs", "outlets", "task_group", "task_id", "trigger_rule"), _OURS),
     **dict.fromkeys(("deploy_mode", "reconnect_on_retry", "status_poll_interval"), _CLIENT_MODE),
     **dict.fromkeys(("track_driver_via_k8s_api", "yarn_rm_auth", "yarn_track_via_rm_api"), _CLIENT_MODE),
@@ -46,12 +46,13 @@ class LaunchOperator(SparkSubmitOperator):
 
     ui_color = "#ffd9b3"
     operator_extra_links = (SparkUiLink(),)
-    shallow_copy_attrs = ("flow", "graph", "group")
+    shallow_copy_attrs = ("spec",)
 
-    def __init__(self, *, flow: SparkDataflow, graph: DataflowGraph, group: Grouped, **kwargs: Any) -> None:
+    def __init__(self, *, spec: LaunchSpec, **kwargs: Any) -> None:
         # Said explicitly also where it is Airflow's default: else the DAG's default_args, which mean the author's own
         # tasks, would have their say.
         kwargs.pop("trigger_rule", None)
+        flow, group = spec.flow, spec.group
         super().__init__(
             application=DRIVER,
             application_args=None,
@@ -63,61 +64,57 @@ class LaunchOperator(SparkSubmitOperator):
             multiple_outputs=False,
             conn_id=flow.conn_id,
             conf={},  # what is here is in the serialized DAG, for everybody who may see it
-            name=f"{flow.dag.dag_id}.{flow.group_id}",
+            name=f"{flow.dag_id}.{flow.name}",
             trigger_rule="all_done",
-            outlets=list_outlets(flow, group.steps),
+            outlets=list_outlets(flow.steps[name] for name in group.steps),
             durable=False,
             doc_md=_describe_group(group),
             **kwargs,
         )
-        self.flow = flow
-        self.graph = graph
-        self.group = group
+        self.spec = spec
         self.stopped = False
         """Whether Airflow ended this task: then nothing is submitted any more."""
         self.spark_ui = ""
         """Address of the latest application's page; empty until there is one."""
 
     @property
-    def skippers(self) -> list[str]:
-        """Ordinary tasks above the dataflow that may skip what is below them."""
-        tasks = self.flow.dag.task_dict
-        return [task_id for task_id in self.graph.ordinary if tasks[task_id].inherits_from_skipmixin]
+    def flow(self) -> DataflowSpec:
+        """The dataflow that it runs a group of."""
+        return self.spec.flow
 
     @property
-    def history(self) -> Path:
-        """File with what the dataflow's steps took in earlier runs."""
-        from airflow_dagsched.provider.runtime.history import locate_history
+    def graph(self) -> DataflowGraph:
+        """The author's graph around the dataflow."""
+        return self.spec.flow.graph
 
-        return locate_history(self.flow.work_dir, self.dag_id, str(self.flow.group_id))
+    @property
+    def group(self) -> Grouped:
+        """The steps that it runs."""
+        return self.spec.group
 
     def resolve_template_files(self) -> None:
         """Called once a DAG file has been read, when all edges are known: the time to warn of a stale plan file, and to
         refuse (:class:`InvalidInput`) a runtime of a task that no step waits for.
         """
         super().resolve_template_files()
-        if next(iter(self.flow.launches()), None) is not self:
-            return
-        check_all_above(self.flow)
-        if self.flow.stale:
-            warnings.warn(self.flow.stale, stacklevel=1)
-
-    def list_other_launches(self) -> list[str]:
-        """Task ids of the launch tasks of the dataflow's other groups."""
-        return [launch.task_id for launch in self.flow.launches() if launch.task_id != self.task_id]
+        if next(iter(self.spec.launches)) != self.task_id:
+            return  # once a dataflow is enough
+        check_all_above(self.spec.flow)
+        if self.spec.stale:
+            warnings.warn(self.spec.stale, stacklevel=1)
 
     @property
     def spark_submit(self) -> str:
         """The program to run: the author's, else the one at hand. Raises :class:`LaunchRefused` where there is none."""
         from airflow_dagsched.provider.submission.spark_submit import find_spark_submit
 
-        return self._spark_binary or find_spark_submit(self.group.id)
+        return self._spark_binary or find_spark_submit(self.spec.group.id)
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Run what can run; fail if any step failed; return what was measured."""
-        from airflow_dagsched.provider.runtime.attempt import GroupRun
+        from airflow_dagsched.provider.runtime.execute import execute
 
-        return GroupRun.of(self, context).execute()
+        return execute(self, context)
 
     def submit(
         self, context: Context, *, conf: dict[str, str], arguments: list[str], env: dict[str, str], on_line: Any

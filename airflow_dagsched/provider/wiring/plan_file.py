@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.plan_types import Plan
     from airflow_dagsched.plan.settings import Settings
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec
 
 
 MOST = 1_000_000
@@ -32,31 +32,32 @@ class Structure(Struct, frozen=True):
     """Why there is a plan file, and it is ignored."""
 
 
-def locate_plan_file(flow: SparkDataflow) -> Path:
+def locate_plan_file(dag_file: str, name: str) -> Path:
     """``sales.py`` with dataflow ``etl``: ``sales.etl.plan.json`` in the same folder."""
-    file = Path(flow.dag.fileloc)
-    return file.with_name(f"{file.stem}.{flow.group_id}.plan.json")
+    file = Path(dag_file)
+    return file.with_name(f"{file.stem}.{name}.plan.json")
 
 
-def find_structure(flow: SparkDataflow, dataflow: Dataflow) -> Structure:
-    """The groups of ``dataflow``: the plan file's, else the planner's.
+def find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
+    """The groups of a dataflow: those of the plan file beside ``dag_file``, else the planner's.
 
     Raises ``InvalidInput`` for the dataflow only, ``DoesNotFit`` where a step is larger than the declared cluster.
 
     A plan file that is torn, or of another version of the dataflow, costs time, never a DAG.
     """
-    file = locate_plan_file(flow)
+    file = locate_plan_file(dag_file, flow.name)
     if not file.is_file():
-        return Structure(_plan_groups(flow, dataflow))
+        return Structure(_plan_groups(flow))
     try:
-        return _read_structure(file, dataflow, flow.settings)
+        return _read_structure(file, flow.graph.dataflow, flow.settings)
     except InvalidInput as error:
-        remedy = f"write it anew with `airflow dagsched tune {flow.dag.dag_id}`"
-        return Structure(_plan_groups(flow, dataflow), stale=f"{file} is ignored ({error}): {remedy}")
+        remedy = f"write it anew with `airflow dagsched tune {flow.dag_id}`"
+        return Structure(_plan_groups(flow), stale=f"{file} is ignored ({error}): {remedy}")
 
 
-def _plan_groups(flow: SparkDataflow, dataflow: Dataflow) -> Grouping:
+def _plan_groups(flow: DataflowSpec) -> Grouping:
     """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
+    dataflow = flow.graph.dataflow
     if flow.cluster is None and not flow.task_runtimes:
         return find_groups(dataflow, flow.settings)
     from airflow_dagsched.model.cluster import make_idle

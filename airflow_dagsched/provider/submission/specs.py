@@ -26,14 +26,12 @@ from airflow_dagsched.provider.spec.call_arguments import (
     list_optional_names,
     transform_leaves,
 )
-from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph, find_first_input, replace_with_output
+from airflow_dagsched.provider.spec.dataflow_graph import find_first_input
 from airflow_dagsched.provider.submission.secrets import collect_secrets
 
 if TYPE_CHECKING:
-    from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
-    from airflow_dagsched.provider.authoring.repeats import RepeatBlock
-    from airflow_dagsched.provider.authoring.steps import StepMirror
-    from airflow_dagsched.provider.runtime.run_facts import RunFacts
+    from airflow_dagsched.provider.spec.dataflow_spec import AuthoredStep, DataflowSpec, RepeatBlock
+    from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 NO_CALL = Call(None)
 """Of a step that will not run: its arguments may not exist."""
@@ -43,8 +41,7 @@ NO_CALL = Call(None)
 class Submit:
     """What is to run: some steps of a dataflow, in one run."""
 
-    flow: SparkDataflow
-    graph: DataflowGraph
+    flow: DataflowSpec
     targets: tuple[str, ...]
     """In topological order."""
     facts: RunFacts
@@ -78,7 +75,7 @@ def build_parts(submit: Submit) -> Parts:
     blank = {name: _build_spec(submit, name) for name in order}
     dead = find_hopeless(blank[name] for name in order if name in submit.targets)
     calls = {name: NO_CALL if name in dead else _build_call(submit, flow.steps[name]) for name in order}
-    blocks = [block for block in flow.repeats if flow.step_id(block.steps[0].task_id) in order]
+    blocks = [block for block in flow.repeats if block.steps[0] in order]
     untils = {f"repeat:{block.id}": Call(block.until) for block in blocks if block.until is not None}
     specs = tuple(_add_fingerprint(submit, blank[name], calls[name]) for name in order)
     if submit.facts.backfill:
@@ -95,11 +92,11 @@ def render_author_settings(submit: Submit) -> dict[str, str]:
     return _render_settings(submit, submit.flow.steps[submit.targets[0]])
 
 
-def _merge_settings(flow: SparkDataflow, step: StepMirror) -> dict[str, Any]:
+def _merge_settings(flow: DataflowSpec, step: AuthoredStep) -> dict[str, Any]:
     return {**flow.conf, **step.declared.application}
 
 
-def _render_settings(submit: Submit, step: StepMirror) -> dict[str, str]:
+def _render_settings(submit: Submit, step: AuthoredStep) -> dict[str, str]:
     flow = submit.flow
     try:
         rendered = submit.render(_merge_settings(flow, step))
@@ -111,7 +108,7 @@ def _render_settings(submit: Submit, step: StepMirror) -> dict[str, str]:
     return {str(name): str(value) for name, value in rendered.items()}
 
 
-def _digest_settings(submit: Submit, step: StepMirror) -> str:
+def _digest_settings(submit: Submit, step: AuthoredStep) -> str:
     """Digest of the settings that may be in the step's rows, as anybody may see them: a short secret could be guessed
     from a digest of it, and a step that could tell one from another counts as dated anyway.
     """
@@ -129,22 +126,22 @@ def _add_shared(submit: Submit, specs: tuple[StepSpec, ...]) -> tuple[StepSpec, 
     return tuple(replace(spec, share=shared.get(spec.id, ())) for spec in specs)
 
 
-def _is_rendered(submit: Submit, step: StepMirror) -> bool:
+def _is_rendered(submit: Submit, step: AuthoredStep) -> bool:
     """Whether an argument or a setting is a template, or an ordinary task's: it may be another value in each run."""
     settings = select_row_settings(_merge_settings(submit.flow, step))
-    leaves = [replace_with_output(submit.flow, leaf) for leaf in iterate_leaves([step.arguments, step.sql, settings])]
     return any(
-        isinstance(leaf, XComArg) or (isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)) for leaf in leaves
+        isinstance(leaf, XComArg) or (isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf))
+        for leaf in iterate_leaves([step.arguments, step.sql, settings])
     )
 
 
 def _add_ancestors(submit: Submit) -> tuple[str, ...]:
     needed, queue = set(submit.targets), list(submit.targets)
     while queue:
-        above = {output.step for output in submit.graph.inputs[queue.pop()]} - needed
+        above = {output.step for output in submit.flow.graph.inputs[queue.pop()]} - needed
         needed |= above
         queue += above
-    return tuple(name for name in submit.graph.sort_steps() if name in needed)
+    return tuple(name for name in submit.flow.graph.sort_steps() if name in needed)
 
 
 def _build_spec(submit: Submit, name: str) -> StepSpec:
@@ -152,8 +149,8 @@ def _build_spec(submit: Submit, name: str) -> StepSpec:
     return StepSpec(
         id=name,
         code="",
-        inputs=submit.graph.inputs[name],
-        upstream=tuple(up for up in submit.graph.upstream[name] if up in submit.targets) if target else (),
+        inputs=submit.flow.graph.inputs[name],
+        upstream=tuple(up for up in submit.flow.graph.upstream[name] if up in submit.targets) if target else (),
         outside=_collect_outside_states(submit, name) if target else {},
         skipped_by=submit.facts.skipped.get(step.task_id, "") if target else "",
         rule=step.declared.rule,
@@ -162,7 +159,7 @@ def _build_spec(submit: Submit, name: str) -> StepSpec:
         store=_list_stored_outputs(submit, name),
         works_without_input=step.declared.works_without_input,
         force=_is_forced(submit, step),
-        repeat=next((block.id for block in submit.flow.repeats if step in block.steps), ""),
+        repeat=next((block.id for block in submit.flow.repeats if name in block.steps), ""),
     )
 
 
@@ -202,9 +199,8 @@ def _resolve_context_value(submit: Submit, value: Any) -> Any:
     return value
 
 
-def _build_call(submit: Submit, step: StepMirror) -> Call:
-    arguments = transform_leaves(step.arguments, lambda leaf: replace_with_output(submit.flow, leaf))
-    kept = {name: value for name, value in arguments.items() if not _is_absent(submit, step, value)}
+def _build_call(submit: Submit, step: AuthoredStep) -> Call:
+    kept = {name: value for name, value in step.arguments.items() if not _is_absent(submit, step, value)}
     try:
         rendered = transform_leaves(kept, lambda leaf: _render_leaf(submit, leaf))
         sql = None if step.sql is None else submit.render(step.sql)
@@ -217,7 +213,7 @@ def _render_leaf(submit: Submit, leaf: Any) -> Any:
     return leaf if isinstance(leaf, (Output, ContextValue)) else submit.render(leaf)
 
 
-def _is_absent(submit: Submit, step: StepMirror, value: Any) -> bool:
+def _is_absent(submit: Submit, step: AuthoredStep, value: Any) -> bool:
     """Whether the run lacks the context value and the parameter has a default; lacking both is an error."""
     facts = submit.facts
     if not isinstance(value, ContextValue) or value.name == "spark" or value.name in facts.context:
@@ -234,7 +230,7 @@ def _is_absent(submit: Submit, step: StepMirror, value: Any) -> bool:
 
 def _collect_outside_states(submit: Submit, name: str) -> dict[str, str]:
     """How everything directly above the step ended that is not in this submit."""
-    graph, facts, states = submit.graph, submit.facts, submit.states
+    graph, facts, states = submit.flow.graph, submit.facts, submit.states
     ordinary = {task_id: facts.states.get(task_id, "success") for task_id in graph.outside[name]}
     steps = {
         up: states.get(up) or facts.states.get(submit.flow.steps[up].task_id, "success")
@@ -246,13 +242,13 @@ def _collect_outside_states(submit: Submit, name: str) -> dict[str, str]:
 
 def _list_stored_outputs(submit: Submit, name: str) -> tuple[str, ...]:
     """Outputs with a reader outside this submit; what a table holds is not stored again."""
-    others = (inputs for other, inputs in submit.graph.inputs.items() if other not in submit.targets)
+    others = (inputs for other, inputs in submit.flow.graph.inputs.items() if other not in submit.targets)
     readers = {output.name for inputs in others for output in inputs if output.step == name}
-    wanted = readers | set(submit.graph.consumed.get(name, ()))
+    wanted = readers | set(submit.flow.graph.consumed.get(name, ()))
     return tuple(sorted(wanted - {""} if submit.flow.steps[name].declared.writes is not None else wanted))
 
 
-def _is_forced(submit: Submit, step: StepMirror) -> bool:
+def _is_forced(submit: Submit, step: AuthoredStep) -> bool:
     """A person cleared the step: its mirror is open although the run was cleared.
 
     The clear opened it, and nothing of an earlier round closes it again: a mirror believes no try that began before its
@@ -261,12 +257,11 @@ def _is_forced(submit: Submit, step: StepMirror) -> bool:
     return submit.facts.try_id.clear_number > 0 and submit.facts.states.get(step.task_id) != "success"
 
 
-def _build_repeat(flow: SparkDataflow, block: RepeatBlock) -> Repeat:
-    ids = tuple(flow.step_id(step.task_id) for step in block.steps)
-    feedback = {name: flow.step_id(step.task_id) for name, step in block.feedback.items()}
-    return Repeat(block.id, ids, block.max_iterations, feedback or _derive_feedback(flow, block, ids))
+def _build_repeat(flow: DataflowSpec, block: RepeatBlock) -> Repeat:
+    return Repeat(block.id, block.steps, block.max_iterations, block.feedback or _derive_feedback(flow, block))
 
 
-def _derive_feedback(flow: SparkDataflow, block: RepeatBlock, ids: tuple[str, ...]) -> dict[str, str]:
+def _derive_feedback(flow: DataflowSpec, block: RepeatBlock) -> dict[str, str]:
     """The last step's output goes back into the first step's first input."""
-    return {f"{ids[0]}.{find_first_input(flow, block.steps[0])}": ids[-1]}
+    first = block.steps[0]
+    return {f"{first}.{find_first_input(flow.steps[first].arguments)}": block.steps[-1]}

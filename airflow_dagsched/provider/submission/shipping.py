@@ -24,9 +24,9 @@ from airflow_dagsched.launch.protocol.manifest import (
 )
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.provider.runtime.specs import Parts, Submit
 from airflow_dagsched.provider.submission.payload import pickle_payload
 from airflow_dagsched.provider.submission.private import write_file
+from airflow_dagsched.provider.submission.specs import Parts, Submit
 from airflow_dagsched.version import __version__
 
 
@@ -73,7 +73,7 @@ def build_shipment(
         package_version=__version__,
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         dag_id=facts.dag_id,
-        dataflow=str(flow.group_id),
+        dataflow=flow.name,
         group=group,
         run_id=facts.run_id,
         try_number=facts.try_id.try_number,

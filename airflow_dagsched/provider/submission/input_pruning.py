@@ -40,8 +40,8 @@ from airflow_dagsched.provider.clusters.folder_listing import (
     open_local_lister,
     resolve_location,
 )
-from airflow_dagsched.provider.runtime.specs import Parts, Submit
-from airflow_dagsched.provider.runtime.stored import locate_stored
+from airflow_dagsched.provider.submission.specs import Parts, Submit
+from airflow_dagsched.provider.submission.stored import locate_stored
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def prune_inputs(submit: Submit, parts: Parts, master: Callable[[], str], listin
     """
     where = _read_run_conditions(submit)
     if submit.flow.prune is False:
-        return Pruning(submit.graph.dataflow)
+        return Pruning(submit.flow.graph.dataflow)
     listed = [spec for spec in parts.specs if spec.id in submit.targets or submit.states.get(spec.id) == "pruned"]
     told = {spec.id: read_sql_facts(call, spec.reads or ()) for spec in listed if (call := parts.calls[spec.id]).sql}
     asked = _build_pruning_input(submit, listed, told, where)
@@ -137,7 +137,7 @@ def _describe_known_dataflow(submit: Submit, listed: list[StepSpec], told: Mappi
             step, sources=tuple(sources), works_without_input=_has_work(submit, step, spec, told.get(step.id))
         )
 
-    whole = submit.graph.dataflow
+    whole = submit.flow.graph.dataflow
     return replace(whole, steps=tuple(known(step) for step in whole.steps))
 
 
@@ -147,7 +147,7 @@ def _has_work(submit: Submit, step: Step, spec: StepSpec, told: SqlFacts | None)
     It has where an ordinary task takes the path of its rows, and where its table holds what an earlier run of this
     interval wrote. What SQL says does not reach as far as a table that is written as a whole: that would keep old rows.
     """
-    if submit.graph.consumed.get(step.id) or _has_written(submit, spec):
+    if submit.flow.graph.consumed.get(step.id) or _has_written(submit, spec):
         return True
     if not step.works_without_input:
         return False

@@ -25,8 +25,8 @@ from airflow_dagsched.plan.pruning import list_stored
 from airflow_dagsched.plan.pruning.layout import parse_partition_name
 from airflow_dagsched.plan.pruning.steps import name_dataset
 from airflow_dagsched.provider.clusters.folder_listing import HDFS, Open, resolve_location
-from airflow_dagsched.provider.runtime.specs import Submit
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
+from airflow_dagsched.provider.submission.specs import Submit
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def locate_stored(submit: Submit, master: Callable[[], str], listing: Open) -> d
     :param master: Spark's, asked for only where a path does not say its file system.
     :param listing: opens what lists a location.
     """
-    read = dict.fromkeys(output for name in submit.targets for output in submit.graph.inputs[name])
+    read = dict.fromkeys(output for name in submit.targets for output in submit.flow.graph.inputs[name])
     found = {}
     for output in (one for one in read if one.step in submit.states and one.step not in submit.targets):
         name = name_dataset(output.step, output.name)

@@ -11,7 +11,6 @@ import pendulum
 from airflow.sdk.bases.skipmixin import XCOM_SKIPMIXIN_FOLLOWED, XCOM_SKIPMIXIN_KEY, XCOM_SKIPMIXIN_SKIPPED
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.sdk.execution_time.xcom import XCom
-from msgspec import Struct
 
 from airflow_dagsched.launch.protocol.clocks import compute_begin
 from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed
@@ -21,49 +20,27 @@ from airflow_dagsched.launch.protocol.push_limit import read_feed
 from airflow_dagsched.provider.following.patience import ask_patiently
 from airflow_dagsched.provider.following.server_clock import ask_server_time
 from airflow_dagsched.provider.runtime.incarnation import INCARNATION_KEY, determine_incarnation
+from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_dagsched.provider.wiring.launch import LaunchOperator
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
 
 log = logging.getLogger(__name__)
 
 PLAIN_CONTEXT = ("ds", "ds_nodash", "ts", "ts_nodash", "logical_date", "run_id", "partition_key", "partition_date")
 
 
-class RunFacts(Struct, frozen=True):
-    """One run, one try."""
-
-    dag_id: str
-    run_id: str
-    try_id: TryId
-    began: float
-    """When the try began: see ``Feed.began``."""
-    conf: Mapping[str, Any]
-    interval: Interval
-    context: Mapping[str, Any]
-    """JSON values a step may ask for; names the run has no value for are absent."""
-    states: Mapping[str, str]
-    """Airflow's state of ordinary tasks and mirrors."""
-    skipped: Mapping[str, str]
-    """Mirror's task id -> the branch or short circuit that skipped it."""
-    feeds: Mapping[str, Feed]
-    """Feeds of the launch tasks of other groups."""
-    backfill: bool = False
-    """Whether the run is one of many, for as many intervals."""
-
-
-def gather_run_facts(launch: LaunchOperator, context: Context) -> RunFacts:
+def gather_run_facts(launch: LaunchSpec, context: Context) -> RunFacts:
     """Ask Airflow for all that ``launch`` has to know; again and again while it does not answer."""
     return ask_patiently(lambda: _ask_airflow(launch, context))
 
 
-def _ask_airflow(launch: LaunchOperator, context: Context) -> RunFacts:
+def _ask_airflow(launch: LaunchSpec, context: Context) -> RunFacts:
     ti, dag_run = context["ti"], context["dag_run"]
-    flow, graph = launch.flow, launch.graph
-    mirrors = [step.task_id for step in flow.steps.values()]
-    outside = sorted({task_id for ids in graph.outside.values() for task_id in ids})
+    mirrors = [step.task_id for step in launch.flow.steps.values()]
+    outside = sorted({task_id for ids in launch.flow.graph.outside.values() for task_id in ids})
     answer = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[*mirrors, *outside], run_ids=[ti.run_id])
     states = {task_id: str(state) for task_id, state in answer.get(ti.run_id, {}).items() if state}
     return RunFacts(
@@ -81,7 +58,7 @@ def _ask_airflow(launch: LaunchOperator, context: Context) -> RunFacts:
     )
 
 
-def _identify_try(launch: LaunchOperator, ti: Any, dag_run: Any) -> TryId:
+def _identify_try(launch: LaunchSpec, ti: Any, dag_run: Any) -> TryId:
     first = next(iter(launch.flow.steps.values())).task_id
     where = {"key": INCARNATION_KEY, "dag_id": ti.dag_id, "task_id": first, "run_id": ti.run_id}
     known = determine_incarnation(
@@ -137,7 +114,7 @@ def _convert_to_json(value: Any) -> Any:
     return value.isoformat() if isinstance(value, (date, datetime)) else value
 
 
-def _find_skipped(launch: LaunchOperator, ti: Any, states: Mapping[str, str]) -> dict[str, str]:
+def _find_skipped(launch: LaunchSpec, ti: Any, states: Mapping[str, str]) -> dict[str, str]:
     """Mirrors a branch or short circuit decided to skip, by what it left in XCom (as Airflow itself reads it)."""
     found: dict[str, str] = {}
     for task_id in launch.skippers:
@@ -147,7 +124,7 @@ def _find_skipped(launch: LaunchOperator, ti: Any, states: Mapping[str, str]) ->
         for name, step in launch.flow.steps.items():
             followed = decision.get(XCOM_SKIPMIXIN_FOLLOWED)
             if isinstance(followed, (list, tuple)):
-                if task_id in launch.graph.outside[name] and step.task_id not in followed:
+                if task_id in launch.flow.graph.outside[name] and step.task_id not in followed:
                     found[step.task_id] = task_id
             elif _is_named(decision.get(XCOM_SKIPMIXIN_SKIPPED), step.task_id):
                 found[step.task_id] = task_id
@@ -159,9 +136,9 @@ def _is_named(skipped: Any, task_id: str) -> bool:
     return any(task_id == item or (isinstance(item, (list, tuple)) and task_id in item[:1]) for item in listed)
 
 
-def _read_feeds(launch: LaunchOperator, ti: Any) -> dict[str, Feed]:
+def _read_feeds(launch: LaunchSpec, ti: Any) -> dict[str, Feed]:
     found = {}
-    for other in launch.list_other_launches():
+    for other in (task_id for task_id in launch.launches if task_id != launch.task_id):
         raw = ti.xcom_pull(task_ids=other, key=FEED_KEY)
         feed = read_feed(raw)
         if feed is not None:

@@ -1,0 +1,34 @@
+"""What is known of one run, and one try, when a launch begins; everything after that reads it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.interval import Interval
+
+
+class RunFacts(Struct, frozen=True):
+    """One run, one try."""
+
+    dag_id: str
+    run_id: str
+    try_id: TryId
+    began: float
+    """When the try began: see ``Feed.began``."""
+    conf: Mapping[str, Any]
+    interval: Interval
+    context: Mapping[str, Any]
+    """JSON values a step may ask for; names the run has no value for are absent."""
+    states: Mapping[str, str]
+    """Airflow's state of ordinary tasks and mirrors."""
+    skipped: Mapping[str, str]
+    """Mirror's task id -> the branch or short circuit that skipped it."""
+    feeds: Mapping[str, Feed]
+    """Feeds of the launch tasks of other groups."""
+    backfill: bool = False
+    """Whether the run is one of many, for as many intervals."""
