@@ -152,6 +152,8 @@ def settings(home: Path, dags: Path, ports: list[int], *, database: str | None, 
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(triggerer_logs),
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_logs),
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        # All of it and Spark share a few cores: after the default, 5 s, tasks fail before they begin.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": master}),
         "AIRFLOW_HOME": str(home),
     }
