@@ -79,14 +79,12 @@ provider
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 
-A package's own files and its rooms know each other (that no circle comes of it is looked at file by file), and so do
-all rooms and what is ``FOR_ALL``.
+A package's own files and its rooms know each other (that no circle comes of it is looked at file by file); all know
+what is ``FOR_ALL``, and nobody what is at the ``TOP``.
 """
-FOR_ALL = ("errors", "version", "airflow_dagsched")
-STILL: tuple[str, ...] = ()
-"""A module or room of each circle that is still to be ended: until then arrows within its package need not be in the
-table. What is in no circle any more must leave the list.
-"""
+FOR_ALL = ("errors", "version")
+TOP = ("airflow_dagsched", "__main__")
+"""The public names, and the command."""
 
 ROOT = Path(airflow_dagsched.__file__).parent
 PURE = ("model", "plan", "placement", "launch")
@@ -125,15 +123,12 @@ def are_related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-def find_undeclared(graph: nx.DiGraph, table: dict[str, frozenset[str]], excused: set[str]) -> list[str]:
-    """Imports that the table doesn't have; those within an excused package are left out."""
+def find_undeclared(graph: nx.DiGraph, table: dict[str, frozenset[str]]) -> list[str]:
+    """Imports that the table does not have."""
     found = []
     for source, target in sorted(graph.edges):
         room, other = room_of(source), room_of(target)
-        if are_related(room, other) or other in FOR_ALL or room in ("airflow_dagsched", "__main__"):
-            continue
-        packages = {room.partition("/")[0], other.partition("/")[0]}
-        if other not in table.get(room, ()) and not (len(packages) == 1 and packages <= excused):
+        if not (are_related(room, other) or other in FOR_ALL or room in TOP or other in table.get(room, ())):
             found.append(f"{room} -> {other}: {source} imports {target}")
     return found
 
@@ -141,10 +136,6 @@ def find_undeclared(graph: nx.DiGraph, table: dict[str, frozenset[str]], excused
 def find_circles(graph: nx.DiGraph) -> list[list[str]]:
     """Of modules, and of folders."""
     return list_circles(graph) + list_circles(draw_folders(graph, FOLDERS))
-
-
-def find_new_circles(graph: nx.DiGraph) -> list[list[str]]:
-    return [circle for circle in find_circles(graph) if not set(STILL) & set(circle)]
 
 
 def with_import(source: str, target: str) -> nx.DiGraph:
@@ -156,24 +147,27 @@ def with_import(source: str, target: str) -> nx.DiGraph:
 
 
 TABLE = read_table(ROOMS)
-EXCUSED = {name.split(".")[1] for name in STILL}
 
 
 def test_every_room_is_in_the_table_and_the_table_has_no_other() -> None:
-    assert {room_of(module) for module in GRAPH} - {"__main__", *FOR_ALL} == set(TABLE)
+    assert {room_of(module) for module in GRAPH} - {*TOP, *FOR_ALL} == set(TABLE)
 
 
-def test_rooms_import_what_the_table_says() -> None:
-    assert find_undeclared(GRAPH, TABLE, EXCUSED) == []
+def test_rooms_import_what_the_table_says_and_nothing_else() -> None:
+    assert find_undeclared(GRAPH, TABLE) == []
+
+
+def test_every_arrow_of_the_table_is_needed() -> None:
+    """Else the table would allow more than there is."""
+    used = {(room_of(source), room_of(target)) for source, target in GRAPH.edges}
+    assert [(room, other) for room, others in TABLE.items() for other in others if (room, other) not in used] == []
 
 
 def test_arrows_of_the_table_point_up() -> None:
     """So no circle of rooms can be declared."""
-    order = list(TABLE)
-    down = [
-        (room, other) for room, others in TABLE.items() for other in others if other not in order[: order.index(room)]
-    ]
-    assert down == []
+    place = {room: at for at, room in enumerate(TABLE)}
+    arrows = [(room, other) for room, others in TABLE.items() for other in others]
+    assert [(room, other) for room, other in arrows if place[other] >= place[room]] == []
 
 
 def test_the_table_keeps_edges_out_of_pure_rooms_and_apart() -> None:
@@ -185,9 +179,7 @@ def test_the_table_keeps_edges_out_of_pure_rooms_and_apart() -> None:
 
 
 def test_there_are_no_circles() -> None:
-    assert find_new_circles(GRAPH) == []
-    gone = set(STILL).difference(*find_circles(GRAPH))
-    assert gone == set(), "these are ended: take them out of STILL, and declare their rooms' arrows in ROOMS"
+    assert find_circles(GRAPH) == []
 
 
 @pytest.mark.parametrize(
@@ -201,7 +193,7 @@ def test_there_are_no_circles() -> None:
 )
 def test_a_new_circle_is_found(source: str, target: str) -> None:
     graph = with_import(f"airflow_dagsched.{source}", f"airflow_dagsched.{target}")
-    assert find_new_circles(graph) != []
+    assert find_circles(graph) != []
 
 
 @pytest.mark.parametrize(
@@ -215,7 +207,7 @@ def test_a_new_circle_is_found(source: str, target: str) -> None:
 )
 def test_an_import_that_is_not_in_the_table_is_found(source: str, target: str) -> None:
     graph = with_import(f"airflow_dagsched.{source}", f"airflow_dagsched.{target}")
-    assert len(find_undeclared(graph, TABLE, EXCUSED)) == 1
+    assert len(find_undeclared(graph, TABLE)) == 1
 
 
 def list_run_imports(tree: ast.AST) -> Iterator[str]:
