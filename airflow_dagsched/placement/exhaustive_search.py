@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from airflow_dagsched.placement.offer_capacity import Limit, OfferCapacity
+from airflow_dagsched.placement.offer_capacity import OfferCapacity
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.shares import order_by_share
+from airflow_dagsched.placement.values import Limit
 
 BUDGET = 300_000
 """Offers looked at, in all: about half a second."""

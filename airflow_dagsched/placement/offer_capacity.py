@@ -13,23 +13,12 @@ from collections.abc import Sequence
 from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.containers.requirements import compute_held_at_once, compute_usable
 from airflow_dagsched.placement.request import Request, StepRequest
-from airflow_dagsched.placement.values import Amounts, Offer
-
-Limit = tuple[float, float, float]
-"""Memory, disk and cores; infinite where no limit is known."""
+from airflow_dagsched.placement.values import Amounts, Limit, Offer
 
 
 def compute_limits(request: Request) -> list[Limit]:
     """What instances may hold of each offer."""
-    return [_replace_unknown(*compute_usable(offer, request.settings)) for offer in request.offers]
-
-
-def _replace_unknown(memory: float | None, disk: float | None, cores: float | None) -> Limit:
-    return (
-        math.inf if memory is None else memory,
-        math.inf if disk is None else disk,
-        math.inf if cores is None else cores,
-    )
+    return [compute_usable(offer, request.settings) for offer in request.offers]
 
 
 class OfferCapacity:
@@ -45,7 +34,7 @@ class OfferCapacity:
         """MiB and cores left of each offer in this wave."""
         self._levels: dict[int, tuple[list[float], list[float]]] = {}
         # Disk is the worker's, not the container's: offers of one worker share it.
-        self._disk = _limit_disks(request, limits)
+        self._disk = limit_disks(request, limits)
         self._resident = request.residency == "all"
 
     def get_free_disk(self, at: int) -> float:
@@ -111,7 +100,7 @@ class OfferCapacity:
         self.free_memory, self.free_cores = self._list_limits()
         # Spark keeps shuffle files until the application ends: only a barrier gives disk back.
         if self.request.settings.barriers:
-            self._disk = _limit_disks(self.request, self.limits)
+            self._disk = limit_disks(self.request, self.limits)
 
     def list_free(self) -> list[Limit]:
         """Memory, disk and cores left of each offer."""
@@ -151,7 +140,8 @@ class OfferCapacity:
         self.held_counts[at][step.number] = self.held_counts[at].get(step.number, 0) + sign
 
 
-def _limit_disks(request: Request, limits: Sequence[Limit]) -> dict[str, float]:
+def limit_disks(request: Request, limits: Sequence[Limit]) -> dict[str, float]:
+    """MiB of disk by worker."""
     return {offer.worker: limit[1] for offer, limit in zip(request.offers, limits, strict=True)}
 
 
@@ -171,7 +161,7 @@ def choose_cores(
 
     ``kept_mb`` of the memory is taken by what runs nothing.
     """
-    memory, _, cores = _replace_unknown(*compute_usable(offer, request.settings))
+    memory, _, cores = compute_usable(offer, request.settings)
     memory -= kept_mb
     least = max((step.needs.cores for step, _ in counts), default=1.0)
     if math.isinf(memory):

@@ -42,6 +42,17 @@ class PlacementPolicy(Protocol):
         """
 
 
+class BuiltInPolicy:
+    """A policy that keeps nothing but its settings: those for Spark until it is told others."""
+
+    def __init__(self) -> None:
+        self.settings = SPARK
+
+    def initialize(self, settings: PlacementSettings) -> None:
+        """Place by these settings from now on."""
+        self.settings = settings
+
+
 def load_policy(name: str, settings: PlacementSettings) -> PlacementPolicy:
     """The initialized policy of that name, or of the class at that dotted path. Raises ``InvalidInput``."""
     path = POLICIES.get(name, name)

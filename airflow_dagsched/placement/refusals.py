@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.units import TOLERANCE
-from airflow_dagsched.placement.offer_capacity import Limit
+from airflow_dagsched.placement.offer_capacity import limit_disks
 from airflow_dagsched.placement.request import Request, StepRequest
-from airflow_dagsched.placement.values import DIMENSIONS, UNITS
+from airflow_dagsched.placement.values import DIMENSIONS, UNITS, Limit
 
 
 def check_capacity(request: Request, limits: Sequence[Limit]) -> None:
@@ -70,12 +70,8 @@ def _refuse_alone(step: StepRequest, open_to: Sequence[Limit], most: Sequence[fl
     for at, (need, has) in enumerate(zip(step.needs.list_values(), most, strict=True)):
         if need > has + TOLERANCE:
             yield DoesNotFit(f"step {step.id!r}", f"{DIMENSIONS[at]} of an instance", need, has, UNITS[at])
-    if not any(_can_hold(step, limit) for limit in open_to):
+    if not any(step.needs.fits_within(limit) for limit in open_to):
         yield _refuse_each_offer(step, open_to)
-
-
-def _can_hold(step: StepRequest, limit: Limit) -> bool:
-    return all(need <= has + TOLERANCE for need, has in zip(step.needs.list_values(), limit, strict=True))
 
 
 def _refuse_each_offer(step: StepRequest, limits: Sequence[Limit]) -> DoesNotFit:
@@ -93,7 +89,7 @@ def _refuse_together(request: Request, limits: Sequence[Limit]) -> Iterator[Does
     """All that has to be held at the same time, against all there is."""
     available = _sum_limits(request, limits)
     for at in _list_kept_dimensions(request):
-        need = sum(step.needs.list_values()[at] * step.parallelism for step in request.steps)
+        need = request.sum_needs(at)
         if need > available[at] * (1 + TOLERANCE):
             what = f"{DIMENSIONS[at]} of all its instances"
             yield DoesNotFit(f"dataflow {request.name!r}", what, need, available[at], UNITS[at])
@@ -107,8 +103,8 @@ def _list_kept_dimensions(request: Request) -> tuple[int, ...]:
 
 
 def _sum_limits(request: Request, limits: Sequence[Limit]) -> Limit:
-    disks = {offer.worker: limit[1] for offer, limit in zip(request.offers, limits, strict=True)}
-    return math.fsum(limit[0] for limit in limits), math.fsum(disks.values()), math.fsum(limit[2] for limit in limits)
+    disks = limit_disks(request, limits).values()
+    return math.fsum(limit[0] for limit in limits), math.fsum(disks), math.fsum(limit[2] for limit in limits)
 
 
 def refuse_instance(request: Request, step: StepRequest, limits: Sequence[Limit], free: Sequence[Limit]) -> DoesNotFit:

@@ -66,6 +66,14 @@ class Request(Struct, frozen=True):
     def instance_count(self) -> int:
         return sum(step.parallelism for step in self.steps)
 
+    def list_instances(self) -> list[tuple[StepRequest, int]]:
+        """Step and index of every instance, in the order of the steps."""
+        return [(step, index) for step in self.steps for index in range(step.parallelism)]
+
+    def sum_needs(self, at: int) -> float:
+        """What all instances need together of dimension ``at``."""
+        return sum(step.needs.list_values()[at] * step.parallelism for step in self.steps)
+
     def get_allowed_workers(self, step: StepRequest, index: int = 0) -> frozenset[str]:
         """The only workers that the instance may be on; empty: any."""
         worker = self.beside.get((step.number, index))

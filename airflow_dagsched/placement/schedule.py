@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from airflow_dagsched.placement.containers.requirements import add_padding
@@ -48,19 +49,13 @@ def make_schedule(
 
 
 def _list_instances(request: Request) -> tuple[InstancePlan, ...]:
-    return tuple(
-        InstancePlan(step.id, step.number, index, step.needs)
-        for step in request.steps
-        for index in range(step.parallelism)
-    )
+    return tuple(InstancePlan(step.id, step.number, index, step.needs) for step, index in request.list_instances())
 
 
 def _make_container(request: Request, offer: Offer, held: tuple[Sequence[InstancePlan], ...]) -> ContainerPlan:
     """``held``: instances, standbys and warm-ups."""
     instances, standbys, warmups = map(tuple, held)
-    counts: dict[int, int] = {}
-    for instance in instances:
-        counts[instance.number] = counts.get(instance.number, 0) + 1
+    counts = Counter(instance.number for instance in instances)
     kept = sum_amounts(instance.needs for instance in standbys + warmups)
     runs = compute_held(request, counts, offer, kept.memory_mb) if counts else Amounts()
     required = add_padding(runs + kept, request.settings)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from airflow_dagsched.placement.offer_capacity import Limit
 from airflow_dagsched.placement.request import Request, StepRequest
+from airflow_dagsched.placement.values import Limit
 
 
 def order_by_share(request: Request, limits: Sequence[Limit]) -> list[StepRequest]:

@@ -16,9 +16,14 @@ from msgspec import Struct, field
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.order import natural_key
 from airflow_dagsched.model.state import Assignment, Movement
+from airflow_dagsched.model.units import TOLERANCE
 
 DIMENSIONS = ("memory", "disk", "cores")
 UNITS = ("MiB", "MiB", "cores")
+
+
+Limit = tuple[float, float, float]
+"""What may be held, in the order of ``DIMENSIONS``; infinite where no limit is known."""
 
 
 class Amounts(Struct, frozen=True):
@@ -31,9 +36,16 @@ class Amounts(Struct, frozen=True):
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(self.memory_mb + other.memory_mb, self.disk_mb + other.disk_mb, self.cores + other.cores)
 
+    def __mul__(self, count: int) -> Amounts:
+        return Amounts(self.memory_mb * count, self.disk_mb * count, self.cores * count)
+
     def list_values(self) -> tuple[float, float, float]:
         """Amounts in the order of ``DIMENSIONS``."""
         return self.memory_mb, self.disk_mb, self.cores
+
+    def fits_within(self, limit: Limit) -> bool:
+        """Whether none of them is above ``limit``."""
+        return all(need <= has + TOLERANCE for need, has in zip(self.list_values(), limit, strict=True))
 
 
 def sum_amounts(amounts: Iterable[Amounts]) -> Amounts:

@@ -26,7 +26,7 @@ def find_fault(schedule: object, request: Request) -> str:
 
 
 def _find_miscounted(schedule: TaskSchedulePlan, request: Request) -> Iterator[str]:
-    wanted = Counter(name_instance(step.id, index) for step in request.steps for index in range(step.parallelism))
+    wanted = Counter(name_instance(step.id, index) for step, index in request.list_instances())
     placed = Counter(
         name_instance(instance.step, instance.index)
         for container in schedule.container_plan

@@ -16,9 +16,9 @@ from airflow_dagsched.placement.policies.built_in import RulePolicy
 from airflow_dagsched.placement.policy import load_policy
 from airflow_dagsched.placement.reproductions.twister2 import batch_task
 from airflow_dagsched.placement.reproductions.twister2.schedulers import make_compatible_request
-from airflow_dagsched.placement.reproductions.twister2.selection import select_policy
 from airflow_dagsched.placement.settings import ALIASES, TWISTER2_VALUES, PlacementSettings, parse_settings
 from airflow_dagsched.placement.values import ContainerPlan, Offer, TaskSchedulePlan
+from tests.placement.selection import select_policy
 
 FOLDER = Path(os.environ.get("DAGSCHED_CASES") or Path(__file__).parent / "cases")
 Row = dict[str, Any]

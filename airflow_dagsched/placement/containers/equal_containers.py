@@ -47,7 +47,7 @@ def find_equal_containers(request: Request, budget: int = BUDGET) -> EqualContai
 
     Each shape is searched, then, where none was found so, packed: of many unlike instances the search sees too little.
     """
-    whole = _WholeDemand(request.instance_count, _sum_needs(request, 2), _sum_needs(request, 0))
+    whole = _WholeDemand(request.instance_count, request.sum_needs(2), request.sum_needs(0))
     shapes = sorted((_count_fewest(request, whole, *shape), shape) for shape in _list_shapes(request))[:MAX_SHAPES]
     offered = list(_offer_shapes(request, whole, shapes))
     for shaped_request in offered:
@@ -79,7 +79,7 @@ def _is_decided_by_size(request: Request) -> bool:
 
 def _pack_instances(request: Request) -> Placement | None:
     """Containers as bins."""
-    items = [step for step in request.steps for _ in range(step.parallelism)]
+    items = [step for step, _ in request.list_instances()]
     sizes = [(math.ceil(step.needs.cores), math.ceil(step.needs.memory_mb)) for step in items]
     limits = [(int(cores), int(memory)) for memory, _, cores in compute_limits(request)]
     bins = pack_into(sizes, limits)
@@ -108,10 +108,6 @@ def _list_shapes(request: Request) -> Iterator[tuple[int, int]]:
 def _find_largest_needs(request: Request) -> Amounts:
     needs = [step.needs.list_values() for step in request.steps]
     return Amounts(*(max(values) for values in zip(*needs, strict=True)))
-
-
-def _sum_needs(request: Request, at: int) -> float:
-    return sum(step.needs.list_values()[at] * step.parallelism for step in request.steps)
 
 
 def _count_fewest(request: Request, whole: _WholeDemand, cores: int, memory: int) -> int:

@@ -12,8 +12,8 @@ from itertools import accumulate
 
 from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.exhaustive_search import Placement, search_placement
-from airflow_dagsched.placement.offer_capacity import Limit
 from airflow_dagsched.placement.request import Request
+from airflow_dagsched.placement.values import Limit
 
 MAX_INSTANCES = 30
 """Among more instances the search would end long before it finds or proves anything."""
@@ -41,6 +41,6 @@ def _count_least(request: Request, limits: Sequence[Limit]) -> int:
 
 
 def _count_enough(request: Request, limits: Sequence[float], at: int) -> int:
-    need = sum(step.needs.list_values()[at] * step.parallelism for step in request.steps)
+    need = request.sum_needs(at)
     sums = accumulate(sorted(limits, reverse=True))
     return next((count for count, has in enumerate(sums, 1) if has * (1 + TOLERANCE) + TOLERANCE >= need), len(limits))

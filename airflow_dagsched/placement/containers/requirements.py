@@ -7,6 +7,7 @@ batch       of the steps of one level as many as run side by side, the largest; 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from airflow_dagsched.placement.containers.sizing import (
@@ -17,7 +18,7 @@ from airflow_dagsched.placement.containers.sizing import (
 )
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.placement.values import Amounts, Offer
+from airflow_dagsched.placement.values import Amounts, Limit, Offer, sum_amounts
 
 
 def add_padding(held: Amounts, settings: PlacementSettings) -> Amounts:
@@ -29,13 +30,15 @@ def add_padding(held: Amounts, settings: PlacementSettings) -> Amounts:
     )
 
 
-def compute_usable(offer: Offer, settings: PlacementSettings) -> tuple[float | None, float | None, float | None]:
-    """Memory, disk and cores that instances may hold. Cores have no padding here: threads share them."""
+def compute_usable(offer: Offer, settings: PlacementSettings) -> Limit:
+    """Memory, disk and cores of an offer that instances may hold."""
     least, fraction = settings.ram_padding_mb, settings.padding_fraction
-    memory = None if offer.memory_mb is None else compute_usable_memory(offer.memory_mb, least, fraction)
-    disk = None if offer.disk_mb is None else max(0.0, offer.disk_mb - settings.disk_padding_mb)
-    # Threads of padding share the cores with instances: Spark's overhead is memory alone.
-    return memory, disk, offer.cores
+    return (
+        math.inf if offer.memory_mb is None else compute_usable_memory(offer.memory_mb, least, fraction),
+        math.inf if offer.disk_mb is None else max(0.0, offer.disk_mb - settings.disk_padding_mb),
+        # No padding of cores: its threads share them with the instances, Spark's overhead is memory alone.
+        math.inf if offer.cores is None else offer.cores,
+    )
 
 
 def compute_held_at_once(
@@ -43,7 +46,7 @@ def compute_held_at_once(
 ) -> Amounts:
     """What so many instances of each step hold, without padding; ``cores``: the container's, None: unknown."""
     if request.residency == "all":
-        return _sum_amounts((step.needs, count) for step, count in counts)
+        return sum_amounts(step.needs * count for step, count in counts)
     if not request.settings.barriers:
         peak = _compute_peak(request.settings, counts, cores)
         return Amounts(peak.memory_mb, sum(step.needs.disk_mb * count for step, count in counts), peak.cores)
@@ -55,15 +58,6 @@ def compute_held_at_once(
 
 def _find_maxima(peaks: Iterable[Amounts]) -> Amounts:
     return Amounts(*(max(values) for values in zip(*(peak.list_values() for peak in peaks), strict=True)))
-
-
-def _sum_amounts(needs: Iterable[tuple[Amounts, int]]) -> Amounts:
-    memory = disk = cores = 0.0
-    for amounts, count in needs:
-        memory += amounts.memory_mb * count
-        disk += amounts.disk_mb * count
-        cores += amounts.cores * count
-    return Amounts(memory, disk, cores)
 
 
 def _compute_peak(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Callable, Iterable, Mapping
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.facts import Facts
@@ -12,22 +13,34 @@ class Copies:
     """Active, standby and warm-up copies by worker; the load of a worker counts them all, over its capacity."""
 
     def __init__(self, facts: Facts) -> None:
-        count_copies = len(facts.workers)
+        workers = range(len(facts.workers))
         self.facts = facts
         self.capacity = facts.capacity
-        self.active: list[set[int]] = [set() for _ in range(count_copies)]
-        self.standby: list[set[int]] = [set() for _ in range(count_copies)]
-        self.warmup: list[set[int]] = [set() for _ in range(count_copies)]
-        self.loads = [0.0] * count_copies
+        self.active: list[set[int]] = [set() for _ in workers]
+        self.standby: list[set[int]] = [set() for _ in workers]
+        self.warmup: list[set[int]] = [set() for _ in workers]
+        self.loads = [0.0] * len(workers)
+
+    @classmethod
+    def of(cls, facts: Facts, active: Mapping[int, int]) -> Copies:
+        """Those of ``active``, instance to worker, and no others."""
+        copies = cls(facts)
+        for instance, worker in active.items():
+            copies.add_copy(copies.active, worker, instance)
+        return copies
 
     def count_copies(self, worker: int) -> int:
         return len(self.active[worker]) + len(self.standby[worker]) + len(self.warmup[worker])
 
-    def holds(self, worker: int, instance: int) -> bool:
+    def holds_copy(self, worker: int, instance: int) -> bool:
         return instance in self.active[worker] or instance in self.standby[worker] or instance in self.warmup[worker]
 
     def find_holders(self, instance: int) -> list[int]:
-        return [worker for worker in range(len(self.loads)) if self.holds(worker, instance)]
+        return [worker for worker in range(len(self.loads)) if self.holds_copy(worker, instance)]
+
+    def find_free(self, instance: int) -> list[int]:
+        """Workers without any copy of the instance, in natural order."""
+        return [worker for worker in range(len(self.loads)) if not self.holds_copy(worker, instance)]
 
     def find_standbys(self, instance: int) -> list[int]:
         """Workers with a standby of the instance, in natural order."""
@@ -47,6 +60,15 @@ class Copies:
 
     def compute_active_load(self, worker: int) -> float:
         return len(self.active[worker]) / self.capacity[worker]
+
+    def deal_stateless(self, compute_load: Callable[[int], float]) -> None:
+        """Make each stateless instance active on the worker of the least load, the first of equals."""
+        queue = [(compute_load(worker), worker) for worker in range(len(self.loads))]
+        heapq.heapify(queue)
+        for instance in self.facts.stateless:
+            worker = queue[0][1]
+            self.add_copy(self.active, worker, instance)
+            heapq.heapreplace(queue, (compute_load(worker), worker))
 
     def make_assignment(self) -> Assignment:
         """The assignment in the plan's form: keys in natural order of the instances."""

@@ -69,6 +69,9 @@ class Facts(Struct, frozen=True):
     def get_id(self, worker: int) -> str:
         return self.workers[worker].id
 
+    def get_weight(self, instance: int) -> float:
+        return self.instances[instance].weight
+
     def list_lags(self, instance: int) -> list[Lag]:
         """The lag of the instance on each worker."""
         reports, total = self.reports[instance], self.totals[instance]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from msgspec import Struct
 
@@ -52,7 +53,7 @@ def is_candidate(facts: Facts) -> bool:
         return False
     if not facts.position.keys() >= before.standby.keys() | before.warmup.keys():
         return False
-    named = [*before.active.values(), *_list_workers(before.standby), *_list_workers(before.warmup)]
+    named = chain(before.active.values(), *before.standby.values(), *before.warmup.values())
     if not all(worker in facts.worker_at for worker in named):
         return False
     return all(_has_standbys(facts, before, instance) for instance in facts.instances)
@@ -77,14 +78,10 @@ def compute_skew(facts: Facts, assignment: Assignment) -> tuple[int, int]:
     for worker in assignment.active.values():
         active[worker] += 1
     copies = dict(active)
-    for worker in (*_list_workers(assignment.standby), *_list_workers(assignment.warmup)):
+    for worker in chain(*assignment.standby.values(), *assignment.warmup.values()):
         copies[worker] += 1
     return _compute_spread(active), _compute_spread(copies)
 
 
 def _compute_spread(counts: Mapping[str, int]) -> int:
     return max(counts.values(), default=0) - min(counts.values(), default=0)
-
-
-def _list_workers(held: Mapping[str, Iterable[str]]) -> list[str]:
-    return [worker for workers in held.values() for worker in workers]

@@ -15,27 +15,19 @@ from msgspec.structs import replace
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, sort_naturally
 from airflow_dagsched.model.state import State
-from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.high_availability.assign import assign_instances, convert_outcome
 from airflow_dagsched.placement.high_availability.space import Space
 from airflow_dagsched.placement.high_availability.values import How, Instance, Movement, Outcome, Worker
-from airflow_dagsched.placement.offer_capacity import Limit, compute_limits
+from airflow_dagsched.placement.offer_capacity import compute_limits
+from airflow_dagsched.placement.policy import BuiltInPolicy
 from airflow_dagsched.placement.refusals import check_capacity
 from airflow_dagsched.placement.request import Request, StepRequest, make_request
 from airflow_dagsched.placement.schedule import make_schedule
-from airflow_dagsched.placement.settings import SPARK, PlacementSettings
-from airflow_dagsched.placement.values import Amounts, InstancePlan, Offer, TaskSchedulePlan, name_instance
+from airflow_dagsched.placement.values import Amounts, InstancePlan, Limit, Offer, TaskSchedulePlan, name_instance
 
 
-class HighAvailability:
+class HighAvailability(BuiltInPolicy):
     """Where the state is."""
-
-    def __init__(self) -> None:
-        self.settings = SPARK
-
-    def initialize(self, settings: PlacementSettings) -> None:
-        """Place by these settings from now on."""
-        self.settings = settings
 
     def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
         """See ``PlacementPolicy``. ``state`` tells the lags and the assignment before."""
@@ -43,7 +35,7 @@ class HighAvailability:
         limits = compute_limits(request)
         check_capacity(request, limits)
         declared = {step.id: step for step in dataflow.steps}
-        numbered = sorted(_list_instances(request), key=lambda pair: natural_key(name_instance(pair[0].id, pair[1])))
+        numbered = sorted(request.list_instances(), key=lambda pair: natural_key(name_instance(pair[0].id, pair[1])))
         by_worker = _group_offers(request, limits)
         space = Space(
             request,
@@ -56,10 +48,6 @@ class HighAvailability:
         live = [_make_worker(request, worker, offers) for worker, offers in by_worker.items()]
         outcome = assign_instances(instances, live, state, self.settings, space)
         return _make_schedule(space, list(by_worker), outcome)
-
-
-def _list_instances(request: Request) -> list[tuple[StepRequest, int]]:
-    return [(step, index) for step in request.steps for index in range(step.parallelism)]
 
 
 def _make_instance(step: Step, index: int) -> Instance:
@@ -79,10 +67,9 @@ def _get_state_needs(declared: Step, step: StepRequest) -> Amounts:
 
 def _group_offers(request: Request, limits: Sequence[Limit]) -> dict[str, list[int]]:
     """Offers by worker, in natural order; without those that no instance fits in."""
-    needs = [step.needs.list_values() for step in request.steps]
     offers: dict[str, list[int]] = {}
     for at, limit in enumerate(limits):
-        if any(all(need <= has + TOLERANCE for need, has in zip(each, limit, strict=True)) for each in needs):
+        if any(step.needs.fits_within(limit) for step in request.steps):
             offers.setdefault(request.offers[at].worker, []).append(at)
     return {worker: offers[worker] for worker in sort_naturally(offers)}
 

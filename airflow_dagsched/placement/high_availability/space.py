@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from airflow_dagsched.placement.offer_capacity import Limit, OfferCapacity
+from airflow_dagsched.placement.offer_capacity import OfferCapacity
 from airflow_dagsched.placement.request import Request, StepRequest
-from airflow_dagsched.placement.values import Amounts
+from airflow_dagsched.placement.values import Amounts, Limit
 
 Seat = tuple[int, int]
 """Instance and worker, by position."""
@@ -127,15 +127,11 @@ class Seats:
         assert self.space is not None
         assert self._capacity is not None
         step, index = self.space.instances[instance]
-        for at in self.space.offers[worker]:
-            if self._capacity.may_hold(step, index, at):
-                return at
-        return None
+        capacity = self._capacity
+        return next((at for at in self.space.offers[worker] if capacity.may_hold(step, index, at)), None)
 
     def _find_copy_offer(self, instance: int, worker: int) -> int | None:
         assert self.space is not None
         assert self._capacity is not None
-        for at in self.space.offers[worker]:
-            if self._capacity.may_hold_copy(self.space.states[instance], at):
-                return at
-        return None
+        capacity, needs = self._capacity, self.space.states[instance]
+        return next((at for at in self.space.offers[worker] if capacity.may_hold_copy(needs, at)), None)

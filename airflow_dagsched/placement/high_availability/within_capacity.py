@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, read_prior
@@ -31,7 +30,7 @@ def fit_outcome(facts: Facts, outcome: Outcome) -> Outcome:
     seats = _take_seats(facts, facts.space, active)
     if seats is None:
         return refit_assignment(facts)
-    copies = _make_copies(facts, active)
+    copies = Copies.of(facts, active)
     for held, by_role in ((copies.standby, outcome.assignment.standby), (copies.warmup, outcome.assignment.warmup)):
         _add_copies(copies, held, seats, _list_pairs(facts, by_role))
     movements = tuple(_limit_movements(outcome.movements, copies))
@@ -48,7 +47,7 @@ def refit_assignment(facts: Facts) -> Outcome:
     prior = read_prior(facts)
     kept = _take_seats(facts, facts.space, prior.active) if len(prior.active) == len(facts.instances) else None
     seats = kept or _deal_seats(facts, facts.space)
-    copies = _make_copies(facts, dict(seats.active.keys()))
+    copies = Copies.of(facts, dict(seats.active.keys()))
     _add_copies(
         copies,
         copies.standby,
@@ -78,16 +77,9 @@ def _deal_seats(facts: Facts, space: Space) -> Seats:
     return seats
 
 
-def _make_copies(facts: Facts, active: Mapping[int, int]) -> Copies:
-    copies = Copies(facts)
-    for instance, worker in active.items():
-        copies.add_copy(copies.active, worker, instance)
-    return copies
-
-
 def _add_copies(copies: Copies, held: list[set[int]], seats: Seats, pairs: Iterable[Seat]) -> None:
     for instance, worker in pairs:
-        if not copies.holds(worker, instance) and seats.add_copy(instance, worker):
+        if not copies.holds_copy(worker, instance) and seats.add_copy(instance, worker):
             copies.add_copy(held, worker, instance)
 
 
@@ -105,7 +97,7 @@ def _find_missing(copies: Copies, seats: Seats) -> Iterator[Seat]:
             free = [
                 at
                 for at in facts.allowed[instance]
-                if not copies.holds(at, instance) and seats.may_add_copy(instance, at)
+                if not copies.holds_copy(at, instance) and seats.may_add_copy(instance, at)
             ]
             if free:
                 yield instance, copies.find_least_loaded(free)
@@ -115,12 +107,11 @@ def _limit_movements(movements: Iterable[Movement], copies: Copies) -> Iterator[
     """What has no room for its warm-up waits for it."""
     facts = copies.facts
     for moving in movements:
-        there = copies.holds(facts.worker_at[moving.target], facts.position[moving.instance])
+        there = copies.holds_copy(facts.worker_at[moving.target], facts.position[moving.instance])
         yield moving if there or moving.how != "warm up" else replace(moving, how="no room")
 
 
 def _make_outcome(
     copies: Copies, seats: Seats, movements: tuple[Movement, ...] = (), *, follow_up: bool = False
 ) -> Outcome:
-    outcome: Assignment = copies.make_assignment()
-    return Outcome(outcome, movements, follow_up, {**seats.active, **seats.copies})
+    return Outcome(copies.make_assignment(), movements, follow_up, {**seats.active, **seats.copies})

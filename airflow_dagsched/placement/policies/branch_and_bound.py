@@ -29,7 +29,7 @@ def search_cheaper(request: Request, known: Placement, cost: float, nodes: int =
 
 class _Search:
     def __init__(self, request: Request, known: Placement, cost: float, nodes: int) -> None:
-        self._instances = [(step, index) for step in request.steps for index in range(step.parallelism)]
+        self._instances = request.list_instances()
         self._price, self._capacity = PlacementPrice(request), OfferCapacity(request, compute_limits(request))
         self._alike = {step.number: _are_interchangeable(request, step) for step in request.steps}
         self._rest = self._sum_least_costs()

@@ -15,26 +15,19 @@ from airflow_dagsched.placement.policies.cheapest import place_cheapest
 from airflow_dagsched.placement.policies.data_locality import place_near_data
 from airflow_dagsched.placement.policies.first_fit import place_first_fit
 from airflow_dagsched.placement.policies.round_robin import place_round_robin
-from airflow_dagsched.placement.policy import load_policy
+from airflow_dagsched.placement.policy import BuiltInPolicy, load_policy
 from airflow_dagsched.placement.request import Request, make_request
 from airflow_dagsched.placement.schedule import make_schedule
-from airflow_dagsched.placement.settings import SPARK, PlacementSettings
+from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 
 
-class RulePolicy:
-    """A policy that is a function from a request to places; keeps nothing but its settings."""
+class RulePolicy(BuiltInPolicy):
+    """A policy that is a function from a request to places."""
 
     name: str
     reason: str
     rule: Callable[[Request], Placement]
-
-    def __init__(self) -> None:
-        self.settings = SPARK
-
-    def initialize(self, settings: PlacementSettings) -> None:
-        """Place by these settings from now on."""
-        self.settings = settings
 
     def schedule(
         self,
@@ -84,15 +77,8 @@ class Cheapest(RulePolicy):
     name, reason, rule = "cheapest", "least cost of cores and of bytes moved", staticmethod(place_cheapest)
 
 
-class Auto:
+class Auto(BuiltInPolicy):
     """Whichever suits."""
-
-    def __init__(self) -> None:
-        self.settings = SPARK
-
-    def initialize(self, settings: PlacementSettings) -> None:
-        """Place by these settings from now on."""
-        self.settings = settings
 
     def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
         """See ``PlacementPolicy``."""

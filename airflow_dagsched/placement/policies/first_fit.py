@@ -15,16 +15,16 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.containers.minimise_containers import minimise_containers
 from airflow_dagsched.placement.containers.requirements import compute_held_at_once
 from airflow_dagsched.placement.exhaustive_search import Placement
 from airflow_dagsched.placement.first_offer_index import FirstOfferIndex
-from airflow_dagsched.placement.offer_capacity import Limit, OfferCapacity, compute_limits
+from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
 from airflow_dagsched.placement.policies.greedy import ChooseOffer, place_greedily
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.shares import order_by_share
+from airflow_dagsched.placement.values import Limit
 
 
 def place_first_fit(request: Request) -> Placement:
@@ -50,7 +50,7 @@ def _limit_to_logical(limits: Sequence[Limit], settings: PlacementSettings) -> l
 def _order_offers(request: Request, limits: Sequence[Limit]) -> list[int]:
     """Offers by the share of everything that each could take, the largest first; of equals, where there are more."""
     beside = Counter(offer.worker for offer in request.offers)
-    needs = [sum(step.needs.list_values()[at] * step.parallelism for step in request.steps) for at in range(3)]
+    needs = [request.sum_needs(at) for at in range(3)]
 
     def compute_share(at: int) -> float:
         return min((has / need for has, need in zip(limits[at], needs, strict=True) if need), default=1.0)
@@ -90,11 +90,9 @@ def _tighten_last(request: Request, limits: Sequence[Limit], places: Placement) 
     last = max((at for chosen in places for at in chosen), default=0)
     if request.residency != "all" or request.beside or any(step.pinned for step in request.steps):
         return places
-    held = compute_held_at_once(
-        request, [(step, places[step.number].count(last)) for step in request.steps]
-    ).list_values()
+    held = compute_held_at_once(request, [(step, places[step.number].count(last)) for step in request.steps])
     for at in range(len(limits) - 1, last, -1):
-        if all(need <= has + TOLERANCE for need, has in zip(held, limits[at], strict=True)):
+        if held.fits_within(limits[at]):
             first = limits.index(limits[at], last)
             return [[first if offer == last else offer for offer in chosen] for chosen in places]
     return places

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from airflow_dagsched.placement.exhaustive_search import Placement, search_placement
-from airflow_dagsched.placement.offer_capacity import Limit, OfferCapacity
+from airflow_dagsched.placement.offer_capacity import OfferCapacity
 from airflow_dagsched.placement.refusals import check_capacity, refuse_instance
 from airflow_dagsched.placement.request import Request, StepRequest
+from airflow_dagsched.placement.values import Limit
 
 ChooseOffer = Callable[[OfferCapacity, StepRequest, int], int | None]
 """The offer for an instance among those with room in this wave; None: none has."""

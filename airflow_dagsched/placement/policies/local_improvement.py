@@ -36,7 +36,7 @@ def improve_placement(request: Request, places: Placement) -> Placement:
 
 def _list_candidates(request: Request) -> Iterator[tuple[Instance, Instance | None, int]]:
     """First each instance to each offer, then each two instances in each other's place."""
-    instances = [(step, index) for step in request.steps for index in range(step.parallelism)]
+    instances = request.list_instances()
     for instance in instances:
         for to in range(len(request.offers)):
             yield instance, None, to

@@ -30,7 +30,7 @@ class PlacementPrice:
         self._placed = [0] * len(request.steps)
         self._spread = [0] * len(request.steps)
         """The number of workers that have an instance, by step."""
-        self._list_outputs = _list_outputs(request)
+        self._outputs = _list_outputs(request)
 
     def compute_own_cost(self, step: StepRequest, at: int) -> float:
         """Cost of running one instance of ``step`` in offer ``at``."""
@@ -45,15 +45,15 @@ class PlacementPrice:
         )
         out = sum(
             self._compute_channel_cost(channel) * self._share_sent(channel, dst, index, worker)
-            for channel, dst in self._list_outputs[step.number]
+            for channel, dst in self._outputs[step.number]
         )
         return self.compute_own_cost(step, at) + into + out
 
     def add_instance(self, step: StepRequest, index: int, at: int) -> float:
         """Place the instance; what that adds."""
-        compute_added_cost = self.compute_added_cost(step, index, at)
+        added = self.compute_added_cost(step, index, at)
         self._count_instance(step, index, at, 1)
-        return compute_added_cost
+        return added
 
     def remove_instance(self, step: StepRequest, index: int) -> int:
         """Take the instance out; the offer where it was."""

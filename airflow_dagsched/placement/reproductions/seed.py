@@ -116,31 +116,22 @@ def list_movements(now: Placed, target: Placed) -> list[Move]:
 
 
 def _make_copies(facts: Facts, active: Placed, moves: list[Move]) -> Copies:
-    copies = Copies(facts)
-    for instance, worker in active.items():
-        copies.add_copy(copies.active, worker, instance)
+    copies = Copies.of(facts, active)
     for instance, _, worker in moves:
         copies.add_copy(copies.warmup, worker, instance)
     _add_standbys(copies, {instance: 1 for instance, _, _ in moves})
-    _add_stateless(copies)
+    copies.deal_stateless(lambda worker: len(copies.active[worker]))
     return copies
 
 
 def _add_standbys(copies: Copies, count: dict[int, int]) -> None:
     for instance in copies.facts.stateful:
         while count.get(instance, 0) < copies.facts.settings.num_standbys:
-            free = [worker for worker in range(len(copies.loads)) if not copies.holds(worker, instance)]
+            free = copies.find_free(instance)
             if not free:
                 break
             copies.add_copy(copies.standby, min(free, key=copies.count_copies), instance)
             count[instance] = count.get(instance, 0) + 1
-
-
-def _add_stateless(copies: Copies) -> None:
-    workers = range(len(copies.loads))
-    for instance in copies.facts.stateless:
-        worker = min(workers, key=lambda worker: len(copies.active[worker]))
-        copies.add_copy(copies.active, worker, instance)
 
 
 def _keep_prior(facts: Facts) -> Outcome:

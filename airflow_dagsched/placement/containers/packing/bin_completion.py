@@ -42,7 +42,7 @@ def pack_into(sizes: Sequence[Size], bins: Sequence[Size]) -> tuple[tuple[int, .
     remaining = _Remaining(kinds, kinds.count_load(), _sum_shares(kinds), random.Random(0))
     order, filled = kinds.order_by_share(), list[Bin]()
     for free in bins:
-        filled.append(_fill_bin(remaining, order, kinds.fields.pack(free)))
+        filled.append(_fill_bin(remaining, order, kinds.fields.pack_size(free)))
         order = [kind for kind in order if remaining.load[kind]]
     return None if order else kinds.deal_items(filled)
 
@@ -102,7 +102,7 @@ def _choose_set(remaining: _Remaining, candidates: Sequence[int], free: int) -> 
         weights=[-weight for weight, _ in weighed],
         counts=[remaining.load[kind] for _, kind in weighed],
     )
-    full = FULL * sum(map(mul, factors, divide_size(kinds.fields.unpack(free), kinds.largest)))
+    full = FULL * sum(map(mul, factors, divide_size(kinds.fields.unpack_size(free), kinds.largest)))
     return [weighed[at][1] for at in _find_heaviest_set(choice, free, kinds.fields.guard, full)]
 
 

@@ -33,11 +33,11 @@ class SizeFields(Struct, frozen=True):
         bits = max((value for size in sizes for value in size), default=0).bit_length() + 1
         return cls(bits, sum(1 << (bits * (at + 1) - 1) for at in range(dimensions)))
 
-    def pack(self, size: Size) -> int:
+    def pack_size(self, size: Size) -> int:
         """``size`` as one integer."""
         return sum(value << (self.bits * at) for at, value in enumerate(size))
 
-    def unpack(self, packed: int) -> Size:
+    def unpack_size(self, packed: int) -> Size:
         """The size that was packed."""
         field = (1 << self.bits) - 1
         return tuple(packed >> (self.bits * at) & field for at in range(self.guard.bit_count()))
@@ -80,7 +80,7 @@ def group_by_size(sizes: Sequence[Size], bins: Iterable[Size]) -> ItemKinds:
     largest = tuple(max(values) for values in zip(*distinct, strict=True))
     fields = SizeFields.wide_enough([*ordered, *distinct], len(largest))
     return ItemKinds(
-        tuple(fields.pack(size) for size in ordered),
+        tuple(fields.pack_size(size) for size in ordered),
         tuple(divide_size(size, largest) for size in ordered),
         largest,
         tuple(tuple(items[size]) for size in ordered),

@@ -40,7 +40,7 @@ def _allow_slack(facts: Facts, owners: Owners, balancer: LoadBalancer) -> None:
     Finer than by the heaviest instance no load can be level, and what is uneven by one more such instance is left
     where it is. A worker that just came is filled: it had nothing since workers last came or went.
     """
-    weights = {facts.instances[instance].weight for instance in facts.stateful}
+    weights = {facts.get_weight(instance) for instance in facts.stateful}
     if len(weights) < 2 or not owners.runs:
         return
     old = {

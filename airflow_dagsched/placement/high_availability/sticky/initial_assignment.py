@@ -8,12 +8,12 @@ instances are shifted on along their copies as long as that lowers the higher of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.high_availability.facts import Facts
-from airflow_dagsched.placement.high_availability.space import Seats
+from airflow_dagsched.placement.high_availability.space import Seat, Seats
 
 Choices = Mapping[int, Sequence[int]]
 """Workers by instance."""
@@ -21,9 +21,14 @@ Choices = Mapping[int, Sequence[int]]
 
 def sum_active_loads(facts: Facts, active: Mapping[int, int]) -> list[float]:
     """Weight by worker."""
+    return sum_loads(facts, active.items())
+
+
+def sum_loads(facts: Facts, seats: Iterable[Seat]) -> list[float]:
+    """Weight by worker of copies, of which an instance may have several."""
     loads = [0.0] * len(facts.workers)
-    for instance, worker in active.items():
-        loads[worker] += facts.instances[instance].weight
+    for instance, worker in seats:
+        loads[worker] += facts.get_weight(instance)
     return loads
 
 
@@ -45,7 +50,7 @@ def _place_one(
     facts: Facts, active: dict[int, int], loads: list[float], instance: int, among: Sequence[int], seats: Seats
 ) -> bool:
     """Place it on the first of those that are least loaded with it on top and have room for it."""
-    weight = facts.instances[instance].weight
+    weight = facts.get_weight(instance)
     after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
     worker: int | None = among[after.index(min(after))]
     if not seats.activate_instance(instance, among[after.index(min(after))]):
@@ -69,7 +74,7 @@ def _shift_instance(
     facts: Facts, active: dict[int, int], loads: list[float], instance: int, choices: Choices, seats: Seats
 ) -> bool:
     """Whether it, and those that make room for it, went to other workers, the last to one less loaded."""
-    source, weight = active[instance], facts.instances[instance].weight
+    source, weight = active[instance], facts.get_weight(instance)
     came = _find_reachable(facts, active, instance, choices, seats)
     after, target = min(((loads[at] + weight) / facts.capacity[at], at) for at in (source, *came))
     if target == source or after >= loads[source] / facts.capacity[source] - TOLERANCE:
@@ -88,10 +93,10 @@ def _find_reachable(
     facts: Facts, active: dict[int, int], instance: int, choices: Choices, seats: Seats
 ) -> dict[int, int]:
     """Workers it can make one like it go to, the nearest first; with the instance that would go there last."""
-    weight = facts.instances[instance].weight
+    weight = facts.get_weight(instance)
     held: dict[int, list[int]] = {}
     for other in choices:
-        if facts.instances[other].weight == weight:
+        if facts.get_weight(other) == weight:
             held.setdefault(active[other], []).append(other)
     came: dict[int, int] = {}
     going = [instance]

@@ -126,7 +126,7 @@ class LoadBalancer:
     def _compute_even_loads(self, givers: Sequence[int], takers: Sequence[int]) -> list[float]:
         """Relative loads at the end if all that can be moved had the mean weight."""
         movable_counts = [sum(map(len, groups.values())) for groups in self.movable]
-        weight = sum(self._get_weight(at) for groups in self.movable for held in groups.values() for at in held)
+        weight = sum(self.facts.get_weight(at) for groups in self.movable for held in groups.values() for at in held)
         mean, factor = weight / max(1, sum(movable_counts)), self.facts.settings.balance_factor
         loads, relative = list(self.loads), list(self.relative)
         lacks = [max(factor * mean, slack) + spare for slack, spare in zip(self.slack, self.spare, strict=True)]
@@ -148,7 +148,7 @@ class LoadBalancer:
 
     def _move_to_holders(self, ways: Sequence[Way], even: Sequence[float]) -> None:
         for instance, source, target in ways:
-            weight = self._get_weight(instance)
+            weight = self.facts.get_weight(instance)
             after = self.relative[source] - weight / self.capacity[source]
             there = self.relative[target] + weight / self.capacity[target]
             asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
@@ -182,7 +182,7 @@ class LoadBalancer:
         even, there = self._compute_gap(source, target), self.movable[target]
         for group, held in self.movable[source].items():
             excess = len(held) - len(there.get(group, ()))
-            key = (-abs(even - self._get_weight(next(iter(held)))), excess)
+            key = (-abs(even - self.facts.get_weight(next(iter(held)))), excess)
             if best is None or key > best_key:
                 chosen = self._pick_best(held, source, target)
                 if chosen is not None:
@@ -205,7 +205,7 @@ class LoadBalancer:
         return (self.loads[source] * other - self.loads[target] * mine) / (mine + other)
 
     def _is_helpful(self, instance: int, source: int, target: int) -> bool:
-        after = self._compute_after(target, self.facts.settings.balance_factor * self._get_weight(instance))
+        after = self._compute_after(target, self.facts.settings.balance_factor * self.facts.get_weight(instance))
         narrow = max(0.0, self.spare[target] / self.capacity[source] - self.spare[target] / self.capacity[target])
         return after + narrow < self.relative[source] - TOLERANCE and self._may_go(instance, source, target)
 
@@ -220,7 +220,7 @@ class LoadBalancer:
         return self.allowed(instance, source, target, holders)
 
     def _move_copy(self, instance: int, source: int, target: int) -> None:
-        group, weight = self.groups[instance], self._get_weight(instance)
+        group, weight = self.groups[instance], self.facts.get_weight(instance)
         del self.movable[source][group][instance]
         if not self.movable[source][group]:
             del self.movable[source][group]
@@ -235,6 +235,3 @@ class LoadBalancer:
 
     def _is_held(self, instance: int, worker: int) -> bool:
         return instance in self.movable[worker].get(self.groups.get(instance, ""), ())
-
-    def _get_weight(self, instance: int) -> float:
-        return self.facts.instances[instance].weight

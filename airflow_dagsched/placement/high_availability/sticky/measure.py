@@ -15,6 +15,7 @@ from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior
 from airflow_dagsched.placement.high_availability.space import Seat
+from airflow_dagsched.placement.high_availability.sticky.initial_assignment import sum_loads
 from airflow_dagsched.placement.high_availability.sticky.standbys.spread import count_shared_tags
 from airflow_dagsched.placement.high_availability.sticky.standbys.weighted_failures import compute_failure_cost
 
@@ -73,10 +74,7 @@ def _list_all_loads(facts: Facts, prior: Prior) -> tuple[float, ...]:
 
 def _sort_loads(facts: Facts, pairs: Iterable[Seat]) -> tuple[float, ...]:
     """Relative, the highest first."""
-    loads = [0.0] * len(facts.workers)
-    for instance, worker in pairs:
-        loads[worker] += facts.instances[instance].weight
-    relative = (load / capacity for load, capacity in zip(loads, facts.capacity, strict=True))
+    relative = (load / has for load, has in zip(sum_loads(facts, pairs), facts.capacity, strict=True))
     return tuple(sorted((round(load, DIGITS) for load in relative), reverse=True))
 
 

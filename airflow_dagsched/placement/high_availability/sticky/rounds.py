@@ -41,11 +41,9 @@ def plan_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> 
 
     ``seats`` are those of the owners. Raises ``DoesNotFit``.
     """
-    copies = Copies(facts)
     now = _hand_over_ready(facts, owners, targets, seats)
     stateless = place_stateless_now(facts, targets.stateless, seats)
-    for instance, worker in (now | stateless).items():
-        copies.add_copy(copies.active, worker, instance)
+    copies = Copies.of(facts, now | stateless)
     wanted = {
         instance: _choose_standbys(facts, owners, targets, instance, now[instance]) for instance in facts.stateful
     }
@@ -143,7 +141,7 @@ def _plant_warmups(copies: Copies, owners: Owners, wishes: list[_Wish], seats: S
     facts, remaining = copies.facts, copies.facts.settings.max_warmups
     for wish in sorted(wishes, key=lambda wish: _rank_urgency(facts, owners, wish)):
         how: How = "warm up" if remaining else "wait"
-        if copies.holds(wish.target, wish.instance):
+        if copies.holds_copy(wish.target, wish.instance):
             ready = wish.copy == "active" and is_ready(facts, owners, wish.instance, wish.target)
             how = "no room" if ready else "warm up"
         elif remaining and seats.add_copy(wish.instance, wish.target):

@@ -16,9 +16,8 @@ def are_lags_missing(facts: Facts) -> bool:
 
 def keep_prior(facts: Facts) -> Outcome:
     """Actives stay, whatever the balance; what has no worker goes to the least loaded. Plan again soon."""
-    prior, copies = read_prior(facts), Copies(facts)
-    for instance, worker in prior.active.items():
-        copies.add_copy(copies.active, worker, instance)
+    prior = read_prior(facts)
+    copies = Copies.of(facts, prior.active)
     for instance in range(len(facts.instances)):
         if instance not in prior.active:
             copies.add_copy(copies.active, _choose_standby(copies, prior.standby.get(instance, NOBODY)), instance)

@@ -87,8 +87,8 @@ def _move_active(copies: Copies, budget: Budget, late: _Late) -> Movement:
 
 
 def _move_standby(copies: Copies, budget: Budget, late: _Late) -> Movement | None:
-    free = [worker for worker in late.caught_up if not copies.holds(worker, late.instance)]
-    next_best = [worker for worker in late.by_lag if not copies.holds(worker, late.instance)]
+    free = [worker for worker in late.caught_up if not copies.holds_copy(worker, late.instance)]
+    next_best = [worker for worker in late.by_lag if not copies.holds_copy(worker, late.instance)]
     if not free and not next_best:
         return None
     source = copies.find_least_loaded(free) if free else next_best[0]

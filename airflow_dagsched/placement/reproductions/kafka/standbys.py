@@ -27,7 +27,7 @@ def deal_standbys(copies: Copies, order: Sequence[int] | None = None) -> dict[in
 
 def _deal_least_loaded(copies: Copies, instance: int, wanted: int) -> int:
     """Giving a worker its copy rules it out and changes no other load, so all are chosen at once."""
-    free = [worker for worker in range(len(copies.loads)) if not copies.holds(worker, instance)] if wanted else []
+    free = copies.find_free(instance) if wanted else []
     if wanted == 1 and free:
         chosen = [copies.find_least_loaded(free)]
     else:
@@ -71,7 +71,7 @@ def _ban_tags(facts: Facts, last: int, banned: dict[str, set[str]], values: dict
 def _find_least_loaded(copies: Copies, instance: int, banned: dict[str, set[str]]) -> int | None:
     best, least = None, math.inf
     for worker, load in enumerate(copies.loads):
-        if load < least and not copies.holds(worker, instance):
+        if load < least and not copies.holds_copy(worker, instance):
             tags = copies.facts.workers[worker].tags
             if not any(tags.get(key) in taken for key, taken in banned.items()):
                 best, least = worker, load

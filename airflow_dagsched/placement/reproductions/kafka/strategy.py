@@ -12,7 +12,7 @@ from airflow_dagsched.placement.high_availability.values import Outcome
 from airflow_dagsched.placement.reproductions.kafka.fallback import are_lags_missing, keep_prior
 from airflow_dagsched.placement.reproductions.kafka.movements import Budget, move_actives, move_standbys
 from airflow_dagsched.placement.reproductions.kafka.standbys import deal_standbys, make_swap_rule
-from airflow_dagsched.placement.reproductions.kafka.target import balance_loads, deal_actives, deal_stateless
+from airflow_dagsched.placement.reproductions.kafka.target import balance_loads, deal_actives
 
 
 def assign_kafka(facts: Facts) -> Outcome:
@@ -27,5 +27,5 @@ def assign_kafka(facts: Facts) -> Outcome:
         balance_loads(copies, copies.standby, make_swap_rule(facts))
     budget = Budget(facts.settings.max_warmups)
     movements = (*move_actives(copies, budget), *move_standbys(copies, budget))
-    deal_stateless(copies)
+    copies.deal_stateless(copies.compute_active_load)
     return Outcome(copies.make_assignment(), movements, follow_up=bool(movements))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 
 from airflow_dagsched.placement.high_availability.copies import Copies
@@ -48,7 +47,7 @@ def _balance_pair(copies: Copies, held: list[set[int]], may_move: MayMove, sourc
     for instance in sorted(held[source]):
         if not _is_helpful(copies, source, target):
             break
-        if not copies.holds(target, instance) and may_move(source, target):
+        if not copies.holds_copy(target, instance) and may_move(source, target):
             copies.drop_copy(held, source, instance)
             copies.add_copy(held, target, instance)
             moved = True
@@ -63,13 +62,3 @@ def _is_helpful(copies: Copies, source: int, target: int) -> bool:
 
 def _compute_load_with(copies: Copies, worker: int, more: int) -> float:
     return (copies.count_copies(worker) + more) / copies.capacity[worker]
-
-
-def deal_stateless(copies: Copies) -> None:
-    """Each to the worker with the least active load, the first of equals."""
-    queue = [(copies.compute_active_load(worker), worker) for worker in range(len(copies.loads))]
-    heapq.heapify(queue)
-    for instance in copies.facts.stateless:
-        worker = queue[0][1]
-        copies.add_copy(copies.active, worker, instance)
-        heapq.heapreplace(queue, (copies.compute_active_load(worker), worker))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 import math
+from functools import partial
 
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
@@ -29,7 +29,7 @@ def assign_kafka_2020(facts: Facts) -> Outcome:
     for instance, _, worker in planted:
         copies.add_copy(copies.warmup, worker, instance)
     _deal_standbys(copies)
-    _deal_stateless(copies)
+    copies.deal_stateless(partial(_round_load, copies))
     movements = tuple(
         facts.make_movement(instance, facts.get_id(source), facts.get_id(to), "active", "warm up")
         for instance, source, to in planted
@@ -55,9 +55,8 @@ def _is_ready(facts: Facts, prior: Prior, instance: int) -> bool:
 
 def _drop_warmups(facts: Facts) -> Assignment:
     """The prior assignment; it is even without the warm-ups it may still have."""
-    prior, copies = read_prior(facts), Copies(facts)
-    for instance, worker in prior.active.items():
-        copies.add_copy(copies.active, worker, instance)
+    prior = read_prior(facts)
+    copies = Copies.of(facts, prior.active)
     for instance in facts.stateful:
         for worker in prior.standby.get(instance, NOBODY):
             copies.add_copy(copies.standby, worker, instance)
@@ -84,19 +83,10 @@ def _deal_standbys(copies: Copies) -> None:
     """Add standbys on top of the warm-ups."""
     for instance in copies.facts.stateful:
         for _ in range(copies.facts.settings.num_standbys):
-            free = [worker for worker in range(len(copies.loads)) if not copies.holds(worker, instance)]
+            free = copies.find_free(instance)
             if not free:
                 break
             copies.add_copy(copies.standby, min(free, key=lambda worker: _round_load(copies, worker)), instance)
-
-
-def _deal_stateless(copies: Copies) -> None:
-    queue = [(_round_load(copies, worker), worker) for worker in range(len(copies.loads))]
-    heapq.heapify(queue)
-    for instance in copies.facts.stateless:
-        worker = queue[0][1]
-        copies.add_copy(copies.active, worker, instance)
-        heapq.heapreplace(queue, (_round_load(copies, worker), worker))
 
 
 def _round_load(copies: Copies, worker: int) -> int:

@@ -44,9 +44,9 @@ def _get_needs(request: Request, step: StepRequest) -> Amounts:
 
 def _check_alone(step: StepRequest, needs: Amounts, capacity: Sizes, percent: float) -> None:
     for at, (need, has) in enumerate(zip(needs.list_values(), capacity, strict=True)):
-        add_padding = need * (1 + percent / 100)
-        if add_padding > has:
-            raise DoesNotFit(f"step {step.id!r}", f"{DIMENSIONS[at]} of an instance", add_padding, has, UNITS[at])
+        padded = need * (1 + percent / 100)
+        if padded > has:
+            raise DoesNotFit(f"step {step.id!r}", f"{DIMENSIONS[at]} of an instance", padded, has, UNITS[at])
 
 
 def _add_to_first(filled: list[list[InstancePlan]], instance: InstancePlan, capacity: Sizes, percent: float) -> None:

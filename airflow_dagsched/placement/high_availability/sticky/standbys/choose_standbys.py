@@ -98,7 +98,7 @@ class _Deal:
                 self._count_standby(instance, worker)
 
     def _count_standby(self, instance: int, worker: int) -> None:
-        self.loads[worker] += self.facts.instances[instance].weight
+        self.loads[worker] += self.facts.get_weight(instance)
         self.heirs[self.active[instance], worker] += 1
 
     def deal_all(self, wanted: dict[int, int]) -> None:

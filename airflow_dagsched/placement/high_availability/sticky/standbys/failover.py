@@ -68,7 +68,7 @@ class _Failover:
         for held in standbys.values():
             self.copies.update(held)
         self.level = list_fair_shares(find_fair_line(self.copies.total(), facts.capacity), facts.capacity)
-        self.is_uniform = len({facts.instances[instance].weight for instance in active}) == 1
+        self.is_uniform = len({facts.get_weight(instance) for instance in active}) == 1
         self.warmups_left: int | None = None
         """Warm-ups to spare, where copies are held already."""
 
@@ -134,9 +134,9 @@ class _Failover:
     def _compute_deviation(self, after: Aftermath, worker: int) -> float:
         """Above zero what is too many, below what is missing; a half where there may be one more."""
         have = self.failures.own[worker] + after.inherited[worker]
-        if have < after.list_fair_shares.least[worker]:
-            return have - after.list_fair_shares.least[worker]
-        return -0.5 if have < after.list_fair_shares.most[worker] else have - after.list_fair_shares.most[worker]
+        if have < after.level.least[worker]:
+            return have - after.level.least[worker]
+        return -0.5 if have < after.level.most[worker] else have - after.level.most[worker]
 
     def _list_exchanges(self, owner: int, source: int, target: int) -> Iterator[Change]:
         """Alone, where that keeps the load of all copies level, or for one that takes its place."""
@@ -148,7 +148,7 @@ class _Failover:
                 yield (first,)
             for other in sorted(self.free.get(target, {})):
                 if other != owner:
-                    exchanged = self._find_first(other, target, source, self._get_weight(instance))
+                    exchanged = self._find_first(other, target, source, self.facts.get_weight(instance))
                     yield from ((first, (back, target, source)) for back in exchanged)
 
     def _find_first(self, owner: int, source: int, target: int, weight: float | None = None) -> Iterator[int]:
@@ -156,12 +156,9 @@ class _Failover:
         exchanged = (
             instance
             for instance in sorted(self.free.get(source, {}).get(owner, ()))
-            if weight in (None, self._get_weight(instance)) and self._may_move(instance, source, target)
+            if weight in (None, self.facts.get_weight(instance)) and self._may_move(instance, source, target)
         )
         return islice(exchanged, 1)
-
-    def _get_weight(self, instance: int) -> float:
-        return self.facts.instances[instance].weight
 
     def _may_have_one_more(self, source: int, target: int) -> bool:
         """Whether the load of all copies is level also when one goes that way."""

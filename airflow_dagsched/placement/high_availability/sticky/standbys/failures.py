@@ -6,7 +6,7 @@ make the others level again: hand-overs beyond those of what was lost. ::
     a fails      x -> b, y -> b     b has two more, c none       one too many: b gives one to c
                  x -> b, y -> b|c   y has two standbys           none
 
-Instances count alike. Where they weigh differently ``weighed`` has what is different then.
+Instances count alike. Where they weigh differently ``weighted_failures`` has what is different then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Cost = tuple[int, int]
 class Aftermath(Struct, frozen=True):
     """A worker failed, and its instances are where their standbys were."""
 
-    list_fair_shares: FairShares
+    level: FairShares
     inherited: Mapping[int, float]
     """Load by heir: nothing for others."""
     over: int
@@ -98,7 +98,7 @@ class Failures:
     def _compute_moved_cost(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
         """The cost if one went to ``target`` that went to ``source``: of an instance with no other standby."""
         gives, takes = (self.own[at] + before.inherited[at] for at in (source, target))
-        level = before.list_fair_shares
+        level = before.level
         over = before.over - (gives > level.most[source]) + (takes >= level.most[target])
         under = before.under + (gives <= level.least[source]) - (takes < level.least[target])
         return compute_cost(over, under)

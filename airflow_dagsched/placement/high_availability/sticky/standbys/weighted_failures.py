@@ -26,7 +26,7 @@ from airflow_dagsched.placement.high_availability.sticky.standbys.failures impor
 
 def make_failures(facts: Facts, active: Mapping[int, int], standbys: dict[int, list[int]]) -> Failures:
     """The failures of all workers: weighted where instances weigh differently."""
-    if len({facts.instances[instance].weight for instance in active}) > 1:
+    if len({facts.get_weight(instance) for instance in active}) > 1:
         return WeightedFailures(facts, active, standbys)
     return Failures(facts, active, standbys)
 
@@ -47,11 +47,8 @@ class WeightedFailures(Failures):
         self.loads = sum_active_loads(facts, active)
         self.own = dict(enumerate(self.loads))
         self.load = sum(self.loads)
-        self.heaviest = max(facts.instances[instance].weight for instance in active)
+        self.heaviest = max(facts.get_weight(instance) for instance in active)
         self.one_heir = all(len(held) <= 1 for held in standbys.values())
-
-    def _get_weight(self, instance: int) -> float:
-        return self.facts.instances[instance].weight
 
     def _has_no_choice(self, instance: int) -> bool:
         """Nor has any other: who has goes where the load is least, so what one does changes what others do."""
@@ -62,9 +59,9 @@ class WeightedFailures(Failures):
 
     def _compute_moved_cost(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
         over, under = before.over, before.under
-        for at, change in ((source, -self._get_weight(instance)), (target, self._get_weight(instance))):
+        for at, change in ((source, -self.facts.get_weight(instance)), (target, self.facts.get_weight(instance))):
             was = self.own[at] + before.inherited[at]
-            least, most = before.list_fair_shares.least[at], before.list_fair_shares.most[at]
+            least, most = before.level.least[at], before.level.most[at]
             over += self._count_excess(was + change, most) - self._count_excess(was, most)
             under += self._count_excess(least, was + change) - self._count_excess(least, was)
         return compute_cost(over, under)
@@ -78,7 +75,7 @@ class WeightedFailures(Failures):
         for instance in sorted(self.owned.get(owner, ()), key=lambda at: (len(self.standbys[at]), at)):
             held = sorted(self.standbys[instance])
             if held:
-                weight = self._get_weight(instance)
+                weight = self.facts.get_weight(instance)
                 heir = min(held, key=lambda at: (self.own[at] + inherited[at] + weight) / capacity[at])
                 inherited[heir] += weight
         for heir, more in inherited.items():
