@@ -41,6 +41,7 @@ PlaceOne = Callable[[Dataflow, Sequence[Offer], Mapping[str, str]], TaskSchedule
 def schedule_dependent(parts: Sequence[Part], offers: Sequence[Offer], place: PlaceOne) -> tuple[TaskSchedulePlan, ...]:
     """A plan for each part, in the order given. Raises ``InvalidInput`` for names, ``DoesNotFit`` for room."""
     check_names(parts)
+    # The first workers are so in natural order: w2 before w10.
     ranked = sorted(offers, key=lambda offer: natural_key(offer.id))
     schedules: dict[int, TaskSchedulePlan] = {}
     where: dict[str, dict[int, str]] = {}
@@ -57,6 +58,7 @@ def check_names(parts: Sequence[Part]) -> None:
     collected: dict[str, tuple[str, int]] = {}
     for part in parts:
         for step, name in sorted(part.collectors.items()):
+            # A name that is collected twice is held to the first: its receptors could follow only one of two.
             _check_equal(name, collected.setdefault(name, (step, _get_parallelism(part, step))), part, step)
     for part in parts:
         for step, name in sorted(part.receptors.items()):
@@ -89,6 +91,7 @@ def order_parts(parts: Sequence[Part]) -> list[int]:
         [at for at, part in enumerate(parts) if at != src and collects[src] & set(part.receptors.values())]
         for src in range(len(parts))
     ]
+    # A ring has no order: its parts are then placed as they were given, each without the other's workers.
     order = sort_topologically(later)
     return order if len(order) == len(parts) else list(range(len(parts)))
 

@@ -31,28 +31,33 @@ def search_placement(
 
     ``most``: so many offers in use at most; None: any number.
     """
+    # The least choice first: a dead end then shows near the root, where it costs one branch.
     instances = [(step, index) for step in order_by_share(request, limits) for index in range(step.parallelism)]
     capacity, named = OfferCapacity(request, limits), _list_named_workers(request)
     chosen: list[int] = []
     opened = 0
+    # By depth: the next offer to look at, and the states of offers that were tried there.
     start, seen = [0], [set[OfferState]()]
     while len(chosen) < len(instances):
         at = len(chosen)
         may_open = most is None or opened < most
         offer, looked = _find_next(capacity, named, instances[at], start[at], seen[at], may_open=may_open)
         budget -= looked
+        # Without an offer at the first depth everything has been tried: that is a proof, the budget's end is none.
         if budget < 0 or (offer < 0 and not at):
             return None
         if offer < 0:
             start.pop()
             seen.pop()
             capacity.give_back(instances[at - 1][0], emptied := chosen.pop())
+            # After it was given back: an offer that is empty again counts as not opened.
             opened -= not capacity.held_totals[emptied]
             continue
         opened += not capacity.held_totals[offer]
         capacity.take_instance(instances[at][0], offer)
         chosen.append(offer)
         start[at] = offer + 1
+        # Equal instances in rising order only: else each of their n! orders would be looked at.
         start.append(
             offer if at + 1 < len(instances) and _are_alike(request, instances[at][0], instances[at + 1][0]) else 0
         )
@@ -88,6 +93,7 @@ def _describe_offer(capacity: OfferCapacity, named: frozenset[str], at: int) -> 
     """Equal for offers that are interchangeable: same room, same content, and nobody asks for one by its name."""
     worker = capacity.request.offers[at].worker
     who = worker if worker in named else ""
+    # What is resident leaves just what is free; in waves it matters which steps share the container.
     held = () if capacity.request.residency == "all" else tuple(sorted(capacity.held_counts[at].items()))
     return *capacity.list_free_by_level(at), capacity.get_free_disk(at), capacity.held_totals[at], held, who
 

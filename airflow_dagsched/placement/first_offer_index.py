@@ -19,9 +19,11 @@ class FirstOfferIndex:
 
     def __init__(self, capacity: OfferCapacity) -> None:
         self._capacity = capacity
+        # A power of two: below node n are 2n and 2n + 1, and the leaves begin at ``_width``.
         self._width = 1 << max(0, len(capacity.limits) - 1).bit_length()
         self._last: int | None = None
         needs = [step.needs.list_values() for step in capacity.request.steps]
+        # Room for less than any instance is none: full offers fall out of the tree, and searches pass them over.
         self._least = tuple(min(values) - TOLERANCE for values in zip(*needs, strict=True))
         self._fill_tree()
 
@@ -32,12 +34,14 @@ class FirstOfferIndex:
         """
         self._refresh_tree()
         at = self._search_tree(step, start)
+        # The tree has maxima alone, no pins, caps or waves that share memory: what it finds is asked again.
         while at is not None and not self._capacity.fits_in_wave(step, index, at):
             at = self._search_tree(step, at + 1)
         self._last = at
         return at
 
     def _fill_tree(self) -> None:
+        # ``begin_wave`` puts new lists in place: another list is another wave, with all leaves stale.
         self._wave, self._last = self._capacity.free_memory, None
         self._memory, self._disk, self._cores = ([FULL] * 2 * self._width for _ in range(3))
         for at in range(len(self._capacity.limits)):
@@ -72,6 +76,7 @@ class FirstOfferIndex:
         elif self._last is not None:
             node = self._width + self._last
             self._set_leaf(self._last)
+            # Only as far up as a maximum has changed.
             while node > 1 and self._update_node(node // 2):
                 node //= 2
 
@@ -87,6 +92,7 @@ class FirstOfferIndex:
                     return node - self._width
                 node *= 2
                 continue
+            # Up from right children to where there is a sibling to the right; past the last one node is 0: none.
             while node & 1:
                 node //= 2
             node += node > 0

@@ -58,6 +58,7 @@ class OfferCapacity:
             return False
         memory, cores = self._get_wave(step)
         if self.request.residency != "slots":
+            # What is resident needs no more than this; in levels the whole container must hold, too (below).
             now = step.needs.memory_mb <= memory[at] + TOLERANCE and step.needs.cores <= cores[at] + TOLERANCE
             if not now or self._resident:
                 return now
@@ -82,6 +83,7 @@ class OfferCapacity:
         if self._resident:
             return needs.memory_mb <= self.free_memory[at] + TOLERANCE
         held = {number: count for number, count in self.held_counts[at].items() if count}
+        # A copy stays while waves come and go: what it takes is missing in each of them.
         return not held or fits_in_waves(self.request, held, (memory - needs.memory_mb, disk, cores))
 
     def take_copy(self, needs: Amounts, at: int, sign: int = 1) -> None:
@@ -150,6 +152,7 @@ def fits_in_waves(request: Request, counts: dict[int, int], limit: Limit) -> boo
     if math.isinf(limit[0]):
         return True
     steps = [(request.steps[number], count) for number, count in counts.items() if count]
+    # The fewest cores that run the widest instance hold the least at once: if that is too much, more would be.
     least = max(step.needs.cores for step, _ in steps)
     return compute_held_at_once(request, steps, least).memory_mb <= limit[0] + TOLERANCE
 
@@ -164,10 +167,12 @@ def choose_cores(
     memory, _, cores = compute_usable(offer, request.settings)
     memory -= kept_mb
     least = max((step.needs.cores for step, _ in counts), default=1.0)
+    # Nothing to give cores up for.
     if math.isinf(memory):
         return offer.cores
     if math.isinf(cores):
         cores = sum(step.needs.cores * count for step, count in counts)
+    # Fewer cores run fewer at once, in less memory: slower, but it fits.
     while cores > least and compute_held_at_once(request, counts, cores).memory_mb > memory + TOLERANCE:
         cores -= 1
     return max(cores, least)

@@ -16,6 +16,7 @@ from airflow_dagsched.placement.verify_schedule import find_fault
 
 T = TypeVar("T")
 
+# By dotted path: policies import this file, and only the one that is named is loaded.
 FOLDER = "airflow_dagsched.placement"
 POLICIES: Mapping[str, str] = {
     "auto": f"{FOLDER}.policies.built_in.Auto",
@@ -62,11 +63,13 @@ def load_policy(name: str, settings: PlacementSettings) -> PlacementPolicy:
         raise InvalidInput("placement", "", f"no policy is called {name!r}, only: {known}, or a class's dotted path")
     try:
         policy = getattr(import_module(module), attribute)()
+    # A user's module may raise anything as it is imported: one error that names it, in a parse of a DAG file.
     except Exception as error:
         rule = f"no policy can be made of {name!r}: {_describe_error(error)}"
         raise InvalidInput("placement", "", rule) from error
     if not isinstance(policy, PlacementPolicy):
         raise InvalidInput("placement", "", f"{name!r} is no policy: it lacks initialize or schedule")
+    # Tests hold ours to what a user's are held to at every plan.
     policy = policy if name in POLICIES else _UserPolicy(name, policy)
     policy.initialize(settings)
     return policy
@@ -76,16 +79,16 @@ class _UserPolicy:
     """A user's policy, held to what a policy promises: whatever it does wrong is one error that names its class."""
 
     def __init__(self, name: str, policy: PlacementPolicy) -> None:
-        self._name, self._made, self._collect_settings = name, policy, SPARK
+        self._name, self._made, self._settings = name, policy, SPARK
 
     def initialize(self, settings: PlacementSettings) -> None:
-        self._collect_settings = settings
+        self._settings = settings
         self._call_policy("initialize", lambda: self._made.initialize(settings))
 
     def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
         schedule = self._call_policy("schedule", lambda: self._made.schedule(dataflow, workers, state))
         fault = self._call_policy(
-            "what it returned", lambda: find_fault(schedule, make_request(dataflow, workers, self._collect_settings))
+            "what it returned", lambda: find_fault(schedule, make_request(dataflow, workers, self._settings))
         )
         if fault:
             raise InvalidInput("placement", self._name, fault)

@@ -22,6 +22,7 @@ def _find_refusals(request: Request, limits: Sequence[Limit]) -> Iterator[DoesNo
     if not request.offers and request.steps:
         yield DoesNotFit(f"dataflow {request.name!r}", "workers", 1, 0, "workers")
     yield from _find_over_cap(request)
+    # By set of workers, not by instance: there is mostly one set, and there may be thousands of instances.
     open_to = _group_limits(request, limits)
     most = {
         allowed: [max(values) for values in zip(*limits_there, strict=True)]
@@ -90,6 +91,7 @@ def _refuse_together(request: Request, limits: Sequence[Limit]) -> Iterator[Does
     available = _sum_limits(request, limits)
     for at in _list_kept_dimensions(request):
         need = request.sum_needs(at)
+        # Relative, since both sides are sums of thousands: what rounding adds grows with them.
         if need > available[at] * (1 + TOLERANCE):
             what = f"{DIMENSIONS[at]} of all its instances"
             yield DoesNotFit(f"dataflow {request.name!r}", what, need, available[at], UNITS[at])
@@ -99,6 +101,7 @@ def _list_kept_dimensions(request: Request) -> tuple[int, ...]:
     """Dimensions that stay taken to the end."""
     if request.residency == "all":
         return (0, 1, 2)
+    # Memory and cores come back with each wave, shuffle files with a barrier only.
     return () if request.settings.barriers else (1,)
 
 

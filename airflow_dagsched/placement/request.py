@@ -76,6 +76,7 @@ class Request(Struct, frozen=True):
 
     def get_allowed_workers(self, step: StepRequest, index: int = 0) -> frozenset[str]:
         """The only workers that the instance may be on; empty: any."""
+        # Where what it receives is goes before where the author would have it.
         worker = self.beside.get((step.number, index))
         return step.pinned if worker is None else frozenset((worker,))
 
@@ -125,6 +126,7 @@ def _list_steps(graph: Graph, settings: PlacementSettings) -> tuple[StepRequest,
 
 
 def _get_parallelism(step: Step, settings: PlacementSettings) -> int:
+    # None as a value is Twister2's: a constraint without a number of its own.
     return (settings.step_parallelism or {}).get(step.id) or step.parallelism
 
 
@@ -139,6 +141,7 @@ def _list_inputs(graph: Graph) -> list[tuple[InputChannel, ...]]:
         src, dst = graph.index[channel.src], graph.index[channel.dst]
         if src != dst:  # a step that reads its own output moves nothing between workers
             inputs[dst].append(InputChannel(src, channel.bytes, channel.routing))
+    # Channels in one order, however the author wrote them: equal dataflows make equal requests.
     return [tuple(sorted(into, key=lambda each: (each.src, each.bytes, each.routing))) for into in inputs]
 
 

@@ -57,6 +57,7 @@ def _make_container(request: Request, offer: Offer, held: tuple[Sequence[Instanc
     instances, standbys, warmups = map(tuple, held)
     counts = Counter(instance.number for instance in instances)
     kept = sum_amounts(instance.needs for instance in standbys + warmups)
+    # Copies of state alone run nothing: no cores, and no wave to take the most of.
     runs = compute_held(request, counts, offer, kept.memory_mb) if counts else Amounts()
     required = add_padding(runs + kept, request.settings)
     size = choose_size(offer, required, request.settings)
@@ -65,6 +66,7 @@ def _make_container(request: Request, offer: Offer, held: tuple[Sequence[Instanc
 
 def choose_size(offer: Offer, required: Amounts, settings: PlacementSettings) -> Amounts:
     """What a container gets: as required, or all that is offered, where the settings and the worker say so."""
+    # As in Twister2 what the worker has counts only where it declares all three.
     if settings.container_size == "required" or not (offer.memory_mb and offer.disk_mb and offer.cores):
         return required
     return Amounts(offer.memory_mb, offer.disk_mb, offer.cores)

@@ -127,8 +127,10 @@ def parse_settings(
     """
     named = resolve_aliases(raw, where)
     if defaults is None:
+        # Nothing is checked yet: what is neither true nor false is refused below.
         defaults = TWISTER2_VALUES if named.get("twister2_compatible") is True else {}
     twister2 = defaults is TWISTER2_VALUES
+    # The amounts' defaults would count on top of the share that was asked for.
     if twister2 and "padding_percent" in named:
         defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
     if not named.get("twister2_compatible"):
@@ -178,6 +180,7 @@ def _render_rows() -> Iterator[str]:
     kind = inspect.type_info(PlacementSettings)
     assert isinstance(kind, inspect.StructType)
     inherited = Settings.__struct_fields__
+    # Placement before state, each in the order of its declaration: the sort is stable.
     for field in sorted(kind.fields, key=lambda field: field.name in inherited):
         assert isinstance(field.type, inspect.Metadata)
         unit, text = (field.type.extra or {})["unit"], (field.type.extra_json_schema or {})["description"]

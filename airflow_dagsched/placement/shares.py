@@ -14,6 +14,7 @@ from airflow_dagsched.placement.values import Limit
 
 def order_by_share(request: Request, limits: Sequence[Limit]) -> list[StepRequest]:
     """Steps whose instances have the least choice first: pinned ones, then by dominant share, the largest first."""
+    # fsum rounds once: the order of the offers is of no effect. Of what is infinite each share is 0.
     whole = [math.fsum(limit[at] for limit in limits) for at in range(3)]
     return sorted(request.steps, key=lambda step: (not step.pinned, -compute_dominant_share(step, whole), step.number))
 

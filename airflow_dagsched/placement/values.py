@@ -45,6 +45,7 @@ class Amounts(Struct, frozen=True):
 
     def fits_within(self, limit: Limit) -> bool:
         """Whether none of them is above ``limit``."""
+        # No limit is infinite, so it needs no case of its own.
         return all(need <= has + TOLERANCE for need, has in zip(self.list_values(), limit, strict=True))
 
 

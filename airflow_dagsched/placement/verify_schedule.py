@@ -47,6 +47,7 @@ def _find_overfilled(schedule: TaskSchedulePlan, request: Request) -> Iterator[s
         offered_here = offered.get(worker, [])
         if len(containers) > len(offered_here):
             yield f"worker {worker!r} has {len(containers)} containers, where {len(offered_here)} were offered"
+        # Containers against offers of the worker in order: which one a policy meant is not in the schedule.
         for container, at in zip(containers, offered_here, strict=False):
             yield from _find_excess(container, at, capacity)
 
@@ -81,6 +82,7 @@ def _explain_excess(allowed: frozenset[str], worker: str) -> str:
 
 def _find_misassigned(schedule: TaskSchedulePlan) -> Iterator[str]:
     assignment = schedule.assigned.assignment if schedule.assigned is not None else None
+    # Actives are in containers without an assignment, too; copies of state only where one says so.
     roles = (
         (
             "active",

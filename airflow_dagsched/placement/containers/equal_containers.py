@@ -48,12 +48,15 @@ def find_equal_containers(request: Request, budget: int = BUDGET) -> EqualContai
     Each shape is searched, then, where none was found so, packed: of many unlike instances the search sees too little.
     """
     whole = _WholeDemand(request.instance_count, request.sum_needs(2), request.sum_needs(0))
+    # Fewest containers first: each is a JVM with a padding of its own, and rows between two of them cross the network.
     shapes = sorted((_count_fewest(request, whole, *shape), shape) for shape in _list_shapes(request))[:MAX_SHAPES]
     offered = list(_offer_shapes(request, whole, shapes))
     for shaped_request in offered:
+        # An equal part of the budget for each shape: a hopeless one among the first would take all of it.
         places = search_placement(shaped_request, compute_limits(shaped_request), budget // len(shapes))
         if places is not None:
             return EqualContainers(shaped_request.offers, places)
+    # Packing knows sizes alone: no caps or pins, and no disk that containers of one worker share.
     for shaped_request in offered if _is_decided_by_size(request) else ():
         places = _pack_instances(shaped_request)
         if places is not None:
@@ -66,6 +69,7 @@ def _offer_shapes(
 ) -> Iterator[Request]:
     """The request with as many containers of each shape as the workers hold, where those may be enough."""
     for fewest, (cores, memory) in shapes:
+        # No more containers than there are instances: the rest would be empty.
         counts = [min(_count_copies(offer, cores, memory), whole.instances) for offer in request.offers]
         if sum(counts) >= fewest:
             yield replace(request, offers=_copy_offers(request, counts, cores, memory))
@@ -80,6 +84,7 @@ def _is_decided_by_size(request: Request) -> bool:
 def _pack_instances(request: Request) -> Placement | None:
     """Containers as bins."""
     items = [step for step, _ in request.list_instances()]
+    # Items rounded up and bins down: whole numbers never promise what is not there.
     sizes = [(math.ceil(step.needs.cores), math.ceil(step.needs.memory_mb)) for step in items]
     limits = [(int(cores), int(memory)) for memory, _, cores in compute_limits(request)]
     bins = pack_into(sizes, limits)
@@ -97,10 +102,13 @@ def _pack_instances(request: Request) -> Placement | None:
 def _list_shapes(request: Request) -> Iterator[tuple[int, int]]:
     """Cores, and memory with its padding, that hold the largest instance and leave some worker nothing of each."""
     least = add_padding(_find_largest_needs(request), request.settings)
+    # A worker's amount divided by 1, 2, 3 ... leaves it nothing. Any other shape could grow to one of these and still
+    # fit as often, so none is lost.
     copies = range(1, min(request.instance_count, MAX_COPIES) + 1)
     cores = {int((offer.cores or 0) // count) for offer in request.offers for count in copies}
     memories = {int((offer.memory_mb or 0) // count) for offer in request.offers for count in copies}
     for wide in sorted(cores):
+        # ``add_padding`` counted the reported cores in, which are never held against a worker.
         if wide >= least.cores - request.settings.cpu_padding:
             yield from ((wide, memory) for memory in sorted(memories) if memory >= least.memory_mb)
 
@@ -113,6 +121,7 @@ def _find_largest_needs(request: Request) -> Amounts:
 def _count_fewest(request: Request, whole: _WholeDemand, cores: int, memory: int) -> int:
     """Fewer containers cannot hold everything."""
     settings = request.settings
+    # A shape that its own padding fills would divide by zero.
     usable = max(1.0, compute_usable_memory(memory, settings.ram_padding_mb, settings.padding_fraction))
     return max(math.ceil(whole.cores / cores), math.ceil(whole.memory_mb / usable))
 

@@ -27,6 +27,7 @@ def minimise_containers(request: Request, limits: Sequence[Limit], places: Place
         return places
     least = _count_least(request, limits)
     while (used := len({at for offers in places for at in offers})) > least:
+        # One less at a time, with a budget for each: what was found stays found when the next search gives up.
         fewer = search_placement(request, limits, BUDGET, most=used - 1)
         if fewer is None:
             break
@@ -42,5 +43,7 @@ def _count_least(request: Request, limits: Sequence[Limit]) -> int:
 
 def _count_enough(request: Request, limits: Sequence[float], at: int) -> int:
     need = request.sum_needs(at)
+    # The largest offers first: no other choice of so many has more. Offers of one worker count their disk twice, which
+    # makes the bound lower, never wrong.
     sums = accumulate(sorted(limits, reverse=True))
     return next((count for count, has in enumerate(sums, 1) if has * (1 + TOLERANCE) + TOLERANCE >= need), len(limits))

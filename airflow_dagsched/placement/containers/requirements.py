@@ -23,6 +23,7 @@ from airflow_dagsched.placement.values import Amounts, Limit, Offer, sum_amounts
 
 def add_padding(held: Amounts, settings: PlacementSettings) -> Amounts:
     """``held`` with the padding of a container: amounts; of memory a share where that is more (Spark's overhead)."""
+    # Once a container: Spark's overhead (``spark.executor.memoryOverhead``) is the process's, not the task's.
     return Amounts(
         held.memory_mb + compute_padding(held.memory_mb, settings.ram_padding_mb, settings.padding_fraction),
         held.disk_mb + settings.disk_padding_mb,
@@ -47,8 +48,10 @@ def compute_held_at_once(
     """What so many instances of each step hold, without padding; ``cores``: the container's, None: unknown."""
     if request.residency == "all":
         return sum_amounts(step.needs * count for step, count in counts)
+    # Without barriers steps of all levels may run side by side: the peak is over all of them.
     if not request.settings.barriers:
         peak = _compute_peak(request.settings, counts, cores)
+        # Shuffle files stay until the application ends: disk adds up, where memory comes back.
         return Amounts(peak.memory_mb, sum(step.needs.disk_mb * count for step, count in counts), peak.cores)
     by_level: dict[int, list[tuple[StepRequest, int]]] = {}
     for step, count in counts:
@@ -67,6 +70,7 @@ def _compute_peak(
     if cores is None:
         most = sum(sorted((count for _, count in counts), reverse=True)[: settings.steps_at_once])
     else:
+        # By the narrowest step: more instances than that cannot run at once, whichever they are.
         most = count_at_once(cores, min(step.needs.cores for step, _ in counts))
     memory, disk, used = (
         sum_largest([(step.needs.list_values()[at], count) for step, count in counts], most) for at in range(3)

@@ -36,6 +36,7 @@ def compute_padding(memory_mb: float, least_mb: float, fraction: float) -> float
 
 def compute_usable_memory(offered_mb: float, least_mb: float, fraction: float) -> float:
     """MiB that instances may hold of ``offered_mb`` beside the padding: the other way round."""
+    # The largest m with m + max(least, m x fraction) within the offer: each term by itself bounds it.
     return max(0.0, min(offered_mb - least_mb, offered_mb / (1 + fraction)))
 
 
@@ -47,6 +48,7 @@ def count_at_once(cores: float, least_cores: float) -> int:
 def sum_largest(amounts: Iterable[tuple[Number, int]], count: int) -> Number:
     """The sum of the ``count`` largest of (amount, how many of it): whichever instances run at once, no more."""
     total: Number = 0
+    # ``count`` kinds are enough, since each has a copy at least: callers leave out those that have none.
     for amount, copies in heapq.nlargest(count, amounts):
         taken = min(count, copies)
         total, count = total + taken * amount, count - taken

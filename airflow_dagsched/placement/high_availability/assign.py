@@ -37,6 +37,7 @@ def assign_instances(
     none of those a step is pinned to, or no room; ``InvalidInput`` where the strategy knows no pinned steps or a lag
     is given twice.
     """
+    # A state file outlives steps: lags of those that are gone must not decide the unit.
     known = _select_known(state, {instance.id for instance in instances})
     unit = choose_lag_unit(known, settings)
     return place_instances(
@@ -45,6 +46,7 @@ def assign_instances(
         _collect_lags(known, unit),
         settings,
         previous=known.previous,
+        # Offsets are rows: beside lags in bytes or seconds they would be measured against something else.
         offsets=known.offsets if unit == "rows" else None,
         space=space,
     )
@@ -69,6 +71,7 @@ def choose_lag_unit(state: State, settings: Settings) -> Unit:
     if settings.lag_unit != "most":
         return settings.lag_unit
     counts = Counter(unit for lag in state.lags for unit in UNITS if getattr(lag, unit) is not None)
+    # ``max`` keeps the first of equals: rows where there is nothing to count.
     return max(UNITS, key=counts.__getitem__)
 
 
@@ -94,6 +97,7 @@ def _convert_movement(moved: PlannedMovement) -> Movement:
         instance=moved.instance,
         from_worker=moved.source,
         to_worker=moved.target,
+        # A number above the schema's would make the plan one that cannot be read again.
         lag=None if moved.lag is None else min(moved.lag, LARGEST_LAG),
         reason=moved.reason,
     )

@@ -56,6 +56,7 @@ class Copies:
 
     def find_least_loaded(self, among: Iterable[int]) -> int:
         """The first of the least loaded; ``among`` is in natural order and not empty."""
+        # ``min`` keeps the first of equals, which is the least worker in natural order: Kafka's tie, too.
         return min(among, key=self.loads.__getitem__)
 
     def compute_active_load(self, worker: int) -> float:
@@ -63,6 +64,7 @@ class Copies:
 
     def deal_stateless(self, compute_load: Callable[[int], float]) -> None:
         """Make each stateless instance active on the worker of the least load, the first of equals."""
+        # Only the load of the worker that takes changes: its entry is replaced, so none in the heap is stale.
         queue = [(compute_load(worker), worker) for worker in range(len(self.loads))]
         heapq.heapify(queue)
         for instance in self.facts.stateless:

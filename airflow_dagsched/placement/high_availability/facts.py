@@ -64,6 +64,7 @@ class Facts(Struct, frozen=True):
         """Raises ``InvalidInput`` for a stateless instance: it has no lag."""
         if not self.instances[instance].stateful:
             raise InvalidInput("lags", self.instances[instance].id, "a stateless instance has no lag")
+        # A worker that reports nothing has nothing: all of the state is to be restored there.
         return self.reports[instance].get(self.workers[worker].id, self.totals[instance])
 
     def get_id(self, worker: int) -> str:
@@ -79,10 +80,12 @@ class Facts(Struct, frozen=True):
 
     def is_caught_up(self, instance: int, worker: int) -> bool:
         """Runs there, or is within ``acceptable_recovery_lag``."""
+        # Kafka's way to switch high availability off: ``acceptable.recovery.lag`` of Long.MAX_VALUE.
         if self.settings.accepts_any_lag:
             return True
         lag = self.get_lag(instance, worker)
         if lag is None or isinstance(lag, str):
+            # Unknown is behind, whatever the limit: KIP-441 ranks it with those that have nothing.
             return lag == RUNNING
         return lag <= self.settings.acceptable_recovery_lag
 
@@ -116,6 +119,7 @@ def gather_facts(  # noqa: PLR0917 - as the policy is given them
     Raises ``InvalidInput`` for ids given twice and workers without capacity, ``DoesNotFit`` where there are
     instances but no worker for them.
     """
+    # Kafka sorts tasks and clients first as well: the assignment must not depend on who reported first.
     ordered = tuple(sorted(instances, key=lambda instance: natural_key(instance.id)))
     hosts = tuple(sorted(workers, key=lambda worker: natural_key(worker.id)))
     _refuse_duplicates("instances", [instance.id for instance in ordered])
@@ -138,6 +142,7 @@ def gather_facts(  # noqa: PLR0917 - as the policy is given them
         reports=tuple(lags.get(instance.id, _NOTHING) for instance in ordered),
         totals=tuple((offsets or {}).get(instance.id, math.inf) for instance in ordered),
         allowed=tuple(_list_allowed(instance, hosts) for instance in ordered),
+        # Later compared with new assignments as a whole: the record would make equal ones differ.
         previous=previous and replace(previous, moved={}),
         handed_over=_find_moved(ordered, hosts, previous),
         settings=settings,
@@ -168,6 +173,7 @@ def _list_allowed(instance: Instance, hosts: Sequence[Worker]) -> Sequence[int]:
 
 
 def _refuse_duplicates(field: str, ids: list[str]) -> None:
+    # Sorted: equal ids are neighbours.
     for first, second in pairwise(ids):
         if first == second:
             raise InvalidInput("high_availability", field, f"id {first!r} is given twice")

@@ -60,6 +60,7 @@ def place_instances(
     moving = tuple(list_hand_overs(facts, outcome.assignment))
     if settings.strategy == "sticky":
         outcome = replace(outcome, assignment=_record_moved(facts, outcome.assignment, moving))
+    # Hand-overs happen now, the others once their copies have caught up.
     return replace(outcome, movements=(*moving, *outcome.movements))
 
 
@@ -74,6 +75,7 @@ def _record_moved(facts: Facts, assignment: Assignment, movements: Iterable[Move
 def _assign_within_capacity(facts: Facts) -> Outcome:
     try:
         return fit_outcome(facts, load_strategy(facts.settings.strategy)(facts))
+    # ``sticky`` found no seat for an instance beside the others; a way may be left that starts anew.
     except DoesNotFit:
         return refit_assignment(facts)
 
@@ -91,5 +93,6 @@ def list_hand_overs(facts: Facts, assignment: Assignment) -> Iterator[Movement]:
     before = facts.previous.active if facts.previous else {}
     for instance in facts.instances:
         source, target = before.get(instance.id), assignment.active[instance.id]
+        # An instance that is new has nothing to hand over.
         if source is not None and source != target:
             yield facts.make_movement(facts.position[instance.id], source, target, "active", "hand over")

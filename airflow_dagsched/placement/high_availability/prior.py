@@ -62,6 +62,7 @@ def is_candidate(facts: Facts) -> bool:
 def _has_standbys(facts: Facts, before: Assignment, instance: Instance) -> bool:
     """A warm-up counts as one; a stateless instance has none, and no worker has two copies of one instance."""
     held = (*before.standby.get(instance.id, ()), *before.warmup.get(instance.id, ()))
+    # A set no larger than the copies: the active's worker, or one of theirs, comes twice.
     if len({before.active[instance.id], *held}) <= len(held):
         return False
     return len(held) >= count_wanted_standbys(facts) if instance.stateful else not held

@@ -35,6 +35,7 @@ class HighAvailability(BuiltInPolicy):
         limits = compute_limits(request)
         check_capacity(request, limits)
         declared = {step.id: step for step in dataflow.steps}
+        # By whole name, as ``gather_facts`` sorts: positions in space and facts have to agree.
         numbered = sorted(request.list_instances(), key=lambda pair: natural_key(name_instance(pair[0].id, pair[1])))
         by_worker = _group_offers(request, limits)
         space = Space(
@@ -62,6 +63,7 @@ def _make_instance(step: Step, index: int) -> Instance:
 
 def _get_state_needs(declared: Step, step: StepRequest) -> Amounts:
     """What a copy of the state takes where nothing runs."""
+    # No cores: a copy that is not active only restores.
     return Amounts(declared.state_mb or step.needs.memory_mb, step.needs.disk_mb)
 
 
@@ -76,7 +78,9 @@ def _group_offers(request: Request, limits: Sequence[Limit]) -> dict[str, list[i
 
 def _make_worker(request: Request, worker: str, offers: Sequence[int]) -> Worker:
     first = request.offers[offers[0]]
+    # Kafka counts threads; here a core runs an instance. Where no limit is known all workers count alike.
     cores = sum(request.offers[at].cores or 1 for at in offers)
+    # A tag like any other for ``spread_tags``; the cluster's word goes before a tag of that name.
     rack = {} if first.rack is None else {"rack": first.rack}
     return Worker(worker, max(1, int(cores)), {**first.tags, **rack})
 

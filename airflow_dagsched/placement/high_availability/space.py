@@ -54,6 +54,7 @@ class Seats:
 
     def activate_instance(self, instance: int, worker: int) -> bool:
         """Make it active there; False: there is no room."""
+        # Where room is not counted every offer will do, and 0 stands for it.
         at = 0 if self._capacity is None else self._find_offer(instance, worker)
         if at is None:
             return False
@@ -103,6 +104,7 @@ class Seats:
     def exchange_copies(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
         """Move one copy of each instance, all at once; False: that does not fit, and nothing has moved."""
         held = {seat: self.copies[seat] for seat in before.items()}
+        # All out before any goes in: two copies may need each other's room.
         for seat in held:
             self.remove_copy(*seat)
         done: list[Seat] = []
@@ -114,6 +116,7 @@ class Seats:
             return True
         for seat in done:
             self.remove_copy(*seat)
+        # Into the very offers they had: a search could find others, or none.
         for seat, at in held.items():
             self._put_copy(*seat, at)
         return False

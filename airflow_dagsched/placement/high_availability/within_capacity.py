@@ -22,6 +22,7 @@ from airflow_dagsched.placement.shares import compute_dominant_share
 
 def fit_outcome(facts: Facts, outcome: Outcome) -> Outcome:
     """What of ``outcome`` has room, or another one. Raises ``DoesNotFit`` where no way was found."""
+    # ``sticky`` seats its copies itself.
     if facts.space is None or outcome.seats:
         return outcome
     active = {
@@ -34,6 +35,7 @@ def fit_outcome(facts: Facts, outcome: Outcome) -> Outcome:
     for held, by_role in ((copies.standby, outcome.assignment.standby), (copies.warmup, outcome.assignment.warmup)):
         _add_copies(copies, held, seats, _list_pairs(facts, by_role))
     movements = tuple(_limit_movements(outcome.movements, copies))
+    # Nothing is catching up, so the next look would find the same: asking for one would go on for ever.
     stuck = bool(movements) and not any(moving.how == "warm up" for moving in movements)
     return _make_outcome(copies, seats, movements, follow_up=outcome.follow_up and not stuck)
 
@@ -63,6 +65,7 @@ def _take_seats(facts: Facts, space: Space, active: Mapping[int, int]) -> Seats 
     seats = facts.make_seats()
     whole = [sum(limit[at] for limit in space.limits) for at in range(3)]
     share = {step.number: compute_dominant_share(step, whole) for step, _ in space.instances}
+    # Small ones find room beside large ones more often than the other way round.
     order = sorted(active, key=lambda at: (-share[space.instances[at][0].number], at))
     return seats if all(seats.activate_instance(instance, active[instance]) for instance in order) else None
 
@@ -93,6 +96,7 @@ def _find_missing(copies: Copies, seats: Seats) -> Iterator[Seat]:
     """One standby after another, each where it has room and loads least."""
     facts = copies.facts
     for instance in facts.stateful:
+        # Lazily on purpose: each seat is taken before the next is looked for.
         for _ in range(facts.settings.num_standbys + 1 - len(copies.find_holders(instance))):
             free = [
                 at

@@ -14,6 +14,7 @@ from airflow_dagsched.placement.request import Request
 
 def choose_policy(request: Request) -> tuple[str, str]:
     """The name of a policy, and why it."""
+    # State first: away from it an instance restores for minutes, away from a block it reads for seconds.
     if request.stateful:
         return "high_availability", "a streaming step keeps state"
     if any(block.hosts for step in request.steps for block in step.blocks):

@@ -59,10 +59,12 @@ class _Search:
         """Offers for the next instance that may lead to something cheaper, the cheapest first."""
         step, index = self._instances[depth]
         options = []
+        # Work, not seconds: the same placement on every machine.
         self._nodes -= len(self._capacity.limits)
         for at in range(self._get_first_offer(step, index), len(self._capacity.limits)):
             if self._capacity.may_hold(step, index, at):
                 added = self._price.compute_added_cost(step, index, at)
+                # Strictly cheaper: of equals the known one stays, which has the fewest containers.
                 if cost + added + self._rest[depth + 1] < self._cost - TOLERANCE:
                     options.append((added, at))
         return sorted(options)
@@ -98,6 +100,7 @@ class _Search:
 
 def _are_interchangeable(request: Request, step: StepRequest) -> bool:
     """Whether it makes no difference which instance of the step is where."""
+    # Index means something where rows go from i to i (forward), or all to instance 0 (single).
     channels = [
         (channel, dst) for dst in request.steps for channel in dst.inputs if step.number in {channel.src, dst.number}
     ]

@@ -31,6 +31,7 @@ def place_cheapest(request: Request) -> Placement:
     if not fits_at_once(request):
         return place_first_fit(request)
     first = place_first_fit(at_once)
+    # Nothing can cost less: no search.
     if compute_price(at_once, first) <= _compute_least_cost(at_once) + TOLERANCE:
         return first
     best = improve_placement(at_once, first)

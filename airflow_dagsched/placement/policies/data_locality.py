@@ -49,6 +49,7 @@ class _NearestOffers:
 
     def order_by_choices(self, step: StepRequest) -> Sequence[int]:
         """The instances of ``step``, those with the fewest nearest workers first, then those that read most."""
+        # Nobody asks for the steps before any more.
         self._ranking.clear()
         inputs = self._sum_input_seconds(step)
         nearest = {index: self._rank_offers(step, index, inputs) for index in range(step.parallelism)}
@@ -57,6 +58,7 @@ class _NearestOffers:
             nearest,
             key=lambda index: (
                 nearest[index],
+                # Where all workers are as near, who reads more has nothing to choose.
                 -_count_read_bytes(step, index) if nearest[index] < everywhere else 0,
                 index,
             ),
@@ -72,6 +74,7 @@ class _NearestOffers:
 
     def _rank_offers(self, step: StepRequest, index: int, inputs: Sequence[float]) -> int:
         """Fill the ranking of an instance; how many offers are nearest. ``inputs``: seconds that all have in common."""
+        # To the nanosecond: sums of the same parts have to tie.
         seconds = [round(sum(parts), 9) for parts in zip(inputs, *self._list_own_seconds(step, index), strict=True)]
         self._ranking[step.number, index] = sorted(range(len(seconds)), key=lambda at: (seconds[at], at))
         return seconds.count(min(seconds))
@@ -110,6 +113,7 @@ class _NearestOffers:
         away = [total - here[offer.worker] for offer in offers]
         settings = self._request.settings
         return [
+            # Less than a byte is what rounding left of nothing: no transfer, so no latency either.
             compute_transfer_seconds(count, offer, settings) if count > 0.5 else 0.0
             for count, offer in zip(away, offers, strict=True)
         ]

@@ -20,6 +20,7 @@ from airflow_dagsched.placement.values import Offer
 
 def select_blocks(step: StepRequest, index: int) -> tuple[Block, ...]:
     """The blocks that one instance reads: the ``index``-th of as many even runs as there are instances."""
+    # ceil(i n / p): runs that differ by one block at most, and leave none out.
     first, end = (-(-at * len(step.blocks) // step.parallelism) for at in (index, index + 1))
     return step.blocks[first:end]
 
@@ -29,7 +30,7 @@ class OfferSites:
 
     def __init__(self, request: Request) -> None:
         self.offers = request.offers
-        self._collect_settings = request.settings
+        self._settings = request.settings
         self._on_host: dict[str, list[int]] = {}
         self._in_rack: dict[str, list[int]] = {}
         for at, offer in enumerate(self.offers):
@@ -41,22 +42,24 @@ class OfferSites:
         """Seconds to get all ``blocks`` to each offer; rounded to the nanosecond, so that equals are equal."""
         count, size = len(blocks), sum(block.bytes for block in blocks)
         each = size / max(1, count)
-        seconds = [count * compute_transfer_seconds(each, offer, self._collect_settings) for offer in self.offers]
+        # All as if far, less what is saved near: a block is near few of the offers.
+        seconds = [count * compute_transfer_seconds(each, offer, self._settings) for offer in self.offers]
         for block in blocks:
             for at, saved in self._find_savings(block).items():
-                seconds[at] -= saved * compute_transfer_seconds(block.bytes, self.offers[at], self._collect_settings)
+                seconds[at] -= saved * compute_transfer_seconds(block.bytes, self.offers[at], self._settings)
         return [round(value, 9) for value in seconds]
 
     def _find_savings(self, block: Block) -> dict[int, float]:
         """Offers near ``block``, with the share of the transfer that they save: all of it on a replica's host."""
         local = [at for host in block.hosts for at in self._on_host.get(host, ())]
         racks = sorted({rack for at in local if (rack := self.offers[at].rack) is not None})
-        saved = {at: 1 - self._collect_settings.rack_share for rack in racks for at in self._in_rack[rack]}
+        saved = {at: 1 - self._settings.rack_share for rack in racks for at in self._in_rack[rack]}
         return {**saved, **dict.fromkeys(local, 1.0)}
 
 
 def compute_transfer_seconds(count: float, offer: Offer, settings: PlacementSettings) -> float:
     """Seconds to get so many bytes from a data node to the worker of ``offer``."""
+    # The slower end decides.
     bandwidth = min(offer.bandwidth_mb_s or settings.worker_bandwidth_mb_s, settings.datanode_bandwidth_mb_s)
     latency = settings.worker_latency_s if offer.latency_s is None else offer.latency_s
     return latency + settings.datanode_latency_s + count / MIB / bandwidth

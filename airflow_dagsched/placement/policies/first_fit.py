@@ -31,6 +31,7 @@ def place_first_fit(request: Request) -> Placement:
     """An offer for each instance. Raises ``DoesNotFit``."""
     limits = _limit_to_logical(compute_limits(request), request.settings)
     rank = _order_offers(request, limits)
+    # In the order in which they are to be opened: the first with room is then the first in the list.
     ranked = replace(request, offers=tuple(request.offers[at] for at in rank))
     ranked_limits = [limits[at] for at in rank]
     places = place_greedily(ranked, ranked_limits, _order_steps(request, limits), _make_chooser())
@@ -72,6 +73,7 @@ def _make_chooser() -> ChooseOffer:
         """Within a wave room only shrinks: an equal instance need not look before the last one's offer."""
         nonlocal by_room, before
         by_room = by_room or FirstOfferIndex(capacity)
+        # The identity of the list is the wave's: see ``OfferCapacity.begin_wave``.
         same = (
             before is not None
             and before[0] is step
@@ -93,6 +95,7 @@ def _tighten_last(request: Request, limits: Sequence[Limit], places: Placement) 
     held = compute_held_at_once(request, [(step, places[step.number].count(last)) for step in request.steps])
     for at in range(len(limits) - 1, last, -1):
         if held.fits_within(limits[at]):
+            # Of equal offers the first: ids decide, not where the search ended.
             first = limits.index(limits[at], last)
             return [[first if offer == last else offer for offer in chosen] for chosen in places]
     return places

@@ -26,6 +26,7 @@ def place_greedily(
     A batch level starts a new wave, and so does a step more than may run side by side, and an instance for which
     the wave has no room left. An instance without room even then starts the search. Raises ``DoesNotFit``.
     """
+    # Else what cannot fit would send the search through its whole budget first.
     check_capacity(request, limits)
     capacity = OfferCapacity(request, limits)
     places = [[0] * step.parallelism for step in request.steps]
@@ -52,6 +53,7 @@ def iterate_in_waves(capacity: OfferCapacity, order: Iterable[StepRequest]) -> I
 
 def _choose_with_wave(capacity: OfferCapacity, step: StepRequest, index: int, choose_offer: ChooseOffer) -> int | None:
     at = choose_offer(capacity, step, index)
+    # A batch instance may wait: in a new wave all that was placed has ended.
     if at is None and capacity.request.residency == "slots":
         capacity.begin_wave(step.level)
         at = choose_offer(capacity, step, index)

@@ -27,6 +27,7 @@ def improve_placement(request: Request, places: Placement) -> Placement:
     tries, gained = MAX_TRIES, True
     while gained and tries > 0:
         gained = False
+        # Never listed whole: pairs grow with the square of the instances.
         for instance, other, to in itertools.islice(_list_candidates(request), tries):
             tries -= 1
             paid = _try_swap(price, capacity, instance, other) if other else _try_move(price, capacity, instance, to)
@@ -82,6 +83,7 @@ def _try_swap(price: PlacementPrice, capacity: OfferCapacity, first: Instance, s
 
 def _can_swap(capacity: OfferCapacity, first: Instance, second: Instance, here: int, there: int) -> bool:
     """Whether both fit once they are out of each other's way."""
+    # Tried on the capacity itself and undone: ``may_hold`` knows only what is held now.
     capacity.give_back(first[0], here)
     capacity.give_back(second[0], there)
     fit = capacity.may_hold(*first, there)

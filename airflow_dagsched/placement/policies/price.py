@@ -26,6 +26,7 @@ class PlacementPrice:
         workers = {worker: at for at, worker in enumerate(sorted({offer.worker for offer in request.offers}))}
         self._worker = [workers[offer.worker] for offer in request.offers]
         self.places: Placement = [[NOWHERE] * step.parallelism for step in request.steps]
+        # Counts by worker: a shuffle's price needs no look at the single instances.
         self._count = [[0] * len(workers) for _ in request.steps]
         self._placed = [0] * len(request.steps)
         self._spread = [0] * len(request.steps)
@@ -80,8 +81,10 @@ class PlacementPrice:
         if channel.routing == "forward" and sources == dst.parallelism:
             return self._is_apart(self.places[channel.src][index], worker) / sources
         if channel.routing == "broadcast":
+            # Broadcast is per worker: a reader there has brought everything.
             return 0.0 if self._count[dst.number][worker] else away / sources
         if channel.routing == "single":
+            # Instance 0 alone reads.
             return 0.0 if index else away / sources
         return away / sources / dst.parallelism
 

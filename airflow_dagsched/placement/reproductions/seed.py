@@ -32,6 +32,7 @@ def assign_seed(facts: Facts) -> Outcome:
     moves = list_movements(active, assign_proposed(facts, active))
     copies = _make_copies(facts, active, moves)
     assignment = copies.make_assignment()
+    # "To avoid thrashing, we will only use the new assignment if it improves the balance over the old".
     if (
         facts.previous is not None
         and is_candidate(facts)
@@ -46,6 +47,7 @@ def rank_candidates(facts: Facts) -> Candidates:
     """An unknown lag ranks as all offsets of the instance."""
     ranks_by_instance: Candidates = {}
     for instance in facts.stateful:
+        # The text has one instance a rank: several that have caught up share rank 0, so it has to be a list.
         ranks: dict[float, list[int]] = {}
         for worker in range(len(facts.workers)):
             ranks.setdefault(_rank_worker(facts, instance, worker), []).append(worker)
@@ -119,15 +121,19 @@ def _make_copies(facts: Facts, active: Placed, moves: list[Move]) -> Copies:
     copies = Copies.of(facts, active)
     for instance, _, worker in moves:
         copies.add_copy(copies.warmup, worker, instance)
+    # What a movement plants is the first standby: "the assignment count is at most 1 at this stage".
     _add_standbys(copies, {instance: 1 for instance, _, _ in moves})
+    # "ComputeTasks": what is active; standbys do not compute.
     copies.deal_stateless(lambda worker: len(copies.active[worker]))
     return copies
 
 
 def _add_standbys(copies: Copies, count: dict[int, int]) -> None:
     for instance in copies.facts.stateful:
+        # ``while``: with the ``if`` that the text had, num_standbys above 1 would never be reached.
         while count.get(instance, 0) < copies.facts.settings.num_standbys:
             free = copies.find_free(instance)
+            # More standbys than other workers: the text would look for one without end.
             if not free:
                 break
             copies.add_copy(copies.standby, min(free, key=copies.count_copies), instance)

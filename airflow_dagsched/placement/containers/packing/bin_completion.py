@@ -36,9 +36,11 @@ FULL = 0.9995
 
 def pack_into(sizes: Sequence[Size], bins: Sequence[Size]) -> tuple[tuple[int, ...], ...] | None:
     """The items of each bin, by position among ``sizes``, the first bins filled first; None: no way was found."""
+    # Cheap, where the search would fill every bin before it gave up.
     if any(sum(need) > sum(has) for need, has in zip(zip(*sizes, strict=True), zip(*bins, strict=True), strict=False)):
         return None
     kinds = group_by_size(sizes, bins)
+    # Seeded: equal sizes give equal bins in every process.
     remaining = _Remaining(kinds, kinds.count_load(), _sum_shares(kinds), random.Random(0))
     order, filled = kinds.order_by_share(), list[Bin]()
     for free in bins:
@@ -65,6 +67,7 @@ class _Remaining(Struct, frozen=True):
     rng: random.Random
 
     def select_fitting(self, order: Sequence[int], free: int) -> list[int]:
+        # One subtraction compares all dimensions: see ``SizeFields``.
         guard, packed, load = self.kinds.fields.guard, self.kinds.packed, self.load
         free += guard
         return [kind for kind in order if load[kind] and (free - packed[kind]) & guard == guard]
@@ -84,6 +87,7 @@ class _Remaining(Struct, frozen=True):
 def _fill_bin(remaining: _Remaining, order: Sequence[int], free: int) -> Bin:
     """One bin. A sample may miss what still fits beside the best of it: then there is another."""
     held: Bin = []
+    # The largest has the fewest bins to go to, so others are fitted round it (Korf 2002).
     chosen = remaining.select_fitting(order, free)[:1]
     while chosen:
         free -= remaining.take_items(chosen)
@@ -95,6 +99,7 @@ def _fill_bin(remaining: _Remaining, order: Sequence[int], free: int) -> Bin:
 def _choose_set(remaining: _Remaining, candidates: Sequence[int], free: int) -> Bin:
     """The heaviest set of items that completes the bin. The scarcer a dimension, the more it weighs."""
     kinds, scarcest = remaining.kinds, max(remaining.demand)
+    # The scarcest dimension decides how many bins it takes; gaps in the others cost nothing.
     factors = [total / scarcest if scarcest > 0 else 0.0 for total in remaining.demand]
     weighed = sorted((-sum(map(mul, factors, kinds.shares[kind])), kind) for kind in candidates)
     choice = _Choice(
@@ -130,11 +135,13 @@ def _find_heaviest_set(choice: _Choice, free: int, guard: int, full: float) -> l
             free -= packed[at]
             weight += weights[at]
             continue
+        # Counted at sets beside which nothing fits: what leads there costs little.
         sets -= 1
         if weight > best_weight:
             best, best_weight = chosen.copy(), weight
         if not chosen or best_weight >= full:
             break
+        # Back by one, and on from the next kind: so no set comes twice.
         at = chosen.pop()
         counts[at] += 1
         free += packed[at]

@@ -90,4 +90,5 @@ def group_by_size(sizes: Sequence[Size], bins: Iterable[Size]) -> ItemKinds:
 
 def divide_size(size: Size, whole: Size) -> tuple[float, ...]:
     """``size`` as a fraction of ``whole``, dimension by dimension; nothing of nothing is no share."""
+    # What no bin has, no item asks for: ``pack_into`` has refused that by now.
     return tuple(value / (most or 1) for value, most in zip(size, whole, strict=True))

@@ -19,9 +19,11 @@ def choose_target_actives(facts: Facts, owners: Owners, seats: Seats) -> dict[in
     """
     balancer = balance_actives(facts, sum_active_loads(facts, owners.active), seats)
     for instance, worker in owners.active.items():
+        # Whoever the balancer doesn't hold stays: what went once since workers changed never goes again, so rounds end.
         if instance not in owners.settled and instance not in facts.handed_over:
             balancer.hold_copy(instance, worker, facts.instances[instance].step)
     _allow_slack(facts, owners, balancer)
+    # With one standby its worker inherits, and whose actives move settles how much; of several one can still be chosen.
     if facts.settings.num_standbys == 1:
         heirs = HeirCounts(owners)
         balancer.gain, balancer.on_move = heirs.compute_gain, _combine_callbacks(balancer.on_move, heirs.record_move)
@@ -67,6 +69,7 @@ def _list_ways(facts: Facts, owners: Owners, started: list[Way]) -> list[Way]:
         for instance, worker in owners.active.items()
         for target in owners.prior.standby.get(instance, NOBODY)
     ]
+    # ``at`` before the way: of equal ranks warm-ups go before standbys.
     ranked = [
         (rank_copy(facts, way[0], way[2]), at, way) for at, ways in enumerate((started, standing_by)) for way in ways
     ]

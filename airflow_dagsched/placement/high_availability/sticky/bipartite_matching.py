@@ -15,6 +15,7 @@ Choices = Mapping[int, Sequence[int]]
 
 def match_bipartite(choices: Choices, capacity: Mapping[int, int], matching: dict[int, int]) -> None:
     """Add to ``matching`` whoever finds a place; whoever has one keeps one, though it may be another."""
+    # Not networkx: callers go on from a matching that they have, and its import costs more than theirs take.
     held: dict[int, list[int]] = {}
     for who, place in matching.items():
         held.setdefault(place, []).append(who)
@@ -28,6 +29,7 @@ def _place_one(
 ) -> None:
     """Search breadth first for a place with room, by way of places whose holders may go elsewhere."""
     came: dict[int, int] = dict.fromkeys(choices[who], who)
+    # It grows while it is walked: breadth first, so the first path found is a shortest one.
     for place in (open_ := list(came)):
         if len(held.get(place, ())) < capacity.get(place, 0):
             _shift_path(who, place, came, matching, held)

@@ -33,6 +33,7 @@ def find_fair_line(count: int, capacity: Sequence[int]) -> Fraction:
     """
     total = sum(capacity)
     floors = [count * has // total for has in capacity]
+    # Floats would part ties: 3 x 1/3 and 1 stand on one line.
     waiting = [(Fraction(had + 1, has), has) for had, has in zip(floors, capacity, strict=True)]
     heapq.heapify(waiting)
     last = max(Fraction(had, has) for had, has in zip(floors, capacity, strict=True))
@@ -45,5 +46,6 @@ def find_fair_line(count: int, capacity: Sequence[int]) -> Fraction:
 def list_fair_shares(last: Fraction, capacity: Sequence[int]) -> FairShares:
     """The shares of workers that have all that stands below the line, and may have what stands on it."""
     up, down = last.numerator, last.denominator
+    # ceil(line x capacity) - 1: what stands strictly below the line.
     least = [max(0, -(-up * has // down) - 1) for has in capacity]
     return FairShares(least, [up * has // down for has in capacity])

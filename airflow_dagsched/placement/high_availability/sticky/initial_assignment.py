@@ -53,6 +53,7 @@ def _place_one(
     weight = facts.get_weight(instance)
     after = [(loads[worker] + weight) / facts.capacity[worker] for worker in among]
     worker: int | None = among[after.index(min(after))]
+    # Mostly the lightest has room: the others are sorted only where it has none.
     if not seats.activate_instance(instance, among[after.index(min(after))]):
         order = sorted(range(len(among)), key=after.__getitem__)
         worker = next((among[at] for at in order if seats.activate_instance(instance, among[at])), None)
@@ -66,6 +67,7 @@ def _place_one(
 def rebalance_loads(facts: Facts, active: dict[int, int], loads: list[float], choices: Choices, seats: Seats) -> None:
     """Shift instances that have a place, among their ``choices``, until that lowers no load any more."""
     several = [instance for instance, workers in choices.items() if len(workers) > 1]
+    # Each shift lowers the higher of two loads: the sorted loads fall, so this ends.
     while any(_shift_instance(facts, active, loads, instance, choices, seats) for instance in several):
         pass
 
@@ -77,6 +79,7 @@ def _shift_instance(
     source, weight = active[instance], facts.get_weight(instance)
     came = _find_reachable(facts, active, instance, choices, seats)
     after, target = min(((loads[at] + weight) / facts.capacity[at], at) for at in (source, *came))
+    # By more than rounding: else an exchange of equals could go on for ever.
     if target == source or after >= loads[source] / facts.capacity[source] - TOLERANCE:
         return False
     loads[source] -= weight
@@ -93,6 +96,7 @@ def _find_reachable(
     facts: Facts, active: dict[int, int], instance: int, choices: Choices, seats: Seats
 ) -> dict[int, int]:
     """Workers it can make one like it go to, the nearest first; with the instance that would go there last."""
+    # Only its equals may make room for it: then no load on the way changes but the first and the last.
     weight = facts.get_weight(instance)
     held: dict[int, list[int]] = {}
     for other in choices:

@@ -58,6 +58,7 @@ class LoadBalancer:
         self.capacity = facts.capacity
         self.loads = list(loads)
         self.relative = [load / capacity for load, capacity in zip(loads, self.capacity, strict=True)]
+        # Dicts as ordered sets: the order in which copies came decides ties, the same in every process.
         self.movable: list[dict[Group, dict[int, None]]] = [{} for _ in loads]
         """Instances by worker, then group; in the order in which they came there."""
         self.groups: dict[int, Group] = {}
@@ -67,6 +68,7 @@ class LoadBalancer:
         """Moves on the way already: of instances that would do as well, these go first."""
         self.most = [0] * len(self.loads)
         """No less than the size of the largest group that each worker holds."""
+        # One weight, and the largest group decides at once: see ``_pick_instance``.
         weights = {instance.weight for instance in facts.instances}
         self.is_uniform = len(weights) == 1
         self.least = facts.settings.balance_factor * min(weights, default=0.0)
@@ -108,11 +110,13 @@ class LoadBalancer:
         moved_since = False
         while givers:
             source = max(givers, key=self.relative.__getitem__)
+            # The heaviest has nothing for the lightest: nobody has for anybody.
             if self.relative[source] - TOLERANCE <= min(self.after):
                 break
             if self._give_one(source, takers):
                 moved_since = stuck
             else:
+                # What it has cannot go anywhere as things are; once others have moved it is asked again.
                 givers.remove(source)
                 stuck = True
         return moved_since
@@ -152,6 +156,7 @@ class LoadBalancer:
             after = self.relative[source] - weight / self.capacity[source]
             there = self.relative[target] + weight / self.capacity[target]
             asked_for = after >= even[source] - TOLERANCE and there <= even[target] + TOLERANCE
+            # The even loads ask for the move already; with slack it has to be worth a hand-over besides.
             fits = self._is_helpful if self.slack[target] else self._may_go
             if asked_for and self._is_held(instance, source) and fits(instance, source, target):
                 self._move_copy(instance, source, target)
@@ -174,6 +179,7 @@ class LoadBalancer:
 
     def _pick_instance(self, source: int, target: int) -> int | None:
         """The weight that comes closest to making the two even, then the group most in excess, then the first."""
+        # A warm-up under way is half of the price: another instance would pay it anew.
         goes_on = [at for at, begun_at, to in sorted(self.begun) if (begun_at, to) == (source, target)]
         for instance in goes_on:
             if self._is_held(instance, source) and self._is_helpful(instance, source, target):
@@ -193,6 +199,7 @@ class LoadBalancer:
         return best
 
     def _pick_best(self, held: Iterable[int], source: int, target: int) -> int | None:
+        # A budget in instances, not seconds: those beyond it are still taken, in their order, if none of these may go.
         candidates = iter(held)
         if (gain := self.gain) is not None:
             best = sorted(islice(candidates, MAX_CANDIDATES), key=lambda at: -gain(at, source, target))
@@ -226,6 +233,7 @@ class LoadBalancer:
             del self.movable[source][group]
         self.holders[instance].remove(source)
         self.hold_copy(instance, target, group)
+        # Loads of two workers only: what the search looks at is kept, never summed anew.
         for worker, change in ((source, -weight), (target, weight)):
             self.loads[worker] += change
             self.relative[worker] = self.loads[worker] / self.capacity[worker]

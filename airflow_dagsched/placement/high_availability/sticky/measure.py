@@ -74,10 +74,13 @@ def _list_all_loads(facts: Facts, prior: Prior) -> tuple[float, ...]:
 
 def _sort_loads(facts: Facts, pairs: Iterable[Seat]) -> tuple[float, ...]:
     """Relative, the highest first."""
+    # Rounded: sums of the same weights in another order differ in the last bit, and have to tie.
     relative = (load / has for load, has in zip(sum_loads(facts, pairs), facts.capacity, strict=True))
     return tuple(sorted((round(load, DIGITS) for load in relative), reverse=True))
 
 
+# In the order of what it costs to have less of it: a missing standby first, stateless instances, which move for
+# nothing, last. No round may lower a later part by raising an earlier one, so rounds end.
 PARTS: tuple[Part, ...] = (
     _count_missing,
     _list_active_loads,

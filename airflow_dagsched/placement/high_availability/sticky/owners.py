@@ -48,6 +48,7 @@ def rank_copy(facts: Facts, instance: int, worker: int) -> Rank:
 def _rank_lag(facts: Facts, lag: Lag) -> Rank:
     if lag == RUNNING or facts.settings.accepts_any_lag:
         return (0, 0.0)
+    # Last, behind any number: Kafka's -3 comes first instead, a quirk that ``reproductions.kafka`` keeps.
     if lag is None:
         return (2, 0.0)
     assert not isinstance(lag, str)
@@ -62,6 +63,7 @@ def find_owners(facts: Facts, seats: Seats) -> Owners:
     for instance in facts.stateful:
         worker = _find_running(facts, prior, instance)
         better = _find_better(facts, instance, worker)
+        # The seat last: asking for it takes it.
         if worker is not None and not better and seats.activate_instance(instance, worker):
             active[instance] = worker
         else:
@@ -77,6 +79,7 @@ def _find_standbys(facts: Facts, prior: Prior, instance: int, owner: int) -> tup
     if facts.previous is not None:
         standbys = prior.standby.get(instance, NOBODY)
     else:
+        # A state smaller than the limit counts as caught up everywhere: only who reports it has a copy.
         reports = facts.reports[instance]
         standbys = tuple(at for at in facts.find_caught_up(instance) if facts.workers[at].id in reports)
     homes = facts.allowed[instance]
@@ -88,6 +91,7 @@ def _find_running(facts: Facts, prior: Prior, instance: int) -> int | None:
     seats = (facts.worker_at.get(worker) for worker, lag in facts.reports[instance].items() if lag == RUNNING)
     running = [worker for worker in seats if worker is not None and worker in homes]
     before = prior.active.get(instance)
+    # Who runs it owns it, whatever was planned: a hand-over may have failed since, or come early.
     if running and before not in running:
         return min(running)
     return before if before in homes else None
@@ -103,10 +107,12 @@ def _find_better(facts: Facts, instance: int, owner: int | None) -> list[int]:
     if not facts.reports[instance] or (owner is not None and _may_be_running(facts, instance, owner)):
         return []
     lags, homes = facts.list_lags(instance), facts.allowed[instance]
+    # All alike, as on a first start: nowhere is better (Kafka: equal lags never move).
     if lags.count(lags[0]) == len(lags):
         return []
     ranks = {worker: _rank_lag(facts, lags[worker]) for worker in homes}
     best = min(ranks.values())
+    # The owner's copy is as good as the best; or, without an owner, none stands out.
     if best == (max(ranks.values()) if owner is None else ranks[owner]):
         return []
     return [worker for worker in homes if ranks[worker] == best]

@@ -41,6 +41,7 @@ def plan_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> 
 
     ``seats`` are those of the owners. Raises ``DoesNotFit``.
     """
+    # Seats are taken in this order: what is active, standbys, warm-ups.
     now = _hand_over_ready(facts, owners, targets, seats)
     stateless = place_stateless_now(facts, targets.stateless, seats)
     copies = Copies.of(facts, now | stateless)
@@ -80,6 +81,7 @@ def _hand_over_ready(facts: Facts, owners: Owners, targets: Targets, seats: Seat
         for instance, target in targets.active.items()
         if target != now[instance] and is_ready(facts, owners, instance, target)
     ]
+    # Again while any goes: the seat it left may be the one that another waits for.
     while gone := [instance for instance in going if _try_hand_over(now, targets, seats, instance)]:
         going = [instance for instance in going if instance not in gone]
     return now
@@ -113,6 +115,7 @@ def _choose_keepers(
     standbys, wishes = [], []
     for worker in wanted:
         late = rank_copy(facts, instance, worker)
+        # A copy that is further along keeps the place until the new one has caught up: never a standby less.
         if worker not in held and spare and spare[0][0] < late:
             keeper = spare.pop(0)[1]
             standbys.append(keeper)
@@ -126,6 +129,7 @@ def _choose_kept(owners: Owners, instance: int, owner: int, wanted: Sequence[int
     """Standbys, as many as wanted: those there are, then the target's, then the copy that is to take over."""
     before = owners.standbys[instance]
     choice = [at for at in before if at in wanted] + [at for at in before if at not in wanted] + list(wanted)
+    # One less: ``wanted`` has the active's target, too.
     return [at for at in dict.fromkeys(choice) if at != owner][: len(wanted) - 1]
 
 
@@ -138,10 +142,12 @@ def _add_standbys(copies: Copies, owners: Owners, wanted: dict[int, list[int]], 
 
 
 def _plant_warmups(copies: Copies, owners: Owners, wishes: list[_Wish], seats: Seats) -> Iterator[Movement]:
+    # One budget for actives and standbys, actives first, as in Kafka.
     facts, remaining = copies.facts, copies.facts.settings.max_warmups
     for wish in sorted(wishes, key=lambda wish: _rank_urgency(facts, owners, wish)):
         how: How = "warm up" if remaining else "wait"
         if copies.holds_copy(wish.target, wish.instance):
+            # It is there, as a standby, and catches up as it is: no warm-up is spent on it.
             ready = wish.copy == "active" and is_ready(facts, owners, wish.instance, wish.target)
             how = "no room" if ready else "warm up"
         elif remaining and seats.add_copy(wish.instance, wish.target):

@@ -14,6 +14,7 @@ def place_stateless(facts: Facts, active: dict[int, int], seats: Seats) -> dict[
 
     Raises ``DoesNotFit``.
     """
+    # Nothing to restore, so they move freely: they even out what stateful ones leave.
     before = read_prior(facts).active
     placed = {
         instance: before[instance]

@@ -48,6 +48,7 @@ def _may_change_next(facts: Facts, outcome: Outcome) -> bool:
     if facts.space is None or facts.previous is not None:
         return False
     later = replace(facts, previous=outcome.assignment)
+    # Played on as if all had caught up: what rests then would only be woken for nothing.
     later = replace(later, reports=_assume_caught_up(facts, read_prior(later)))
     return assign_sticky(later).assignment != outcome.assignment
 
@@ -69,6 +70,7 @@ def _list_rounds(facts: Facts, owners: Owners, seats: Seats) -> Iterator[Outcome
 
 def _make_round(facts: Facts, owners: Owners, seats: Seats, *, goes: bool) -> Outcome:
     """Towards a level assignment, or with ``goes`` false one where all actives are where they are."""
+    # Before the target takes the owners' seats for its own: the round begins from what is.
     now = seats.copy_active()
     active = choose_target_actives(facts, owners, seats) if goes else owners.active
     stateless = place_stateless(facts, active, seats)

@@ -22,6 +22,7 @@ def keep_prior(facts: Facts) -> Outcome:
         if instance not in prior.active:
             copies.add_copy(copies.active, _choose_standby(copies, prior.standby.get(instance, NOBODY)), instance)
     deal_standbys(copies)
+    # Lags may be known soon: FallbackPriorTaskAssignor always asks for another round.
     return Outcome(copies.make_assignment(), follow_up=True)
 
 

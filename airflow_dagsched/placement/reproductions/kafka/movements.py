@@ -22,6 +22,7 @@ class Budget(Struct):
     left: int
 
     def take_warmup(self) -> bool:
+        # Below zero it stays refused: Kafka's counter goes there, too.
         self.left -= 1
         return self.left >= 0
 
@@ -54,6 +55,7 @@ def _list_late(copies: Copies, held: list[set[int]]) -> list[_Late]:
             if not copies.facts.is_caught_up(instance, worker):
                 targets.setdefault(instance, []).append(worker)
     late = [copy for instance, workers in targets.items() for copy in _find_late(copies.facts, instance, workers)]
+    # Those with the fewest choices first; Kafka's heap leaves further ties open, here ids decide.
     return sorted(late, key=lambda copy: (len(copy.caught_up), copy.instance, copy.target))
 
 
@@ -62,6 +64,7 @@ def _find_late(facts: Facts, instance: int, targets: list[int]) -> Iterator[_Lat
     caught_up = facts.find_caught_up(instance)
     by_lag = sorted(range(len(behind)), key=behind.__getitem__)
     for target in targets:
+        # Strictly: equal lags never move.
         if behind[by_lag[0]] < behind[target]:
             yield _Late(instance, target, caught_up, by_lag[: by_lag.index(target)])
 
@@ -75,7 +78,9 @@ def encode_lag(lag: Lag) -> float:
 
 def _move_active(copies: Copies, budget: Budget, late: _Late) -> Movement:
     ready = [worker for worker in late.caught_up if late.instance in copies.standby[worker]] or late.caught_up
+    # Nobody has caught up: the one that is furthest along (KAFKA-13600, Kafka 3.3).
     source = copies.find_least_loaded(ready) if ready else late.by_lag[0]
+    # The two change roles: no new copy, so no warm-up.
     swapped = late.instance in copies.standby[source]
     copies.drop_copy(copies.active, late.target, late.instance)
     copies.drop_copy(copies.standby, source, late.instance)

@@ -20,6 +20,7 @@ def deal_standbys(copies: Copies, order: Sequence[int] | None = None) -> dict[in
     missing = {}
     for instance in copies.facts.stateful if order is None else order:
         missing[instance] = wanted - deal_one(copies, instance, wanted)
+    # Kafka walks a hash map here: what the tags left over goes by load alone, in natural order.
     for instance, count in sorted(missing.items()):
         missing[instance] = count - _deal_least_loaded(copies, instance, count)
     return missing
@@ -42,6 +43,7 @@ def _deal_spread(copies: Copies, instance: int, wanted: int) -> int:
     facts = copies.facts
     values = _list_tag_values(facts)
     banned: dict[str, set[str]] = {key: set() for key in facts.settings.spread_tags}
+    # ClientTagAwareStandbyTaskAssignor begins with the active's worker: its tags are used first.
     last = next(iter(copies.find_holders(instance)), None)
     for placed in range(wanted):
         if last is not None:
@@ -62,6 +64,7 @@ def _list_tag_values(facts: Facts) -> dict[str, set[str]]:
 def _ban_tags(facts: Facts, last: int, banned: dict[str, set[str]], values: dict[str, set[str]], used: int) -> None:
     for key, value in facts.workers[last].tags.items():
         if key in banned:
+            # Every value of the tag is in use: it cannot tell workers apart any more.
             if len(values[key]) <= used:
                 banned[key].clear()
             else:

@@ -20,12 +20,15 @@ def assign_kafka(facts: Facts) -> Outcome:
     if are_lags_missing(facts):
         return keep_prior(facts)
     copies = Copies(facts)
+    # HighAvailabilityTaskAssignor.assignActiveStatefulTasks, then assignStandbyReplicaTasks: lags have no say yet.
     deal_actives(copies, facts.stateful)
     balance_loads(copies, copies.active)
     if facts.settings.num_standbys:
         deal_standbys(copies)
         balance_loads(copies, copies.standby, make_swap_rule(facts))
+    # One counter for both kinds of movement, actives first.
     budget = Budget(facts.settings.max_warmups)
     movements = (*move_actives(copies, budget), *move_standbys(copies, budget))
     copies.deal_stateless(copies.compute_active_load)
+    # Movements planned, not warm-ups granted: Kafka probes again also where none was to spare.
     return Outcome(copies.make_assignment(), movements, follow_up=bool(movements))

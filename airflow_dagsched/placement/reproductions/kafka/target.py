@@ -18,6 +18,7 @@ def allow_any(source: int, target: int) -> bool:
 def deal_actives(copies: Copies, instances: Sequence[int]) -> None:
     """Round robin, in natural order of instances and workers."""
     for at, instance in enumerate(instances):
+        # Capacity is only in the levelling: the deal counts workers.
         copies.add_copy(copies.active, at % len(copies.loads), instance)
 
 
@@ -44,6 +45,7 @@ def _balance_pair(copies: Copies, held: list[set[int]], may_move: MayMove, sourc
     if not _is_helpful(copies, source, target):
         return False
     moved = False
+    # A sorted copy, as in Kafka: the set changes while it is walked.
     for instance in sorted(held[source]):
         if not _is_helpful(copies, source, target):
             break
@@ -57,6 +59,7 @@ def _balance_pair(copies: Copies, held: list[set[int]], may_move: MayMove, sourc
 def _is_helpful(copies: Copies, source: int, target: int) -> bool:
     apart = copies.loads[source] - copies.loads[target]
     after = _compute_load_with(copies, source, -1) - _compute_load_with(copies, target, +1)
+    # No move may turn the difference round: so a capacity of 1 beside 100 keeps what it was dealt.
     return apart > 0 and 0 <= after < apart
 
 

@@ -44,6 +44,7 @@ def _balance_workers(ranking: Ranking, placed: Placed, capacity: Sequence[int], 
     """One pass; an instance with caught-up workers stays among them, any other may go anywhere."""
     for source in range(len(placed)):
         for ready in (False, True):
+            # A copy, since instances leave as it is walked; the last to come goes first.
             for instance in reversed(tuple(placed[source])):
                 among = ranking.list_caught_up(instance)
                 if bool(among) == ready:

@@ -17,6 +17,7 @@ from airflow_dagsched.placement.reproductions.kafka_2020.ranks import rank_worke
 
 def assign_kafka_2020(facts: Facts) -> Outcome:
     """The assignment of the first code; the prior one if it is valid and within the balance factor."""
+    # Trunk dropped this in May 2020: a prior assignment that is kept may lack standbys that are wanted since.
     if is_valid_prior(facts) and is_even_prior(facts):
         return Outcome(_drop_warmups(facts))
     settings, copies = facts.settings, Copies(facts)
@@ -75,6 +76,7 @@ def compute_active_skew(facts: Facts) -> int:
     for instance in facts.stateful:
         if instance in active:
             counts[active[instance]] += 1
+    # Whole instances per thread, as the first code divides: 3 on two threads are as many as 2.
     shares = [count // worker.capacity for count, worker in zip(counts, facts.workers, strict=True)]
     return max(shares, default=0) - min(shares, default=0)
 

@@ -22,6 +22,7 @@ def make_schedule(parts: Sequence[Part], requests: Sequence[Request]) -> tuple[T
 
 def _check_names(parts: Sequence[Part]) -> None:
     """Equal parallelism of a name's two ends; a task that is both is a receptor; of several the last counts."""
+    # Twister2's maps are static, so names live on from call to call: that is left out.
     received: dict[str, int] = {}
     collected: dict[str, int] = {}
     for part in parts:

@@ -63,4 +63,5 @@ def _compute_size(request: Request, offer: Offer, held: Sequence[InstancePlan]) 
     settings = request.settings
     disk = sum(instance.needs.disk_mb for instance in held)
     memory = settings.ram_padding_mb + sum(instance.needs.memory_mb for instance in held)
+    # Disk, not cores: Twister2 adds up the wrong field, so two default instances ask for 1001 cpu.
     return Amounts(memory, settings.disk_padding_mb + disk, settings.cpu_padding + disk)

@@ -26,6 +26,7 @@ def place_streaming(request: Request) -> TaskSchedulePlan:
     far = [_compute_offer_distance(offer, request.settings) for offer in request.offers]
     open_to, last = list(range(len(filled))), None
     for step in request.steps:
+        # Only the container of the task before: a fuller one from earlier is open again.
         if last is not None and len(filled[last]) >= cap:
             open_to.remove(last)
         last = _find_nearest(step, open_to, far, cap)
@@ -81,4 +82,5 @@ def _add_instances(filled: Filled, step: StepRequest, number: int, cap: int) -> 
     if step.parallelism > cap and len(filled) == 1:
         raise DoesNotFit(f"step {step.id!r}", f"cap of {cap} per container", step.parallelism, cap, "instances")
     for index in range(step.parallelism):
+        # On to the second container once, whatever it holds; there all the rest piles up.
         filled[min(index // cap, 1)].append(make_instance(step, number, index))

@@ -21,10 +21,12 @@ def place_streaming(request: Request) -> TaskSchedulePlan:
     capacity = _compute_capacity(request, percent)
     filled: list[list[InstancePlan]] = []
     number = 0
+    # Descending, where Twister2's comment says increasing; stable, so equals stay as written.
     for step in sorted(request.steps, key=lambda step: -step.needs.memory_mb):
         needs = _get_needs(request, step)
         _check_alone(step, needs, capacity, percent)
         for index in range(step.parallelism):
+            # One id an instance: its executor expects one a task.
             number += 1
             _add_to_first(filled, replace(make_instance(step, number, index), needs=needs), capacity, percent)
     return make_schedule([_make_container(at, held, percent) for at, held in enumerate(filled, 1)])

@@ -18,6 +18,7 @@ def list_batches(request: Request) -> Iterator[list[StepRequest]]:
         if step.number not in taken and (not step.inputs or not children[step.number]):
             taken.add(step.number)
             yield [step]
+        # All children if any is new: on a join a step comes twice, under two ids.
         fresh = children[step.number]
         if any(child.number not in taken for child in fresh):
             taken.update(child.number for child in fresh)

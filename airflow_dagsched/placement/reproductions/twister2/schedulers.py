@@ -42,6 +42,7 @@ def make_compatible_request(
 ) -> Request:
     """The request; the sizes set for undeclared instances reach first fit alone."""
     if policy != "first_fit":
+        # Twister2 asks the vertex's own configuration, which is there and empty: the defaults come out.
         memory, disk = TWISTER2.instance_memory_mb, TWISTER2.instance_disk_mb
         settings = replace(settings, instance_memory_mb=memory, instance_disk_mb=disk)
     return make_request(dataflow, offers, settings)

@@ -21,6 +21,7 @@ def choose_target_standbys(facts: Facts, owners: Owners, active: dict[int, int],
 
     A standby that has room nowhere is left out.
     """
+    # A pinned instance has no standby but on its own workers.
     wanted = {instance: min(facts.settings.num_standbys, len(facts.allowed[instance]) - 1) for instance in active}
     if not any(wanted.values()):
         return {instance: [] for instance in active}
@@ -36,6 +37,7 @@ def choose_target_standbys(facts: Facts, owners: Owners, active: dict[int, int],
     standbys = deal.balance_copies(_list_ways(holders, kept, owners), _list_started(kept, owners))
     balance_failures(facts, active, standbys, _list_new(standbys, holders), seats)
     standbys = {instance: sorted(workers) for instance, workers in standbys.items()}
+    # At rest only: exchanging what is held costs warm-ups, and movements under way come first.
     if _is_quiet(facts, owners, active, standbys):
         return rearrange_standbys(facts, active, standbys, seats)
     return standbys
@@ -124,6 +126,7 @@ class _Deal:
 
     def _choose_worker(self, instance: int, among: list[int], taken: set[int]) -> int:
         """Fewest tags shared with other copies, then least loaded, then least loaded if the owner failed."""
+        # In this order: two copies lost with one rack are worse than an uneven load.
         free = self._filter_least_shared(among, taken)
         relative = [self.loads[worker] / self.facts.capacity[worker] for worker in free]
         least = min(relative)

@@ -77,6 +77,7 @@ class _Failover:
         for instance, worker in free:
             self._list_held(worker, self.active[instance])[instance] = None
         if self.warmups_left is None:
+            # ``sum``, not ``any``: each owner has its turn in every pass.
             while sum(self._relieve_owner(owner) for owner in self.failures.find_critical()):
                 pass
         while self.warmups_left and self._improve_owners(self.failures.find_critical()):
@@ -162,6 +163,7 @@ class _Failover:
 
     def _may_have_one_more(self, source: int, target: int) -> bool:
         """Whether the load of all copies is level also when one goes that way."""
+        # Fair shares count instances: where these weigh differently they say nothing about load.
         if not self.is_uniform:
             return False
         return self.copies[target] < self.level.most[target] and self.copies[source] > self.level.least[source]
@@ -175,6 +177,7 @@ class _Failover:
 
     def _try_change(self, change: Change) -> bool:
         """Make the change if there are warm-ups for it, and room."""
+        # A copy that has caught up already takes over without a warm-up.
         late = 0
         if self.warmups_left is not None:
             late = sum(not self.facts.is_caught_up(instance, target) for instance, _, target in change)

@@ -89,6 +89,7 @@ class Failures:
             self.move_standby(instance, owner, source, target)
             after = self.predict_after(owner).cost
             self.move_standby(instance, owner, target, source)
+            # ``move_standby`` dropped it both times, and all is as it was.
             self.known[owner] = before
         return before.cost[0] - after[0], before.cost[1] - after[1]
 
@@ -97,6 +98,7 @@ class Failures:
 
     def _compute_moved_cost(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
         """The cost if one went to ``target`` that went to ``source``: of an instance with no other standby."""
+        # With one standby there is nothing to match: four comparisons instead of it.
         gives, takes = (self.own[at] + before.inherited[at] for at in (source, target))
         level = before.level
         over = before.over - (gives > level.most[source]) + (takes >= level.most[target])
@@ -120,13 +122,17 @@ class Failures:
         over, under = self._count_deviation(owner, level)
         choices = {instance: sorted(self.standbys[instance]) for instance in self.owned.get(owner, ())}
         heirs: dict[int, int] = {}
+        # Workers that nobody fails over to keep what they have, and are counted in ``_count_deviation``.
         places = {worker for held in choices.values() for worker in held}
+        # Up to each worker's least: whoever is placed so is one less that is missing.
         match_bipartite(choices, {at: int(level.least[at] - self.own[at]) for at in places}, heirs)
         filled = len(heirs)
+        # Then up to its most, which is still level.
         match_bipartite(choices, {at: int(level.most[at] - self.own[at]) for at in places}, heirs)
         inherited = Counter(heirs.values())
         for instance, held in choices.items():
             if instance not in heirs and held:
+                # No level place left: one above, which has to change hands again.
                 inherited[held[0]] += 1
                 over += 1
         return Aftermath(level, inherited, over, under - filled)

@@ -55,6 +55,7 @@ class WeightedFailures(Failures):
         return self.one_heir
 
     def _count_excess(self, load: float, most: float) -> int:
+        # Less the tolerance: rounding must not make one hand-over of none.
         return max(0, ceil((load - most) / self.heaviest - TOLERANCE))
 
     def _compute_moved_cost(self, before: Aftermath, instance: int, source: int, target: int) -> Cost:
