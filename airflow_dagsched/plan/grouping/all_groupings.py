@@ -21,7 +21,9 @@ def list_groupings(problem: Problem) -> Iterator[list[int]]:
     graph = problem.graph
     for parts in _list_partitions(problem, list_units(problem), []):
         of = {unit: part[0] for part in parts for unit in part}
+        # One grouping, one spelling: else the same would be evaluated under several names.
         group_of = name_by_least([of.get(first, first) for first in graph.loop])
+        # Only of whole groupings: a cycle that closes half-way may still be inside a group in the end.
         if is_acyclic(graph, group_of):
             yield group_of
 
@@ -33,6 +35,7 @@ def _list_partitions(problem: Problem, units: Sequence[int], parts: list[list[in
         return
     unit, *others = units
     loop = problem.graph.loop
+    # A unit joins a part of units before it, or begins one: so each partition comes up exactly once.
     yield from _list_partitions(problem, others, [*parts, [unit]])
     for at, part in enumerate(parts):
         wider = [*part, unit]

@@ -59,6 +59,7 @@ def _propose_contracted(selection: Selection) -> Iterator[Candidate]:
     graph = selection.problem.graph
     for merged in contract_longest_paths(graph.loop, selection.evaluator):
         yield Candidate("steps merged along the longest paths", merged)
+        # Merging may have joined groups that only wait for the same: apart, one of them may start sooner.
         yield Candidate("steps merged along the longest paths", split_unjoined(graph, merged))
 
 
@@ -71,21 +72,27 @@ def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy
     graph = problem.graph
     stages, group_of = find_coarsest(graph, problem.rules)
     selection = Selection(evaluator, bound, strategy.set_budget(problem), stages)
+    # Before anything is evaluated: anchors stay among the finalists, whatever they cost.
     selection.anchors = {tuple(group_of), tuple(graph.loop)}
     selection.evaluate_grouping(COARSEST, group_of)
+    # If all is one group already, the fewest groups are that one.
     if selection.best is None or len(selection.best.members) > 1:
         selection.anchors.add(tuple(selection.find_fewest()[1]))
         selection.evaluate_grouping(FEWEST, selection.find_fewest()[1])
+    # Before single steps: these are evaluated only if none of the few cuts shows that they cannot end sooner.
     selection.evaluate_all(_propose_finer(selection, group_of))
     selection.evaluate_all(strategy.propose_first(selection))
     _evaluate_single_steps(selection)
     selection.evaluate_all(strategy.propose_late(selection))
     if selection.may_change():
         _try_changes(selection)
+    # Behind all candidates: a search of orders costs as much as evaluating many groupings.
     selection.decide_launch_orders()
     if selection.best is None:
         assert selection.refusal is not None
+        # Not even single steps fit: the last refusal says what is too large.
         raise selection.refusal
+    # Last, for it changes the order in which all later evaluations would list a group's steps.
     reorder_steps(selection)
     return selection
 
@@ -120,6 +127,7 @@ def _propose_finer(selection: Selection, group_of: Sequence[int]) -> Iterator[Ca
     for base in bases:
         for kind, finer in list_refinements(problem, base):
             yield Candidate(kind, finer)
+            # Each cut twice: as it is, and with what no edge holds together apart, which needs no spill.
             yield Candidate(kind, split_unjoined(problem.graph, finer))
 
 
@@ -130,6 +138,7 @@ def _may_skip_single_steps(best: EvaluatedGrouping, problem: Problem) -> bool:
         need.cores * (start + seconds * step.parallelism)
         for need, seconds, step in zip(arrays.needs, arrays.runtime_s, graph.steps, strict=False)
     )
+    # Each step with a start of its own would hold more core-seconds than there are until the best ends.
     if best.cost.makespan_s * problem.free_cores <= held:
         return True
     seconds = [least + start if graph.is_step(node) else least for node, least in enumerate(arrays.least_s)]

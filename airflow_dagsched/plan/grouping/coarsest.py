@@ -77,10 +77,11 @@ def find_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
 def find_coarsest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
     """Parts that pipelined channels join, cut only where they must be: the home of each node."""
     parts = find_parts(graph, rules.color)
-    if not any(parts):
+    if not any(parts):  # all nodes are in part 0: one part, and no ordinary task
         return _keep_whole(graph, rules)
     stages = find_stages(graph, rules.color, _find_knots(graph, parts))
     apart = _assign_groups(graph, stages)
+    # Drawn together before limits cut: what waits for the same may be too much for one group.
     return stages, cut_to_limits(
         graph, rules, name_by_least(merge_alike(apart, stages.color, find_edges_between(graph, apart)))
     )
@@ -101,6 +102,7 @@ def find_fewest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:
 def _find_knots(graph: Graph, parts: Sequence[int]) -> Sequence[int]:
     """For each node the least node of its knot; where nothing is joined, no parts wait for each other."""
     edges = find_edges_between(graph, parts)
+    # Nothing was joined, and the condensed graph has no cycles: each part is its own knot.
     if edges is graph.condensed:
         return parts
     owner = find_strong_components(edges)
@@ -112,6 +114,7 @@ def _assign_groups(graph: Graph, stages: Stages) -> list[int]:
     first: dict[tuple[int, int, int], int] = {}
     homes = []
     for node in range(len(graph.ids)):
+        # Of these three no edge leads back: so the groups cannot wait for each other.
         key = (stages.knot[node], stages.level[node], stages.color[node])
         homes.append(first.setdefault(key, node) if graph.is_step(node) else node)
     return homes
@@ -128,6 +131,7 @@ def _list_members(graph: Graph, group_of: Sequence[int]) -> dict[int, list[int]]
 
 def _name_groups(graph: Graph, members: dict[int, list[int]]) -> dict[int, str]:
     if len(members) == 1:
+        # The only group needs no step to be called after.
         return dict.fromkeys(members, "launch")
     return {first: f"launch_{graph.ids[first]}" for first in members}
 
@@ -135,6 +139,7 @@ def _name_groups(graph: Graph, members: dict[int, list[int]]) -> dict[int, str]:
 def refuse_clash(graph: Graph, names: Iterable[str]) -> None:
     """Raise ``InvalidInput`` where the id of a group is taken."""
     for name in names:
+        # Steps, tasks and groups are Airflow tasks of one DAG: their ids share one namespace.
         if name in graph.index:
             where = f"dataflow {graph.dataflow.name!r}"
             raise InvalidInput(

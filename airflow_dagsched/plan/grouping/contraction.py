@@ -33,8 +33,10 @@ def contract_longest_paths(group_of: Sequence[int], evaluator: Evaluator) -> Ite
     merging = Merging(group_of, evaluator)
     told = float("inf")
     size = len(merging.nexts) + sum(map(len, merging.nexts.values()))
+    # Counted in groups and edges, not in seconds: the groupings are the same on any machine.
     for _ in range(min(ROUNDS, WALKED // size)):
         head, tail, longest = _measure_paths(merging)
+        # Not each round: evaluating a grouping takes longer than merging towards it.
         if longest < SHORTER * told:
             told = longest
             yield list(merging.group_of)
@@ -69,12 +71,15 @@ def _time_groups(merging: Merging) -> dict[int, float]:
 
 def _shorten_paths(merging: Merging, head: dict[int, float], tail: dict[int, float], longest: float) -> bool:
     """Merge neighbours on the longest paths, each group at most once, the cheapest first; whether any was."""
+    # By cost, then by number: equal problems are merged equally.
     offers = sorted(_rank_merges(merging, head, tail, longest), key=lambda offer: offer[:3])
     done: set[int] = set()
     for _, one, other in offers:
+        # Its bundle has changed since the offer: there is another round.
         if one in done or other in done:
             continue
         bundle = merging.describe_merge(one, other)
+        # The estimate ranks, the sized bundle decides: together they may need more waves.
         if bundle is not None and _measure_gain(merging, one, other, bundle) > 0:
             merging.merge_bundles(one, other, bundle)
             done |= {one, other}
@@ -91,6 +96,7 @@ def _rank_merges(
             if other in merging.bundles and on_path:
                 second = merging.bundles[other]
                 wasted = abs(bundle.seconds - second.seconds) * min(bundle.cores, second.cores)
+                # No division by zero where a step takes no time.
                 yield wasted / max(1e-9, min(bundle.seconds, second.seconds)), one, other
 
 

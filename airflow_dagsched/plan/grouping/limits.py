@@ -36,6 +36,7 @@ class _Row(Struct):
             self.steps.append(0)
         self.units[at].add(unit)
         self.steps[at] += rules.size[unit]
+        # Full parts stay full: without this, many steps would each walk over all of them.
         while self.first_open < len(self.steps) and self.steps[self.first_open] >= rules.most_steps:
             self.first_open += 1
         return at
@@ -52,6 +53,7 @@ def cut_to_limits(graph: Graph, rules: Rules, group_of: list[int]) -> list[int]:
     above = reverse_edges(graph.condensed)
     number = [0] * len(group_of)
     rows: dict[int, _Row] = {}
+    # Chains stay together: taken level by level, each part would get a slice of all branches, and cut each of them.
     for node in walk_depth_first(graph.condensed):
         if graph.is_step(node) and graph.loop[node] == node:
             earliest = max([number[before] for before in above[node] if group_of[before] == group_of[node]], default=0)

@@ -64,6 +64,7 @@ def _search_uphill(selection: Selection, around: _Surroundings) -> None:
             if not selection.is_open:
                 return
             selection.evaluate_grouping(KIND, group_of)
+            # From the new best on: the chain that decides may be another one now.
             if selection.best is not best:
                 improved = True
                 break
@@ -71,19 +72,21 @@ def _search_uphill(selection: Selection, around: _Surroundings) -> None:
 
 def _search_randomly(selection: Selection, around: _Surroundings) -> None:
     """Random changes from where we are, as long as they are not too much worse than the best."""
-    rng = random.Random(SEED)
+    rng = random.Random(SEED)  # its own generator: nobody else's draws change the plan
     here = selection.best
     assert here is not None
     whole, stale = selection.budget, 0
     while selection.is_open and stale < STALE:
         assert selection.best is not None
         group_of = _draw_change(around, here, rng)
+        # Drawing counts, too: where nearly all changes break a rule, the budget must still run out.
         selection.budget -= len(here.group_of)
         stale += 1
         if group_of is None or selection.has_seen(group_of):
             continue
         stale = 0
         found = selection.evaluate_grouping(KIND, group_of)
+        # The tolerance shrinks with the budget that is left, to nothing.
         limit = selection.best.cost.makespan_s * (1 + FARTHEST * selection.budget / whole)
         if found is not None and found.cost.makespan_s <= limit:
             here = found
@@ -98,12 +101,15 @@ def list_deciding(best: EvaluatedGrouping) -> list[int]:
     by_end: dict[float, list[int]] = {}
     for node, span in best.spans.items():
         by_end.setdefault(span.end_s, []).append(node)
+    # At a tie the least node: the chain must not depend on the order of a dict.
     node = max(best.spans, key=lambda node: (best.spans[node].end_s, -node))
     chain = {node: None}
     while best.spans[node].start_s > 0:
+        # Equal floats are meant: the time line starts a group at the very end of another.
         ended = [one for one in by_end[best.spans[node].start_s] if one not in chain]
         if not ended:  # but what takes no time, which ends where it starts
             break
+        # Rather one that it waits for than one that only had its room.
         node = min([one for one in above[node] if one in ended] or ended)
         chain[node] = None
     return [node for node in chain if node in best.members]
@@ -115,12 +121,13 @@ def _list_changes(around: _Surroundings, best: EvaluatedGrouping, groups: Sequen
     for group in groups:
         units = _list_units(problem, best, group)
         for other in neighbours[group]:
+            # A merge is a move of all steps.
             yield from _move_if_allowed(problem, best.group_of, best.members[group], other)
         for count in GATHERED:
             for backwards in (True, False):
                 yield from _gather_neighbours(around, best, group, count, backwards=backwards)
         for steps in units if len(units) > 1 else ():
-            for other in (len(best.group_of), *neighbours[group]):
+            for other in (len(best.group_of), *neighbours[group]):  # the number of nodes stands for a new group
                 yield from _move_if_allowed(problem, best.group_of, steps, other)
 
 
@@ -214,5 +221,6 @@ def _move_if_allowed(problem: Problem, group_of: Sequence[int], steps: Sequence[
     members = [node for node, of in enumerate(moved) if of == to]
     if problem.rules.may_share(members, problem.graph.loop):
         named = name_by_least(moved)
+        # Last: it walks over all edges, the rules look at one group.
         if is_acyclic(problem.graph, named):
             yield named

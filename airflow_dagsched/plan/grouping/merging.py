@@ -58,9 +58,11 @@ class Merging:
         if not self._may_merge(one, other) or self._has_detour(one, other):
             return None
         first, second = self.bundles[one], self.bundles[other]
+        # In the order in which the evaluator starts steps: its sizes are looked up by that list.
         members = sorted(first.members + second.members, key=self._place.__getitem__)
         inner = {one, other}
         datasets, group_of = self.problem.graph.datasets, self.group_of
+        # What the one wrote for the other is handed over in memory once they are one.
         reads = frozenset(at for at in first.reads | second.reads if group_of[datasets[at].src] not in inner)
         writes = frozenset(
             at
@@ -78,6 +80,7 @@ class Merging:
         for node in self.bundles.pop(gone).members:
             self.group_of[node] = kept
         self.bundles[kept] = bundle
+        # Both directions alike: the edges of the one that goes are given to the one that stays.
         for edges, backs in ((self.nexts, self.above), (self.above, self.nexts)):
             for node in edges.pop(gone):
                 backs[node].discard(gone)
@@ -129,6 +132,7 @@ class Merging:
         reached = {node for node in self.nexts[one] if node != other}
         queue = list(reached)
         for node in queue:
+            # In doubt there is a detour: a merge that is not made costs time, one that closes a cycle never starts.
             if len(queue) > VISITED or other in self.nexts[node]:
                 return True
             fresh = self.nexts[node] - reached

@@ -68,15 +68,18 @@ class Reasons(Struct, frozen=True):
 
     def explain_cut(self, src: int, dst: int) -> CutReason:
         """Why the pipelined channel from step ``src`` to step ``dst`` is cut, when it had to be."""
+        # Nothing forces it by itself: then the limit of steps a group has cut the row between them.
         return self.find_force(src, dst) or "settings"
 
     def find_force(self, src: int, dst: int) -> ForcedReason | None:
         """What keeps the ends of a channel apart, whatever the sizes; None: nothing does."""
         stages, graph = self.stages, self.graph
+        # Colors first: they keep the two apart in any grouping, whatever stands between them.
         if stages.color[src] != stages.color[dst]:
             return _explain_difference(graph.steps[src], graph.steps[dst])
         if not self.is_forced(src, dst):
             return None
+        # Levels count within a knot alone: knots are apart because no part joins them.
         if stages.knot[src] == stages.knot[dst] and stages.level[src] < stages.level[dst]:
             return CutBetween(self._find_between(dst))
         return KeptApart(graph.ids[src], graph.ids[dst])
@@ -128,6 +131,7 @@ class Reasons(Struct, frozen=True):
 
 def _explain_difference(src: Step, dst: Step) -> ForcedReason:
     """Why two steps can share no application."""
+    # The author's own word comes before settings that happen to differ.
     for step in (src, dst):
         if step.isolate:
             return IsolatedStep(step.id)

@@ -38,12 +38,13 @@ def list_refinements(problem: Problem, group_of: Sequence[int]) -> Iterator[tupl
     above = reverse_edges(graph.condensed)
     first = _mark_feeders(graph, group_of)
     last = _mark_takers(graph, group_of, above)
+    # ``1 - feeds`` never falls along an edge: whoever is before a feeder feeds as well.
     yield "what others wait for first", cut_groups(graph, group_of, [1 - feeds for feeds in first])
     yield "what waits for others last", cut_groups(graph, group_of, last)
     both = [taker + 1 - feeds for taker, feeds in zip(last, first, strict=True)]
     yield "what others wait for first, what waits for others last", cut_groups(graph, group_of, both)
     arrival = _find_arrivals(problem, above)
-    moments = sorted(set(arrival))
+    moments = sorted(set(arrival))  # of late ordinary tasks; 0 for what waits for none
     for late in _find_widest_gaps(moments):
         yield (
             f"what can start only after {late:g} s apart",
@@ -83,6 +84,7 @@ def _find_arrivals(problem: Problem, above: Sequence[Sequence[int]]) -> list[flo
         before = above[node]
         ready[node] = max([end[one] for one in before], default=0.0)
         arrival[node] = max([arrival[one] if graph.is_step(one) else end[one] for one in before], default=0.0)
+        # The first step behind a task begins an application of its own: its start counts there, and only there.
         fresh = graph.is_step(node) and ready[node] == arrival[node]
         end[node] = ready[node] + arrays.least_s[node] + (start if fresh else 0.0)
     return arrival
@@ -90,5 +92,6 @@ def _find_arrivals(problem: Problem, above: Sequence[Sequence[int]]) -> list[flo
 
 def _find_widest_gaps(moments: Sequence[float]) -> list[float]:
     """The moments right behind the widest gaps, earliest first."""
+    # The widest first: differences are negative.
     gaps = sorted(pairwise(moments), key=lambda pair: (pair[0] - pair[1], pair[0]))
     return sorted(later for _, later in gaps[:THRESHOLDS])

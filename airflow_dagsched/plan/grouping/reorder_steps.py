@@ -37,10 +37,13 @@ SEED = 0
 def reorder_steps(selection: Selection, effort: int = EFFORT) -> None:
     """Change the lists of the best grouping, and with them the order that whoever comes later is given."""
     best, problem = selection.best, selection.problem
+    # A proved plan cannot be mended by another order.
     if best is None or selection.is_proved:
         return
     lists = {first: list(steps) for first, steps in best.members.items()}
     for first in list_deciding(best):
+        # What one schedule of this group costs: so the effort is the same for few wide steps and for many narrow
+        # ones.
         each = sum([STARTS + problem.graph.steps[node].parallelism for node in lists[first]])
         if first in best.shapes and effort >= each:
             lists[first] = _search_list(lists[first], best.shapes[first], problem, effort // each)
@@ -63,6 +66,7 @@ def _keep_if_better(selection: Selection, best: EvaluatedGrouping, order: Sequen
 
 def _search_list(steps: list[int], shape: ExecutorShape, problem: Problem, tries: int) -> list[int]:
     """The best list found for a group that is sized as ``shape``."""
+    # Resident steps all start at once, and the order inside a loop is the loop's own.
     if shape.residency == "all" or any(problem.graph.loop[node] != node for node in steps):
         return steps
     known = {worker.id: worker for worker in problem.arrays.workers}
@@ -74,6 +78,7 @@ def _search_list(steps: list[int], shape: ExecutorShape, problem: Problem, tries
             break
         other = _move_step(found, problem, rng)
         seconds = schedule_in_slots(other, problem, shape.slots, pool).compute_s
+        # Also where it is no better: a row of equal lists may lead to a better one.
         if seconds <= least:
             found, least = other, seconds
     return found if least < shape.schedule.compute_s else steps
@@ -91,6 +96,7 @@ def _move_step(steps: Sequence[int], problem: Problem, rng: random.Random) -> li
     successors = problem.graph.successors
     at, to = rng.randrange(len(steps)), rng.randrange(len(steps))
     node, others = steps[at], [*steps[:at], *steps[at + 1 :]]
+    # Step by step towards its new place, and no farther than its neighbours in the order of edges.
     while at > to and node not in successors[others[at - 1]]:
         at -= 1
     while at < to and others[at] not in successors[node]:
@@ -105,5 +111,6 @@ def _merge_lists(lists: Mapping[int, Sequence[int]], group_of: GroupOf, evaluato
     edges = [[place[after] for after in successors[node] if group_of[after] != group_of[node]] for node in order]
     for steps in lists.values():
         for node, after in pairwise(steps):
+            # Lists as edges: the order that keeps them all is one topological sort away.
             edges[place[node]].append(place[after])
     return [order[at] for at in sort_topologically(edges)]

@@ -46,6 +46,7 @@ class Savings(Struct):
                     neighbour.setdefault(here, pair)
                     neighbour.setdefault(there, pair)
         if len(best.members) > 1:
+            # A group without a cut channel is explained against one that it could have shared: the right side wins.
             neighbour = _find_beside(selection.find_fewest()[1], best) | neighbour
         return cls(selection, best, forced, neighbour)
 
@@ -70,6 +71,7 @@ class Savings(Struct):
         """What keeps the two from being one group."""
         evaluator, members = self.selection.evaluator, self.best.members
         limit = self.forced.find_limit(members[writer], members[reader])
+        # Without budget nothing is sized any more: the reason is then that of the whole grouping.
         if limit or self.budget <= 0:
             return limit
         both = {*members[writer], *members[reader]}
@@ -109,6 +111,7 @@ class Savings(Struct):
             return None
         problem, group_of = self.selection.problem, self.best.group_of
         self.budget -= len(group_of) + len(problem.graph.datasets)
+        # With a group in between, the two as one would wait for it, and it for them.
         if self.budget <= 0 or self._has_detour(writer, reader) or self._has_detour(reader, writer):
             return None
         kept = min(writer, reader)

@@ -22,7 +22,7 @@ MANY = 200
 """Steps; of more, orders of launches are searched only for what could save at least"""
 WORTH = 0.02
 """of the time."""
-CLOSE = 0.002
+CLOSE = 0.002  # 2 s of 1,000: less than runtimes are known to
 """A plan this close to the bound, as a share of it, is as good as any."""
 
 
@@ -84,9 +84,11 @@ class Selection(Struct):
     def evaluate_grouping(self, kind: str, group_of: Sequence[int]) -> EvaluatedGrouping | None:
         """Evaluate a grouping and keep it if it is the best; None if it does not fit or has been seen."""
         key = tuple(group_of)
+        # Different ways of searching come upon the same groupings: each costs once.
         if key in self.seen:
             return None
         self.seen.add(key)
+        # Counted before it is known whether it fits: a refusal takes time as well.
         self.budget -= len(group_of) + len(self.problem.graph.datasets)
         try:
             evaluated = self.evaluator.evaluate_grouping(group_of)
@@ -112,8 +114,10 @@ class Selection(Struct):
             return
         many = len(self.problem.graph.steps) > MANY
         for kind, evaluated in self.finalists:
+            # If its best conceivable order is no better than the best plan, none is searched.
             soonest_s = bound_launches(evaluated, self.problem)
             worth_s = self.best.cost.makespan_s * (1 - WORTH * many)
+            # The best itself is searched in any case, as long as steps are few: its order is launched.
             if soonest_s < worth_s or (evaluated is self.best and not many):
                 self.keep_if_better(kind, search_launch_order(evaluated, self.evaluator))
         self.finalists = []
@@ -146,6 +150,7 @@ class Selection(Struct):
         if best is None or len(best.members) != 1 or len(best.group_of) > len(problem.graph.steps):
             return False
         shape = next(iter(best.shapes.values()))
+        # What is resident holds all it needs to the end: in several groups it may hold less.
         if shape.residency == "all":
             return False
         if any(need.cores > 1 for need in problem.arrays.needs) and shape.schedule.compute_s > max(
@@ -153,4 +158,5 @@ class Selection(Struct):
         ):
             return False  # Cores of a container are left over that another one could use.
         whole = shape.held_cores >= problem.free_cores
+        # Neither cores nor memory nor slots hold it up: then only its longest path does, which no cut shortens.
         return whole or (not shape.short_of and shape.schedule.steps < problem.settings.slots)

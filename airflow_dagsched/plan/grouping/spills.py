@@ -21,6 +21,7 @@ def find_spills(
     spills = []
     for dataset in graph.datasets:
         src, here = dataset.src, group_of[dataset.src]
+        # Buffered readers are no reason for a spill: they read what is stored in any case.
         cut = [reader for reader in dataset.pipelined if group_of[reader] != here]
         if cut:
             reason = say_cuts([explain_cut(src, reader) for reader in cut])

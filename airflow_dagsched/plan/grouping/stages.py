@@ -55,7 +55,7 @@ def _find_cut_knots(color: Sequence[int], knot: Sequence[int]) -> frozenset[int]
 
 def _list_edges_inside(graph: Graph, knot: Sequence[int], cut: frozenset[int]) -> tuple[Successors, Sequence[int]]:
     """The edges within the knots to cut, loops drawn together; and an order of the nodes along them."""
-    if len(set(knot)) == 1:
+    if len(set(knot)) == 1:  # one knot of all: nothing to leave out
         return graph.condensed, graph.order
     inside = [
         [after for after in nexts if knot[after] == knot[node]] if knot[node] in cut else []
@@ -74,6 +74,7 @@ def _go_down(
             least = here if color[after] in same else here + 1
             if least > level[after]:
                 level[after] = least
+                # Handed down along a stage: whoever is asked names what stands right below, not the step before it.
                 blame[after] = node if least > here else blame[node]
 
 
@@ -100,14 +101,17 @@ def _come_up(
     inside: Successors, order: Sequence[int], color: Sequence[int], level: list[int], blame: list[int], ties: _Ties
 ) -> None:
     """Move up what then spills less, or as little: what is above it can follow."""
+    # From the last on: what moves up lets those above it follow in the same walk.
     for node in reversed(order):
         same = TASK, color[node]
+        # An edge to another color must rise, so it ends one stage above.
         ceilings = [level[after] if color[after] in same else level[after] - 1 for after in inside[node]]
         ceiling = min(ceilings, default=level[node])
         if ceiling <= level[node]:
             continue
         joined = [tie for tie in ties.below.get(node, []) if level[tie[0]] == ceiling]
         left = [tie for tie in ties.above.get(node, []) if level[tie[0]] == level[node]]
+        # A task spills nothing: as late as it can be, it keeps nobody below it.
         if color[node] == TASK:
             level[node] = ceiling
         elif joined and _weigh_ties(joined) >= _weigh_ties(left):

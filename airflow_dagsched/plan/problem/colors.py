@@ -18,10 +18,13 @@ def assign_colors(graph: Graph) -> list[int]:
     colors = []
     for node, step in enumerate(graph.steps):
         first = graph.loop[node]
+        # An isolated step has a color of its own; ``TASK`` is no step's number, so all others share that part of the
+        # key.
         key = (first if first in isolated else TASK, _encode_settings(step), step.pool)
         colors.append(known.setdefault(key, len(known)))
     return colors + [TASK] * (len(graph.ids) - len(graph.steps))
 
 
 def _encode_settings(step: Step) -> str:
+    # As JSON: True and 1 are equal in Python and different settings in Spark; and a dict has no hash.
     return json.dumps(step.application, sort_keys=True) if step.application else ""

@@ -21,6 +21,7 @@ def walk_depth_first(successors: Sequence[Sequence[int]]) -> list[int]:
     for sink in range(len(successors)):
         if successors[sink] or placed[sink]:
             continue
+        # A stack of its own: a chain of 1,000 steps would exceed Python's recursion limit.
         stack = [(sink, iter(above[sink]))]
         placed[sink] = True
         while stack:

@@ -22,6 +22,7 @@ def find_parts(graph: Graph, colors: Sequence[int]) -> list[int]:
     for dataset in graph.datasets:
         src = dataset.src
         for reader in dataset.pipelined:
+            # Where both have one parent they are joined already: no root need be looked for.
             if parent[src] != parent[reader] and colors[src] == colors[reader]:
                 join_parts(parent, src, reader)
     for src, dst in graph.plain:
@@ -32,6 +33,7 @@ def find_parts(graph: Graph, colors: Sequence[int]) -> list[int]:
 
 def find_edges_between(graph: Graph, part: Sequence[int]) -> Sequence[Sequence[int]]:
     """The edges between different parts, each once, in order; ``part`` maps a node to its part's first node."""
+    # No part but the loops, whose edges the graph has.
     if tuple(part) == graph.loop:
         return graph.condensed
     found: dict[int, set[int]] = {}
@@ -54,7 +56,7 @@ def is_acyclic(graph: Graph, group_of: Sequence[int]) -> bool:
         for after in others:
             waiting[after] += 1
     done = [of for of, count in waiting.items() if not count]
-    for of in done:
+    for of in done:  # grows while it is walked (Kahn)
         for after in edges[of]:
             waiting[after] -= 1
             if not waiting[after]:
@@ -73,6 +75,7 @@ def merge_alike(group_of: Sequence[int], kind: Sequence[int], edges: Sequence[Se
     first: dict[tuple[int, frozenset[int]], int] = {}
     for node in sort_topologically(edges):
         if group_of[node] == node and kind[node] != TASK:
+            # By what they wait for after merging: two that wait for two which have become one wait for the same.
             key = kind[node], frozenset(merged[before] for before in above[node])
             merged[node] = first.setdefault(key, node)
     return [merged[of] for of in group_of]
@@ -96,7 +99,7 @@ def cut_groups(graph: Graph, group_of: Sequence[int], number: Sequence[int]) -> 
 def find_root(parent: Parent, node: int) -> int:
     """The root of ``node``'s part."""
     while parent[node] != node:
-        parent[node] = parent[parent[node]]
+        parent[node] = parent[parent[node]]  # halves the path for whoever comes next
         node = parent[node]
     return node
 
@@ -104,4 +107,5 @@ def find_root(parent: Parent, node: int) -> int:
 def join_parts(parent: Parent, one: int, other: int) -> None:
     """Make two parts one. The least node of a part is its root. Halving paths alone keeps this near linear."""
     first, second = find_root(parent, one), find_root(parent, other)
+    # By number, not by size: the root names the part, and names must not depend on the order of joins.
     parent[max(first, second)] = min(first, second)

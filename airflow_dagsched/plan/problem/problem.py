@@ -79,4 +79,5 @@ def _number_stored(stored: Sequence[StoredDataset], graph: Graph) -> tuple[Store
     def number(names: Sequence[str]) -> tuple[int, ...]:
         return tuple(sorted(graph.index[name] for name in names))
 
+    # In an order of their own: what was finished first means nothing.
     return tuple(sorted(StoredNodes(one.bytes, number(one.readers), number(one.kept_for)) for one in stored))

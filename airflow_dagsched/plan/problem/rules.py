@@ -51,6 +51,7 @@ def apply_rules(graph: Graph, settings: Settings) -> tuple[Graph, Rules]:
     size = [0] * len(graph.ids)
     for first in graph.loop:
         size[first] += 1
+    # A loop is never split: then no grouping at all would obey the limit.
     if max(size, default=0) > settings.max_steps_per_group:
         first = max(range(len(size)), key=size.__getitem__)
         rule = f"{size[first]} steps repeat, or stay, together with {graph.ids[first]!r}"
@@ -74,9 +75,11 @@ def _join_lists(graph: Graph, color: Sequence[int], lists: list[list[int]]) -> G
         for node in nodes[1:]:
             join_parts(parent, nodes[0], node)
     group_of = [find_root(parent, node) for node in range(len(parent))]
+    # What lies on a path between two that stay together is on a cycle once they are one node.
     owner = find_strong_components(find_edges_between(graph, group_of))
     loop = [owner[of] for of in group_of]
     for node, first in enumerate(loop):
+        # Refused here, with names: later on it would be a group that no rule allows.
         if color[node] != color[first]:
             raise InvalidInput(WHERE, "together", _explain_contradiction(graph, node, first))
     condensed = find_edges_between(graph, loop)
@@ -109,4 +112,5 @@ def _find_apart(graph: Graph, settings: Settings) -> dict[int, frozenset[int]]:
 def _list_pairs(lists: list[list[int]]) -> Iterator[tuple[int, int]]:
     for nodes in lists:
         distinct = list(dict.fromkeys(nodes))
+        # Each step of a list is apart from each other of it.
         yield from ((one, other) for at, one in enumerate(distinct) for other in distinct[:at])

@@ -40,6 +40,7 @@ class StepArrays(Struct, frozen=True):
     @classmethod
     def of(cls, graph: Graph, cluster: Cluster, settings: Settings, idle_steps: Collection[int] = ()) -> StepArrays:
         """The arrays for ``graph``, of which the steps ``idle_steps`` take no time; linear but for sorting."""
+        # The order of workers decides where first fit puts things: w2 before w10, whatever the order in the file.
         workers = tuple(sorted(cluster.workers, key=lambda worker: natural_key(worker.id)))
         keys = [_kind(step) for step in graph.steps]
         # Steps are alike by the hundred: what follows from what they declare is worked out once a kind.
@@ -82,6 +83,7 @@ def _count_lanes(step: Step, workers: Sequence[Worker], known: dict[tuple[int, t
     key = step.cores, step.pinned
     if key not in known:
         allowed = (worker for worker in workers if not step.pinned or worker.id in step.pinned)
+        # At least one: that a step fits nowhere is for sizing to refuse, with what is needed and what there is.
         known[key] = max(1, sum(worker.free_cores // step.cores for worker in allowed))
     return known[key]
 
