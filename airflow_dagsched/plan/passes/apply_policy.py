@@ -63,6 +63,7 @@ def apply_policy(draft: Draft) -> Draft:
         )
     groups = {group.id: group for group in plan.groups}
     assigned: dict[str, AssignmentPlan] = {}
+    # As they start: the first ones choose, as they would on the cluster.
     for group in sorted(plan.groups, key=lambda group: (group.start_s, group.id)):
         name = named.get(group.steps[0], run_policy.name)
         if group.containers and name:
@@ -70,6 +71,7 @@ def apply_policy(draft: Draft) -> Draft:
             groups[group.id], part = _place_group(group, dataflow, draft.problem.cluster, policy, list(groups.values()))
             assigned |= {group.id: part} if part else {}
     placed = replace(plan, groups=tuple(groups[group.id] for group in plan.groups))
+    # Only if cores, or workers of pinned steps, have changed: rounding anew would change plans for nothing.
     if _list_timed_containers(placed) != _list_timed_containers(plan):
         placed = recompute_times(placed, draft.remaining)
     told = [assigned[group.id] for group in plan.groups if group.id in assigned]
@@ -101,6 +103,7 @@ def _place_group(
         found, schedule = _place_containers(group, part, _subtract_groups(idle, beside), chosen)
     except DoesNotFit as refused:
         if _may_refuse(chosen):
+            # On the idle cluster: what does not fit even there is the policy's refusal, and no matter of timing.
             _place_containers(group, part, idle, chosen)
         reason = say_placement(KeptAsSized(chosen.name, refused, is_offered(policy.settings)))
         assigned = assign_as_sized(group, policy.state) if chosen.name == LEVELLING else None
@@ -126,6 +129,7 @@ def _may_refuse(policy: Policy) -> bool:
 
 def narrow_to_group(dataflow: Dataflow, group: Group) -> Dataflow:
     """The dataflow of what is left of the group. One streaming step makes all of it resident."""
+    # The policy sees what runs: instances that were pruned before would else get containers.
     names = set(group.steps) - {one.id for one in group.pruned if one.what == "step"}
     gone = Counter(one.id.rpartition("/")[0] for one in group.pruned if one.what == "instance")
     mode = "streaming" if group.residency == "all" else "batch"
@@ -150,6 +154,8 @@ def _subtract_groups(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[
         if group.driver.worker is not None:
             taken.append((group.driver.worker, Amounts(group.driver.memory_mb, 0, group.driver.cores)))
         for worker, amounts in taken:
+            # As if all of them ran at once: groups that overlap this one need not overlap each other, but it is never
+            # too much.
             held[worker] = held.get(worker, Amounts()) + amounts
     return tuple(_subtract_amounts(offer, held.get(offer.worker, Amounts())) for offer in offers)
 
@@ -183,6 +189,7 @@ def _place_containers(
             continue
         if _is_wide(group, request, fit[0]):
             return fit
+        # The first that fits: shapes come in the order in which they are wanted.
         narrow = narrow or fit
     if narrow is None:
         raise refusal

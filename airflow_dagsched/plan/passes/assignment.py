@@ -67,6 +67,7 @@ def assign_as_sized(group: Group, state: State) -> AssignmentPlan:
 
 def _list_hand_overs(active: dict[str, str], before: Assignment | None) -> Iterator[Movement]:
     for instance, worker in active.items():
+        # An instance that is new has nothing to be handed over.
         source = before.active.get(instance, worker) if before else worker
         if source != worker:
             reason = say_placement(HandedOver(source, worker))

@@ -38,9 +38,11 @@ def list_shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:
     planned = group.containers[0].cores
     least = math.ceil(max(step.needs.cores for step in request.steps))
     if policy == LEVELLING and group.residency == "all":
+        # Large ones first: state is levelled over workers, so a container should be a whole one.
         yield from dict.fromkeys(_list_levelled_shapes(group, request, least))
     if policy == SPREADING:
         even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
+        # From the even share up: on fewer workers than hoped for, each needs more.
         yield from (_make_shape(group, request, cores) for cores in range(max(least, even), planned))
     yield from (_make_shape(group, request, cores) for cores in range(planned, least - 1, -1))
 
@@ -51,9 +53,10 @@ def _list_levelled_shapes(group: Group, request: Request, least: int) -> Iterato
     roomy = [(cores, memory) for cores, memory in rooms if cores >= least]
     cores = min((cores for cores, _ in roomy), default=0)
     while cores >= least:
+        # All that the least of them can give: memory that nobody else has a use for makes room for more copies.
         yield Shape(cores, min(memory // (has // cores) for has, memory in roomy))
         yield Shape(cores, _measure_share(group, request, cores, 1 + request.settings.num_standbys))
-        cores //= 2
+        cores //= 2  # not one by one: each shape costs a whole placement
 
 
 def _make_shape(group: Group, request: Request, cores: int) -> Shape:
@@ -68,6 +71,7 @@ def _make_shape(group: Group, request: Request, cores: int) -> Shape:
             cores, math.ceil(add_padding(compute_held_at_once(request, counts, cores), request.settings).memory_mb)
         )
     wanted = _measure_share(group, request, cores)
+    # A smaller container never asks for more than the planned one, which had room on an idle cluster.
     return Shape(cores, planned.memory_mb if cores == planned.cores else min(wanted, planned.memory_mb))
 
 
@@ -95,8 +99,10 @@ def make_bins(group: Group, request: Request, shape: Shape, policy: str) -> list
     made = []
     share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
     one_each = request.instance_cap or request.settings.container_size == "offered"
+    # A cap counts instances of a worker: two containers of one would each be filled up to it.
     most = 1 if one_each else math.ceil(share) if policy == SPREADING else None
     for offer in request.offers:
+        # Disk is not looked at here: what a container needs of it depends on what the policy puts in.
         copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
         copies = copies if most is None else min(copies, most)
         one = replace(offer, memory_mb=shape.memory_mb, disk_mb=_share_disk(offer, copies, request), cores=shape.cores)
@@ -112,4 +118,5 @@ def _share_disk(offer: Offer, containers: int, request: Request) -> float | None
 
 
 def _name_bin(offer: Offer, at: int, policy: str) -> str:
+    # The policy goes round its workers in natural order of their ids: with the number first, round all workers.
     return f"{at}:{offer.worker}" if policy == SPREADING else f"{offer.worker}:{at}"

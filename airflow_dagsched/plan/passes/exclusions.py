@@ -26,6 +26,7 @@ UNCOUNTED = 1e12
 
 def apply_exclusions(problem: Problem, groups: Sequence[Group]) -> Problem:
     """What remains of ``problem`` without what ``groups`` leave out; itself where that is partitions at most."""
+    # The same object, so that whoever asks whether anything is excluded need only compare identities.
     if not any(one.what != "partition" for group in groups for one in group.pruned):
         return problem
     workers, counts, allowed = problem.arrays.workers, dict[str, int](), dict[int, frozenset[str]]()
@@ -38,6 +39,7 @@ def apply_exclusions(problem: Problem, groups: Sequence[Group]) -> Problem:
     declared = _narrow_steps(problem.declared, counts)
     return replace(
         problem,
+        # Where nothing is drawn together both are one graph, and stay one.
         graph=declared if problem.graph is problem.declared else _narrow_steps(problem.graph, counts),
         declared=declared,
         # Fewer instances take fewer waves, and idle steps none: all that follows from them is worked out anew.

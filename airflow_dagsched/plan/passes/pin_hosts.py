@@ -66,7 +66,9 @@ def choose_exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -
     asked: set[str] = set()
     for worker in others:
         lacking = usable - set(worker.tokens)
+        # A worker that lacks one of the tokens asked for already is kept out by it: no second one for it.
         if lacking and not lacking & asked:
+            # Any would do: the least, so that equal plans ask for the same.
             asked.add(min(lacking, key=natural_key))
     out = [worker.id for worker in others if asked - set(worker.tokens)]
     return Exclusion(
@@ -77,6 +79,7 @@ def choose_exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -
 def _list_usable_tokens(worker: Worker, containers: int) -> set[str]:
     """Tokens of which the worker has one left for each of its containers; all, if nobody counts them."""
     free = worker.free.resources
+    # A worker that is out of a token offers no more executors: waiting for it would never end, and raise no error.
     return {token for token in worker.tokens if free is None or free.get(token, 0) >= containers}
 
 
@@ -85,6 +88,7 @@ def pin_hosts(draft: Draft) -> Draft:
     cluster, known = draft.problem.cluster, dict[tuple[str, ...], str]()
     groups = []
     for group in draft.plan.groups:
+        # Many groups are on the same workers: the reason is worked out once for each set of them.
         workers = tuple([container.worker for container in group.containers])
         if workers not in known:
             known[workers] = say_hosts(_explain_hosts(count_containers(group), cluster))

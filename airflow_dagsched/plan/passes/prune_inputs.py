@@ -38,6 +38,7 @@ def prune_inputs(draft: Draft) -> Draft:
         selections=problem.run.selections,
         settings=problem.settings,
     )
+    # An evaluator of its own: the draft's has sized these steps with all their instances.
     remaining = Evaluator(apply_exclusions(problem, pruned.groups))
     groups = [keep_workers_if_short(group, remaining) for group in pruned.groups]
     return exclude_pruned(draft.replace_groups(groups))
@@ -56,6 +57,7 @@ def exclude_pruned(draft: Draft) -> Draft:
 def has_inputs(problem: Problem) -> bool:
     """Whether anything is known, or at least named, of what steps read from outside."""
     told = problem.run.pruning_input
+    # Without any of these nothing could be left out, and a plan says nothing of what was not asked for.
     return bool(told.empty or told.idle or told.stored) or any(step.sources for step in problem.graph.steps)
 
 
@@ -69,6 +71,7 @@ def keep_workers_if_short(group: Group, evaluator: Evaluator) -> Group:
         evaluator.size_where_allowed(find_first_step(group, graph), group.id, running)
     except DoesNotFit as refused:
         stays = Pruned(what="worker", id=group.id, reason=say_workers_kept(NoRoomForGroup(refused)))
+        # The data is then read from elsewhere: that is slower, and the partitions and steps stay left out.
         kept = tuple(one for one in group.pruned if one.what != "worker")
         return replace(group, pruned=kept, unpruned=(*group.unpruned, stays))
     return group

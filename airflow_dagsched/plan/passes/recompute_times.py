@@ -23,9 +23,12 @@ def recompute_times(plan: Plan, problem: Problem) -> Plan:
     """The plan with the times that its batch groups take in the containers they have, and its makespan."""
     groups = list(plan.groups)
     for at, group in enumerate(plan.groups):
+        # A resident group takes as long as its longest step, wherever it is.
         if group.residency == "slots" and group.containers:
+            # On the list as it has become: earlier groups may have put this one off.
             groups = _replace_times(groups, at, _schedule_in_containers(group, problem))
     makespan = round(_find_last_end(groups, problem), DIGITS)
+    # The bound is of all instances; without those that were trimmed the plan may end sooner.
     bound = min(plan.lower_bound_s, makespan)
     gap = round(makespan / bound - 1, DIGITS) if bound else 0.0
     return replace(plan, groups=tuple(groups), makespan_s=makespan, lower_bound_s=bound, gap=gap)
@@ -53,6 +56,7 @@ def _schedule_in_containers(group: Group, problem: Problem) -> GroupSchedule:
 def _replace_times(groups: list[Group], at: int, schedule: GroupSchedule) -> list[Group]:
     """All groups, the one at ``at`` computing as ``inside`` says; what is after it is put off, never drawn in."""
     group, compute = groups[at], round(schedule.compute_s, DIGITS)
+    # Negative where it computes sooner: the group ends earlier, but nobody is drawn in, for others may have the room.
     late = round(compute - group.time.compute, DIGITS)
     changed = replace(
         group,
@@ -67,6 +71,7 @@ def _replace_times(groups: list[Group], at: int, schedule: GroupSchedule) -> lis
 def _put_off(group: Group, end_s: float, late: float) -> Group:
     if group.start_s < end_s:
         return group
+    # All by the same amount: so what was apart in time stays apart, and capacity holds without a look at it.
     return replace(group, start_s=round(group.start_s + late, DIGITS), end_s=round(group.end_s + late, DIGITS))
 
 
@@ -77,6 +82,7 @@ def _find_last_end(groups: Sequence[Group], problem: Problem) -> float:
     end = [ends.get(name, 0.0) for name in graph.ids]
     for node in graph.order:
         if node in tasks:
+            # In topological order: whatever is above the task has handed its end down already.
             end[node] += resolve_task_runtime(tasks[node], problem.settings)
         for after in graph.successors[node]:
             if after in tasks:

@@ -57,6 +57,7 @@ def _list_constraints(plan: Plan, dataflow: Dataflow, cluster: Cluster, settings
 
 
 def _list_kept_lists(settings: Settings, group_of: dict[str, str]) -> Iterator[Constraint]:
+    # Sorted, twice: the order of lists, and within them, is that of a file, and must not show in the plan.
     for names in sorted(tuple(sorted(set(names))) for names in settings.apart):
         yield StepsApart(tuple((name, group_of[name]) for name in names if name in group_of))
     for names in sorted(tuple(sorted(set(names))) for names in settings.together):
@@ -70,6 +71,7 @@ def _measure_most_at_once(plan: Plan, group_of: dict[str, str]) -> int:
     for spill in plan.spills:
         changes.append((spans[group_of[spill.src]][0], spill.bytes))
         changes.append((max(spans[group_of[reader]][1] for reader in spill.dst), -spill.bytes))
+    # At one moment negative changes come first: what ends makes room for what starts.
     return _find_highest([change for _, change in sorted(changes)])
 
 

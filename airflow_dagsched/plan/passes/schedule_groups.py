@@ -38,6 +38,7 @@ ANYWHERE = Driver()
 def schedule_groups(draft: Draft) -> Draft:
     """The draft with containers and times of its groups, its makespan and its lower bound; raises ``DoesNotFit``."""
     problem, plan = draft.remaining, draft.plan
+    # Groups are looked up by their first step: evaluations know no names.
     firsts = [find_first_step(group, problem.graph) for group in plan.groups]
     evaluated = _evaluate_plan(draft, firsts)
     makespan_s = evaluated.cost.makespan_s
@@ -61,6 +62,7 @@ def _evaluate_plan(draft: Draft, firsts: Sequence[int]) -> EvaluatedGrouping:
 
     They were compared with the failures to expect: only without those is what was compared what is predicted.
     """
+    # What was chosen was timed without failures: it need not be simulated again.
     if draft.chosen is not None and not draft.problem.settings.failures_per_hour:
         return draft.chosen
     group_of = list(range(len(draft.remaining.graph.ids)))
@@ -119,6 +121,7 @@ class _ContainerMaker(Struct, frozen=True):
     ) -> tuple[Container, ...]:
         """On these workers, with all instances of the steps."""
         demand = make_demand(group, steps, self.problem)
+        # Where the shape was found by dealing in another way, that deal is what was found to fit.
         shares = shape.dealt or deal_instances(demand, workers)
         return tuple(
             Container(
@@ -156,6 +159,7 @@ class _ContainerMaker(Struct, frozen=True):
 
     def _find_required(self, node: int, instances: int, cores: int) -> Resources:
         arrays = self.problem.arrays
+        # Steps of one kind need the same: a plan of thousands of groups has a few dozen of these.
         key = arrays.kind[node], instances, cores
         if key not in self.required:
             share = Share([], [arrays.needs[node]] * instances)

@@ -50,6 +50,7 @@ def choose_strategy(problem: Problem) -> Strategy:
     """What serves streaming alone is loaded for streaming alone."""
     if not problem.has_streaming:
         return BATCH
+    # Inside the function: a parse plans batch dataflows without ever loading what streaming needs.
     from airflow_dagsched.plan.resident.strategy import STREAMING
 
     return STREAMING
@@ -68,7 +69,9 @@ def find_fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings 
 def describe_selection(draft: Draft, selection: Selection) -> Draft:
     """The draft with the groups that were selected, the reason of each, and what they were compared with."""
     best = selection.best
+    # The selection's evaluator, for it starts steps in the order that was searched for.
     draft = replace(draft, evaluator=selection.evaluator, bound=selection.bound, chosen=best)
+    # A dataflow without steps has no groups, and a bound of its tasks.
     if best is None or not best.members:
         return draft
     graph = draft.problem.graph
@@ -93,6 +96,7 @@ def describe_selection(draft: Draft, selection: Selection) -> Draft:
 def _list_above(best: EvaluatedGrouping, names: list[str]) -> dict[int, list[str]]:
     """For each group and ordinary task the names of those it waits for."""
     above: dict[int, list[str]] = {node: [] for node in best.edges}
+    # By number, which is the author's order: ``after`` does not depend on when groups run.
     for node in sorted(best.edges):
         for after in best.edges[node]:
             above[after].append(names[node])
@@ -103,6 +107,7 @@ def _find_forces(selection: Selection, best: EvaluatedGrouping) -> Stages:
     """What forces groups apart; where there is one, nothing does."""
     if len(best.members) == 1:
         return selection.stages
+    # The stages of the fewest groups: what is cut beyond these was cut for profit, not by force.
     return selection.find_fewest()[0]
 
 

@@ -32,10 +32,12 @@ def trim_instances(draft: Draft) -> Draft:
     trimmed = trim_groups(draft.plan, problem.declared, problem.cluster, run.pruning_input, selections=run.selections)
     pairs = list(zip(draft.plan.groups, trimmed.groups, strict=True))
     groups = tuple([now if now is before else _resize_group(now, problem) for before, now in pairs])
+    # Nothing went: no plan changes for having been looked at.
     if groups == draft.plan.groups:
         return draft
     gone = {one.id for _, group in pairs for one in group.pruned if one.what == "instance"}
     plan = drop_instances(replace(trimmed, groups=groups), gone)
+    # Fewer instances on fewer containers: what is left may take more waves than before, or fewer.
     return replace(draft, plan=recompute_times(plan, apply_exclusions(problem, groups)))
 
 
@@ -52,4 +54,5 @@ def _resize_containers(group: Group, demand: Demand, problem: Problem) -> Iterat
             continue
         needs = [problem.arrays.needs[problem.graph.index[step]] for step, _ in container.instances]
         needed = Share(list(container.instances), needs).sum_required(demand, container.cores)
+        # Cores and memory stay: all containers of an application are equal, and the fullest may have lost nothing.
         yield replace(container, required=needed, disk_mb=min(container.disk_mb, needed.disk_mb))

@@ -32,11 +32,14 @@ def build_containers(
     if is_offered(request.settings):
         used = {box.worker for box in boxes}
         size, said = _size_as_offered(group, request, held, used)
+        # A container as large as offered gets the worker's disk as well; else each only what it needs.
         disks = {offer.worker: int(offer.disk_mb or 0) for offer in request.offers if offer.worker in used}
         schedule = replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
     else:
+        # The fullest decides, for all are alike: more cores than it keeps busy would idle in each of them.
         cores = min(shape.cores, max(1, *(math.ceil(count_busy_cores(group, counts)) for counts, _ in held)))
         size, disks = Shape(cores, _find_most_memory(_list_required(group, request, held, cores))), {}
+    # Worked out again for the final cores: fewer cores run fewer instances at once, and need less memory.
     return _make_containers(group, boxes, _list_required(group, request, held, size.cores), size, disks), schedule
 
 
@@ -94,14 +97,14 @@ def count_busy_cores(group: Group, counts: Sequence[tuple[StepRequest, int]]) ->
 
 def _list_required(group: Group, request: Request, held: Iterable[Held], cores: int) -> list[Resources]:
     """Of each container, if it has so many cores."""
-    at_once = None if group.residency == "all" else cores
+    at_once = None if group.residency == "all" else cores  # resident: all at once, however many cores
     return [_sum_needed(request, counts, at_once, copies) for counts, copies in held]
 
 
 def _sum_needed(
     request: Request, counts: Sequence[tuple[StepRequest, int]], cores: int | None, copies: Amounts
 ) -> Resources:
-    held = compute_held_at_once(request, counts, cores) if counts else Amounts()
+    held = compute_held_at_once(request, counts, cores) if counts else Amounts()  # copies alone: nothing runs
     needed = add_padding(held + copies, request.settings)
     return Resources(
         cores=math.ceil(held.cores), memory_mb=math.ceil(needed.memory_mb), disk_mb=math.ceil(needed.disk_mb)
@@ -110,4 +113,5 @@ def _sum_needed(
 
 def _sort_instances(group: Group, held: Sequence[InstancePlan]) -> tuple[Instance, ...]:
     rank = {step: at for at, step in enumerate(group.steps)}
+    # In the group's order, as the planner's own containers have them: plans are compared as text.
     return tuple(sorted(((one.step, one.index) for one in held), key=lambda one: (rank[one[0]], one[1])))

@@ -34,7 +34,9 @@ def list_offered_shapes(request: Request, least: int, *, policy: str) -> Sequenc
     """
     rooms = [room for room in map(_make_whole_shape, request.offers) if room.cores >= least]
     most = Shape(max((room.cores for room in rooms), default=1), max((room.memory_mb for room in rooms), default=1))
+    # By the scarcer of its two amounts: a worker with many cores and little memory is a small one.
     rooms.sort(key=lambda room: (_measure_part(room, most), room.cores, room.memory_mb), reverse=True)
+    # What the first so many workers all have: leaving the smallest out lets the others be larger.
     largest_first = list(dict.fromkeys(accumulate(rooms, _take_least)))
     return largest_first if policy == PACKING else largest_first[::-1]
 
@@ -58,8 +60,10 @@ def size_as_offered(used: Sequence[Offer], least: int, needed_mb: Callable[[int]
     :param needed_mb: of so many cores, the memory of what then runs at once.
     Fewer cores than are offered, where memory is for no more at once. Raises ``DoesNotFit`` for less than ``least``.
     """
+    # Only of workers the policy has used: one that it left empty need not be as large.
     rooms = [_make_whole_shape(offer) for offer in used]
     offered = reduce(_take_least, rooms)
+    # Fewer cores run fewer instances at once: so a worker with much to run and little memory is used all the same.
     fitting = (cores for cores in range(offered.cores, least - 1, -1) if needed_mb(cores) <= offered.memory_mb)
     cores = next(fitting, None)
     if cores is None:

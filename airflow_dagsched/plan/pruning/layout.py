@@ -70,7 +70,7 @@ class _Folder(Struct, frozen=True):
 def make_folder_name(column: str, value: Scalar) -> str:
     """``day=2013-01-01``, escaped as Spark writes it.
 
-    >>> folder_name("at", "2013-01-01 05:00")
+    >>> make_folder_name("at", "2013-01-01 05:00")
     'at=2013-01-01 05%3A00'
     """
     text = NULL_PARTITION if value is None or value == "" else _write_value(value)
