@@ -46,6 +46,7 @@ def select_all(graph: Graph, asked: PruningInput) -> Selections:
 def _select_partitions(step: Step, path: str, asked: PruningInput) -> Selection:
     sources = [source for source in step.sources if source.path == path]
     listed = {partition_name(one): one for source in sources for one in source.partitions}
+    # A source declared twice is one table: its partitions are those that either declares, each once.
     whole = sources[0] if len(sources) == 1 else Source(path=path, partitions=tuple(listed.values()))
     return select_listed(whole, combine_conditions(step, path, asked))
 
@@ -60,6 +61,7 @@ def combine_conditions(step: Step, path: str, asked: PruningInput) -> Condition:
 def _join_alternatives(conditions: Iterable[Condition]) -> Condition:
     """In one order, whatever the order of the sources; with none on one of them: none."""
     parts = tuple(sorted(conditions, key=str))
+    # One read of the whole table needs all of it.
     return ALWAYS if ALWAYS in parts else Some(parts)
 
 
@@ -89,9 +91,11 @@ def trim_instances(
     made: Plan, graph: Graph, cluster: Cluster, asked: PruningInput, *, selections: Selections | None = None
 ) -> Plan:
     """``made``, which is placed, without instances and containers no rows come to. ``declared`` looks at no step."""
+    # ``declared`` is the lightweight way: it believes conditions, and never asks what steps do with their rows.
     if asked.mode in (False, "declared"):
         return made
     if selections is None:
+        # Choosing partitions takes time, and most dataflows have no step whose instances may go.
         selections = select_all(graph, asked) if any(may_go(step) for step in graph.steps) else {}
     scene = Scene(graph, cluster, asked, selections)
     groups = (group if _is_streaming(group, graph) else trim_group(group, scene) for group in made.groups)
@@ -101,6 +105,7 @@ def trim_instances(
 def count_remaining(group: Group, graph: Graph, workers: Sequence[Worker]) -> tuple[dict[str, int], list[Worker]]:
     """What is left to place: step -> its number of instances, and the workers they may be on, in natural order."""
     gone = {(one.what, one.id) for one in group.pruned}
+    # A step's id may contain a slash, an index never.
     fewer = Counter(name.rpartition("/")[0] for what, name in gone if what == "instance")
     steps = [graph.steps[graph.index[name]] for name in group.steps if ("step", name) not in gone]
     counts = {step.id: step.parallelism - fewer[step.id] if fewer else step.parallelism for step in steps}
@@ -140,6 +145,7 @@ def _prune_group(group: Group, scene: Scene, idle: Emptiness) -> Group:
     steps = [
         Pruned(what="step", id=step, reason=say_idle(idle.steps[step])) for step in group.steps if step in idle.steps
     ]
+    # Nothing runs: no partition is read, and no worker is needed for it.
     if not running:
         return replace(group, pruned=tuple(steps))
     gone, stay = _prune_workers(group.id, scene, running)
@@ -156,6 +162,7 @@ def _prune_group(group: Group, scene: Scene, idle: Emptiness) -> Group:
 def _prune_workers(group: str, scene: Scene, running: Sequence[str]) -> tuple[list[Pruned], list[Pruned]]:
     """Entries of the workers that go; or one, of the group, that says why all stay."""
     names = sort_naturally(worker.id for worker in scene.cluster.workers)
+    # The only worker cannot go.
     if len(names) < 2:
         return [], []
     needed = find_needed_workers(scene, running)
@@ -175,6 +182,7 @@ def _list_selections(step: str, scene: Scene) -> list[tuple[str, Selection]]:
 def _partition_names(step: str, scene: Scene) -> tuple[str, ...] | None:
     """The partitions the step reads; None if nothing is known of them."""
     told = [(prefix, one) for prefix, one in _list_selections(step, scene) if one.is_declared]
+    # As text: the plan names partitions as Spark names their folders.
     keys = (prefix + partition_name(partition) for prefix, one in told for partition in one.needed)
     return tuple(keys) if told else None
 

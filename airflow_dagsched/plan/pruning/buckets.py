@@ -26,6 +26,7 @@ def find_needed_buckets(condition: Condition, buckets: Buckets) -> frozenset[int
     hashes = None if values is None else [_hash_value(value, buckets.type) for value in values]
     if hashes is None or None in hashes:
         return None
+    # Python's % is never negative, like Spark's pmod.
     return frozenset(found % buckets.count for found in hashes if found is not None)
 
 
@@ -39,19 +40,22 @@ def _hash_value(value: Value, kind: str) -> int | None:
     """Spark's hash of a value of type ``kind``; None if the value is of another type."""
     if kind == "string":
         return _convert_to_signed(_hash_bytes(value.encode())) if isinstance(value, str) else None
-    if kind == "date" and type(value) is date:
+    if kind == "date" and type(value) is date:  # not isinstance: a datetime is a date to Python
         return _convert_to_signed(_hash_words([(value - _EPOCH).days], 4))
     if kind == "date" or not isinstance(value, int) or isinstance(value, bool):
         return None
+    # Out of range Spark casts the column instead of the literal: then its hash says nothing.
     bits = 64 if kind == "bigint" else 32
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         return None
+    # The low word first, as the JVM has it.
     return _convert_to_signed(_hash_words([value, value >> 32] if bits == 64 else [value], bits // 8))
 
 
 def _hash_bytes(data: bytes) -> int:
     whole = len(data) - len(data) % 4
     words = [int.from_bytes(data[at : at + 4], "little") for at in range(0, whole, 4)]
+    # Each byte of the rest is mixed like a whole word: Spark's own deviation from Murmur3, kept for old tables.
     return _hash_words([*words, *_iterate_signed_bytes(data[whole:])], len(data))
 
 
@@ -63,6 +67,7 @@ def _iterate_signed_bytes(data: bytes) -> Iterator[int]:
 def _hash_words(words: Iterable[int], length: int) -> int:
     found = SEED
     for word in words:
+        # Masked at every step: Java's ints overflow, Python's grow.
         found = (_rotate_bits(found ^ _mix_word(word & _MASK), 13) * 5 + 0xE6546B64) & _MASK
     return _finish_hash(found ^ length)
 

@@ -24,6 +24,7 @@ def has_same_types(folders: Iterable[str], others: Iterable[str]) -> bool:
     """Whether ``folders`` (``day=2013-01-01/hour=0``) alone show the types that they show together with ``others``."""
     some = _collect_kinds(folders)
     more = _collect_kinds(others)
+    # A column only in the folders left out is of no matter: Spark is not shown it.
     return all(more.get(column, kinds) <= kinds for column, kinds in some.items())
 
 
@@ -39,6 +40,7 @@ def _collect_kinds(folders: Iterable[str]) -> dict[str, set[str]]:
 
 def _infer_kind(value: str) -> str:
     if _WHOLE.fullmatch(value):
+        # Spark tries int, then long, then a decimal.
         bits = int(value).bit_length()
         return "int" if bits < 32 else "long" if bits < 64 else "decimal"
     if _DATE.fullmatch(value):
@@ -48,6 +50,6 @@ def _infer_kind(value: str) -> str:
 
 def _is_number(value: str) -> bool:
     try:
-        return Decimal(value).is_finite()
+        return Decimal(value).is_finite()  # Decimal reads "NaN" and "Infinity"
     except InvalidOperation:
         return False

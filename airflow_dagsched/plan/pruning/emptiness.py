@@ -26,14 +26,16 @@ def find_causes_of_all(each: Sequence[Causes]) -> Causes:
     found: Causes = (frozenset(),)
     for causes in each:
         found = _keep_minimal(one | other for one, other in product(found, causes))
-    return found if each else ()
+    return found if each else ()  # of nothing: not empty by anything
 
 
 def _keep_minimal(causes: Iterable[frozenset[str]]) -> Causes:
     """Without those that contain another, in an order that depends on nothing else."""
+    # Small sets first: whatever contains another comes behind it.
     ordered = sorted(set(causes), key=lambda cause: (len(cause), sorted(cause)))
     kept: list[frozenset[str]] = []
     for cause in ordered:
         if not any(other <= cause for other in kept):
             kept.append(cause)
+    # Products of causes grow exponentially with the joins of a query.
     return tuple(kept) if len(kept) <= MOST else ()

@@ -32,6 +32,7 @@ def count_useful_instances(scene: Scene, running: Sequence[str]) -> dict[str, in
     found: dict[str, int] = {}
     for name in running:
         step, channels = scene.graph.steps[scene.graph.index[name]], scene.channels_into.get(name, ())
+        # In the order of ``running``, which is topological: what a step reads is counted before it.
         found[name] = min(step.parallelism, _count_most_instances(scene, step, channels, found))
     return found
 
@@ -40,8 +41,10 @@ def _count_most_instances(scene: Scene, step: Step, channels: Sequence[Channel],
     if step.mode == "streaming":
         return step.parallelism
     if not channels:
+        # One stays even without a task: the step runs, and writes its output, if only an empty one.
         return max(1, _count_tasks(scene, step)) if step.sources else step.parallelism
     alike = (scene.graph.steps[scene.graph.index[channel.src]].parallelism == step.parallelism for channel in channels)
+    # Only forwarded rows stay in their instance; a shuffle may fill any.
     here = all(channel.routing == "forward" and channel.src in found for channel in channels)
     if step.works_without_input or step.sources or not (here and all(alike)):
         return step.parallelism
@@ -50,6 +53,7 @@ def _count_most_instances(scene: Scene, step: Step, channels: Sequence[Channel],
 
 def _count_tasks(scene: Scene, step: Step) -> int:
     selections = [scene.selections[step.id, source.path] for source in step.sources]
+    # What an earlier group stored is cut into files by how that group wrote it, not by partitions.
     if not all(one.listed and one.path not in scene.asked.stored for one in selections):
         return step.parallelism
     tasks = scan_tasks(partition for selection in selections for partition in selection.needed)
@@ -77,11 +81,13 @@ def trim_group(group: Group, scene: Scene) -> Group:
 
 def _find_dropped(group: Group, scene: Scene) -> set[tuple[str, str]]:
     """Steps and the workers on which they get no rows; none of most groups, whose steps all work without input."""
+    # Most steps work without input: then nothing need be traced.
     movable = {step for step in group.steps if may_go(scene.graph.steps[scene.graph.index[step]])}
     if not movable:
         return set()
     on = _list_workers_by_step(group)
     rows = _find_workers_with_rows(group, scene, on)
+    # ``rows[step]``: with rows on no worker at all one instance would still have to stay, so all do.
     return {(step, worker) for step in on if step in movable and rows[step] for worker in on[step] - rows[step]}
 
 
@@ -111,6 +117,7 @@ def _find_entry_workers(
     step = scene.graph.steps[scene.graph.index[name]]
     selections = [scene.selections[name, source.path] for source in step.sources]
     outside = any(channel.src not in on for channel in channels)
+    # Rows from another group, made here, or from a source nobody has listed, may turn up anywhere.
     if outside or not (channels or selections) or not all(selection.listed for selection in selections):
         return on[name]
     workers = [worker for worker in scene.cluster.workers if worker.id in on[name]]
@@ -126,6 +133,7 @@ def _find_entry_workers(
 
 def _draw_edge(channel: Channel, on: Mapping[str, frozenset[str]]) -> Edge:
     """Forwarded rows stay on their worker if the next step is there too; else they may come to any."""
+    # Where the reader is not on all its writer's workers, rows of the others may come to any.
     here = channel.routing == "forward" and on[channel.src] <= on[channel.dst]
     return Edge(channel.src, channel.dst, "here" if here else "all")
 
@@ -137,6 +145,7 @@ def may_go(step: Step) -> bool:
 
 def _remove_instances(group: Group, dropped: Collection[tuple[str, str]]) -> Iterator[Container]:
     """The containers without the instances, and without the copies of their state, which are on other workers."""
+    # Each instance is active once: so those that go can be told from copies elsewhere by name alone.
     gone = {one for box in group.containers for one in box.instances if (one[0], box.worker) in dropped}
     for box in group.containers:
         held = (box.instances, box.standbys, box.warmups)

@@ -73,6 +73,7 @@ def make_folder_name(column: str, value: Scalar) -> str:
     >>> make_folder_name("at", "2013-01-01 05:00")
     'at=2013-01-01 05%3A00'
     """
+    # Spark writes an empty string as null, too.
     text = NULL_PARTITION if value is None or value == "" else _write_value(value)
     return f"{_escape_name(column)}={_escape_name(text)}"
 
@@ -100,7 +101,7 @@ def parse_partition_name(name: str) -> Partition:
 
 def split_folder_name(name: str) -> tuple[str, str | None] | None:
     """Column and value of a partition's folder; None for any other name."""
-    column, equals, value = name.partition("=")
+    column, equals, value = name.partition("=")  # the first one: a value may contain others
     if not (column and equals):
         return None
     return unquote(column), None if value == NULL_PARTITION else unquote(value)
@@ -115,6 +116,7 @@ def list_stored(lister: Lister, root: str, condition: Condition = ALWAYS, bucket
     found = walk.run(condition)
     if isinstance(found, Listing):
         return found
+    # The condition turned out to be of no use half-way: some folders have not been listed yet.
     whole = walk.run(ALWAYS)
     assert isinstance(whole, Listing), "nothing can be wrong with a condition that asks for nothing"
     return replace(whole, objection=found)
@@ -133,12 +135,13 @@ class _Walk(Struct, frozen=True):
         for folder in queue:
             files, below = self._read_folder(folder)
             stored += _list_partitions(folder, files, self.buckets)
+            # Of one folder together: a column's type follows from all its values side by side.
             kept = match_keys(condition, [each.key for each in below])
             if not isinstance(kept, tuple):
                 return kept
             for each, keep in zip(below, kept, strict=True):
                 if keep:
-                    queue.append(each)
+                    queue.append(each)  # lists are walked while they grow: level by level
                 else:
                     left_out.append(each.path)
         return Listing(tuple(sorted(stored, key=_sort_key)), tuple(sorted(left_out)))
@@ -155,6 +158,7 @@ class _Walk(Struct, frozen=True):
 
 def is_hidden(name: str) -> bool:
     """Whether Spark leaves the name out when it reads a folder."""
+    # ``_SUCCESS`` and ``_temporary`` go, ``_day=1`` is a partition (``HadoopFSUtils.shouldFilterOutPathName``).
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
@@ -167,8 +171,9 @@ def _list_partitions(folder: _Folder, files: Sequence[Entry], buckets: Buckets |
     """One for the folder; of a bucketed table one for each bucket that has files."""
     groups: dict[int | None, list[Entry]] = {}
     for file in files:
-        groups.setdefault(bucket_of(file.name) if buckets else None, []).append(file)
+        groups.setdefault(bucket_of(file.name) if buckets else None, []).append(file)  # None: any bucket
     for bucket, members in groups.items():
+        # A store without hosts, such as S3, has files and no blocks.
         blocks = tuple(block for file in members for block in file.blocks or (Block(bytes=file.bytes),))
         total = sum(file.bytes for file in members)
         yield Stored(folder.path, Partition(key=folder.key, bucket=bucket, bytes=total, blocks=blocks))

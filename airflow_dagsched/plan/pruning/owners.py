@@ -26,6 +26,7 @@ def find_holders(blocks: Iterable[Block], workers: Collection[Worker]) -> list[H
     """The blocks with their live holders. A worker without a free core runs nothing: it is none."""
     on: dict[str, list[str]] = {}
     for worker in workers:
+        # Several workers may be on one host: each of them reads its disks.
         if worker.free_cores:
             on.setdefault(worker.host, []).append(worker.id)
     return [Held(block.bytes, frozenset(name for host in block.hosts for name in on.get(host, ()))) for block in blocks]
@@ -34,6 +35,7 @@ def find_holders(blocks: Iterable[Block], workers: Collection[Worker]) -> list[H
 def cover_blocks(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[str]:
     """Workers so that each block which has holders has one among them, and all of ``pinned``."""
     chosen = set(pinned)
+    # Blocks without a live holder are nobody's gain: they are read from afar, wherever the step runs.
     open_ = {at: one for at, one in enumerate(held) if one.workers and chosen.isdisjoint(one.workers)}
     of: dict[str, list[int]] = {}
     for at, one in open_.items():
@@ -41,10 +43,11 @@ def cover_blocks(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[
             of.setdefault(worker, []).append(at)
     gain = {worker: sum(_weigh_block(open_[at]) for at in of[worker]) for worker in sort_naturally(of)}
     while open_:
-        best = max(gain, key=gain.__getitem__)
+        best = max(gain, key=gain.__getitem__)  # the first of equals, in natural order
         chosen.add(best)
         for one in (open_.pop(at) for at in of[best] if at in open_):
             for worker in one.workers:
+                # Kept up to date instead of summed anew: a table may have 100,000 blocks.
                 gain[worker] -= _weigh_block(one)
     return frozenset(chosen)
 
@@ -65,6 +68,7 @@ def assign_readers(
     live = sort_naturally(workers)
     names = sort_naturally(partitions)
     orphans = [name for name in names if partitions[name].isdisjoint(live)]
+    # Dealt in turn: all of them on one worker would make it the last to end.
     reader = dict(zip(orphans, deal_turns(len(orphans), live), strict=True))
     for name in names:
         reader.setdefault(name, next((worker for worker in live if worker in partitions[name]), ""))

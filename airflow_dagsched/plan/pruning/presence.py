@@ -31,7 +31,7 @@ def find_targets(edge: Edge, worker: str, workers: Iterable[str]) -> frozenset[s
         case "all":
             return frozenset(workers)
         case "one":
-            return frozenset({edge.worker or worker})
+            return frozenset({edge.worker or worker})  # nobody was named: the writer's own
 
 
 def spread_presence(
@@ -43,6 +43,7 @@ def spread_presence(
         inbound.setdefault(edge.dst, []).append(edge)
     found: dict[str, frozenset[str]] = {}
     for step in order:
+        # The order is topological, so where a writer is has been settled.
         found[step] = start.get(step, frozenset()).union(
             *(find_targets(edge, worker, workers) for edge in inbound.get(step, ()) for worker in found[edge.src])
         )

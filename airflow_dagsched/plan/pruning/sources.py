@@ -54,22 +54,25 @@ class Selection(Struct, frozen=True):
 
 def combine_condition(step: str, source: Source, asked: PruningInput) -> Condition:
     """All that is asked of ``source``: by the run or else its author, and by the step's own SQL."""
+    # The run's condition replaces the author's: a backfill may read what an ordinary run does not.
     text = asked.where.get(source.path, source.where)
     parts = (parse_condition(text, asked.names) if text else ALWAYS, asked.find_query_condition(step, source.path))
     told = tuple(part for part in parts if part != ALWAYS)
-    return told[0] if len(told) == 1 else Every(told)
+    return told[0] if len(told) == 1 else Every(told)  # ``Every(())`` is true: all is read
 
 
 def select_listed(source: Source, condition: Condition) -> Selection:
     """The partitions of ``source``, as it lists them, that ``condition`` may be true of."""
     if not source.partitions:
         return Selection(source.path, condition, objection="not listed", listed=False)
+    # The order in which partitions are declared must not show in the plan.
     named = sorted(((partition_name(one), one.bytes, at) for at, one in enumerate(source.partitions)))
     partitions = tuple(source.partitions[at] for _, _, at in named)
     if isinstance(condition, Unknown):
         return Selection(source.path, condition, partitions, objection=NotUnderstood(str(condition)))
     kept = match_keys(condition, [partition.key for partition in partitions])
     if not isinstance(kept, tuple):
+        # One key that cannot be judged keeps them all: the type of the column is then not what it seems.
         return Selection(source.path, condition, partitions, objection=kept)
     buckets = None if source.buckets is None else find_needed_buckets(condition, source.buckets)
     reads = [keep and _is_in_buckets(partition, buckets) for partition, keep in zip(partitions, kept, strict=True)]
@@ -85,6 +88,7 @@ def _is_in_buckets(partition: Partition, buckets: frozenset[int] | None) -> bool
 def select_found(source: Source, condition: Condition, listing: Listing) -> Selection:
     """The same from what a lister found, which left out folders by the same condition."""
     found = tuple(stored.partition for stored in listing.stored)
+    # Nothing matches: listed and empty, which is something else than not listed.
     if not found:
         return Selection(source.path, condition, left_out=listing.left_out, objection=listing.objection)
     if listing.objection is not None:

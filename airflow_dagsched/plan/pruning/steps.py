@@ -53,18 +53,21 @@ def name_dataset(src: str, output: str) -> str:
 def find_idle_steps(graph: Graph, selections: Selections, asked: PruningInput = NO_PRUNING_INPUT) -> Emptiness:
     """The steps that need not run. Linear in steps and channels."""
     datasets: dict[str, EmptyInput] = {name: DatasetWithoutRows(name) for name in asked.empty}
+    # Found before, with more facts than there are now: not asked again.
     idle = dict(asked.idle)
     candidates = [step for step in _list_candidates(graph) if step.id not in idle]
     if not candidates:
         return Emptiness(idle, frozenset(datasets))
     inputs, outputs = list_inputs(graph), _list_outputs(graph)
     for step in candidates:
+        # Sources of this step hide datasets of the same name: names of inputs are the step's own.
         known = ChainMap(dict(_empty_sources(step, selections)), datasets)
         causes = asked.empty_if.get(step.id, _find_causes(step, inputs[step.id]))
         cause = next((each for each in causes if all(name in known for name in each)), None)
         if cause is not None:
             idle[step.id] = NoInput(tuple(known[name] for name in sort_naturally(cause)))
             datasets |= dict.fromkeys(outputs.get(step.id, ()), IdleWriter(step.id))
+    # Backwards: a step that nobody reads any more may be the last reader of the one before it.
     for step in reversed(candidates):
         readers = _list_readers(graph, step) if step.id in asked.only_rows and step.id not in idle else []
         if readers and all(reader in idle for reader in readers):
@@ -94,6 +97,7 @@ def _list_outputs(graph: Graph) -> dict[str, set[str]]:
 
 def _list_candidates(graph: Graph) -> Iterator[Step]:
     """Steps that may be left out, each after those it reads from."""
+    # A loop always runs: its first round begins without the rows of its last.
     loops = {first for node, first in enumerate(graph.loop) if node != first}
     for node in graph.order:
         if graph.is_step(node) and graph.loop[node] not in loops:

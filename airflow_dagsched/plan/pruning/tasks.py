@@ -19,6 +19,7 @@ OPEN_BYTES = 4 * 2**20
 def scan_tasks(partitions: Iterable[Partition]) -> int | None:
     """Tasks of a scan of ``partitions``; None where the size of one is not known."""
     sizes = [_partition_bytes(partition) for partition in partitions]
+    # 0 is "not declared": a guess would leave instances out that have work.
     if 0 in sizes:
         return None
     return _count_packed(piece for size in sizes for piece in _cut_pieces(size))
@@ -42,9 +43,10 @@ def _cut_pieces(size: int) -> Iterator[int]:
 
 
 def _count_packed(pieces: Iterable[int]) -> int:
-    tasks, held = 0, SPLIT_BYTES + 1
+    tasks, held = 0, SPLIT_BYTES + 1  # more than full: the first piece opens a task
     for piece in sorted(pieces, reverse=True):
         if held + piece > SPLIT_BYTES:
             tasks, held = tasks + 1, 0
+        # Next fit, as Spark does it: a task that was left is never looked at again.
         held += piece + OPEN_BYTES
     return tasks

@@ -67,6 +67,7 @@ class Scene(Struct, frozen=True, dict=True):
 def find_needed_workers(scene: Scene, running: Sequence[str]) -> Needed:
     """The workers that the group whose steps ``running`` are not left out needs. Facts, then the first objection."""
     steps = [scene.graph.steps[scene.graph.index[name]] for name in running]
+    # The first is enough, and the cheapest come first.
     objection = next(_list_objections(scene, steps), None)
     if objection is not None:
         return Needed(any_because=objection)
@@ -80,11 +81,13 @@ def _list_objections(scene: Scene, steps: Sequence[Step]) -> Iterator[WorkerObje
     """Why it is not known what the group reads."""
     inside = {step.id for step in steps}
     for step in steps:
+        # Rows out of nothing can be made on any worker, so none of them may be missing.
         if not (step.sources or scene.channels_into.get(step.id)):
             yield MakesRows(step.id)
         yield from _list_unlisted(scene, step)
     for channel in _list_channels_into(scene, steps):
         name = name_dataset(channel.src, channel.output)
+        # At a parse, and before the earlier group has run, nobody knows where it will have written.
         if channel.src not in inside and name not in scene.asked.stored and name not in scene.empty:
             yield HolderUnknown(name)
     if scene.asked.mode == "analysed":
@@ -138,6 +141,7 @@ def _list_problems(
     blocks = [block for partition in partitions for block in partition.blocks]
     if not all(partition.blocks for partition in partitions) or not all(block.hosts for block in blocks):
         yield "holders unknown"
+    # Some block will be read from afar anyway: then no worker is better than another.
     if not all(one.workers for one in find_holders(blocks, scene.cluster.workers)):
         yield "holder gone"
     workers = [worker for worker in scene.cluster.workers if worker.id in chosen]

@@ -155,10 +155,12 @@ def find_values(condition: Condition, column: str) -> frozenset[Value] | None:
         case Comparison(name, "=", value):
             return frozenset({value}) if name == column else None
         case Every(parts):
+            # A part that says nothing of the column takes nothing away from what the others say.
             known = [found for part in parts if (found := find_values(part, column)) is not None]
             return frozenset.intersection(*known) if known else None
         case Some(parts):
             each = [find_values(part, column) for part in parts]
+            # One alternative without values may be true of any row.
             return None if None in each or not each else frozenset().union(*(found for found in each if found))
         case _:
             return None

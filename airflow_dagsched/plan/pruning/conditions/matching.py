@@ -48,20 +48,24 @@ def match_keys(condition: Condition, keys: Sequence[Key]) -> tuple[bool, ...] | 
     for problem in _list_unreadable(verdicts):
         return problem
     used = [tuple(key.get(leaf.column) for leaf in verdicts) for key in columns]
+    # Once for each combination of values: 10,000 partitions by day and hour have few in the columns asked for.
     kept = {values: _may_match(condition, values, verdicts) for values in dict.fromkeys(used)}
     return tuple(kept[values] for values in used)
 
 
 def _parse_stored(stored: Scalar) -> Scalar:
+    # Declared keys may be spelled like folders.
     return None if stored == NULL_PARTITION else stored
 
 
 def _find_problems(condition: Condition, keys: Sequence[Key]) -> Iterator[ConditionObjection]:
     for part in walk_parts(condition):
         if isinstance(part, NullKey):
+            # Never true in SQL, so nothing would be read: more likely than that, the run lacks what its author meant.
             yield ComparesWithNull(str(part))
     for column in dict.fromkeys(leaf.column for leaf in list_leaves(condition)):
         having = [key for key in keys if column in key]
+        # Mixed depths of folders: Spark refuses such a table, or reads it in a way that the keys do not tell.
         if having and len(having) < len(keys):
             yield ColumnMissing(column)
         if any(key[column] is None for key in having):
@@ -88,6 +92,7 @@ def _judge_leaf(leaf: Leaf, value: Scalar, kinds: frozenset[Kind]) -> Truth:
 def _list_unreadable(verdicts: Verdicts) -> Iterator[ConditionObjection]:
     for leaf, found in verdicts.items():
         for value, truth in found.items():
+            # Under some type the comparison cannot be judged: nothing of this column can be trusted then.
             if truth == ANYTHING:
                 yield ValueUnreadable(str(leaf), leaf.column, value)
 

@@ -92,6 +92,7 @@ def read_query(sql: str) -> Query:
         statements = sqlglot.parse(sql, dialect=DIALECT)
         root = statements[0] if len(statements) == 1 else None
         return NOTHING_KNOWN if root is None else _gather_facts(root)
+    # A query that only Spark understands, or one of very deep nesting, still runs: it is merely not pruned by.
     except (sqlglot.errors.SqlglotError, RecursionError):
         return NOTHING_KNOWN
 
@@ -107,6 +108,7 @@ def _gather_conditions(query: Node) -> dict[str, Condition]:
     """One read of a table twice needs what either needs. A name of a ``WITH`` counts as a table: nothing has it."""
     found: dict[str, list[Condition]] = {}
     for node in query.walk():
+        # A hint names a table without reading it.
         if type(node).__name__ == "Table" and type(node.parent).__name__ != "JoinHint":
             found.setdefault(read_table_name(node), []).append(_scan_condition(node))
     return {name: each[0] if len(each) == 1 else Some(tuple(each)) for name, each in found.items()}
@@ -124,6 +126,7 @@ def _scan_condition(table: Node) -> Condition:
     if type(clause).__name__ not in ("From", "Join") or type(select).__name__ != "Select" or _is_changed(table):
         return ALWAYS
     where = select.args.get("where")
+    # A lateral view's columns may hide the table's: a name in WHERE may then mean either.
     if where is None or select.args.get("laterals") or not _is_preserved(clause, select):
         return ALWAYS
     return translate_expression(where.this, Scope({}, table.alias_or_name.lower()))
@@ -133,6 +136,7 @@ def _is_changed(table: Node) -> bool:
     """Sampled, pivoted, of another time: the scan is not of the table's rows as they are."""
     alias = table.args.get("alias")
     renamed = alias is not None and alias.args.get("columns")
+    # Whatever sqlglot knows besides the name: samples, pivots, time travel, and what later versions add.
     more = any(value for name, value in table.args.items() if name not in ("this", "db", "catalog", "alias"))
     return bool(more or renamed) or type(table.this).__name__ != "Identifier"
 
@@ -143,6 +147,7 @@ def _is_preserved(clause: Node, select: Node) -> bool:
     at = next((at for at, join in enumerate(joins) if join is clause), -1)
     if at >= 0 and not (_is_plain(joins[at]) or _is_right(joins[at])):
         return False
+    # A later RIGHT or FULL join makes rows in which all tables before it are null.
     return all(_is_plain(join) or join.side == "LEFT" for join in joins[at + 1 :])
 
 
@@ -155,9 +160,11 @@ def _is_right(join: Node) -> bool:
 
 
 def _find_causes(query: Node, names: Mapping[str, Causes]) -> Causes:
+    # Inner names hide outer ones, as in SQL.
     names = {**names, **_resolve_common_tables(query, names)}
     match type(query).__name__:
         case "Subquery":
+            # What stands behind the parentheses is not looked at.
             return () if query.args.get("pivots") or query.args.get("joins") else _find_causes(query.this, names)
         case "Select":
             return _find_select_causes(query, names)
@@ -184,6 +191,7 @@ def _resolve_common_tables(query: Node, names: Mapping[str, Causes]) -> dict[str
     clause = query.args.get("with_")
     for each in clause.expressions if clause is not None else []:
         recursive = clause is not None and clause.args.get("recursive")
+        # Of a recursive one the anchor may have rows where the whole seems to need itself.
         found[each.alias.lower()] = () if recursive else _find_causes(each.this, {**names, **found})
     return found
 
@@ -199,6 +207,7 @@ def _find_select_causes(select: Node, names: Mapping[str, Causes]) -> Causes:
 
 
 def _join_causes(left: Causes, join: Node, right: Causes) -> Causes:
+    # Without rows on the right an anti join keeps all of the left.
     if join.kind == "ANTI" or (join.side == "LEFT" and join.kind != "SEMI"):
         return left
     if join.side == "RIGHT":
@@ -215,7 +224,7 @@ def _is_row_by_row(select: Node) -> bool:
         plain = all(type(item).__name__ not in _GROUPS_OF_NOTHING for item in group.expressions)
         more = any(value for name, value in group.args.items() if name not in ("expressions", "all"))
         named = bool(group.expressions) if not group.args.get("all") else _has_plain_column(select)
-        return named and plain and not more
+        return named and plain and not more  # of no rows there are no groups
     nodes = (node for item in select.expressions for node in item.walk())
     return select.args.get("having") is None and all(type(node).__name__ in _ROW_BY_ROW for node in nodes)
 

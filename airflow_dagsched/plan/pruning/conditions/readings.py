@@ -42,6 +42,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?)?")
 _MONTH = re.compile(r"\d{4}(-\d{1,2})?")
 _BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "1": True}
+# As Spark's ``StringUtils`` casts text to boolean.
 _BOOLEANS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
 
 
@@ -53,6 +54,7 @@ def infer_kinds(values: Iterable[Scalar]) -> frozenset[Kind]:
     found = [value for value in values if value is not None]
     if found and all(isinstance(value, bool) for value in found):
         return frozenset({"bool"})
+    # Declared as numbers: there is no folder whose spelling would leave it open.
     if found and not any(isinstance(value, str | bool) for value in found):
         return frozenset({"number"})
     kinds: set[Kind] = {"text"}
@@ -68,6 +70,7 @@ def compare_values(stored: Scalar, sign: Operator, literal: Value, kinds: Iterab
     found = NEVER
     for kind in kinds:
         pairs = _list_readings(kind, stored, literal)
+        # One type under which it cannot be told is enough: the column may be of it.
         if not pairs:
             return ANYTHING
         for one, other in pairs:
@@ -98,6 +101,7 @@ def _read_text_literal(kind: Kind, stored: Scalar, literal: str) -> list[Pair]:
     else:
         moment = read_moment(literal)
         pairs = [] if moment is None else _read_as_moments(_read_moment(stored), moment)
+    # ``IN`` with texts casts the column to text: as Spark would write it, not as the folder is spelled.
     return [*pairs, (_write_canonical(kind, stored), literal)] if pairs else []
 
 
@@ -131,6 +135,7 @@ def _read_as_numbers(stored: Scalar, literal: int | Decimal) -> list[Pair]:
     number = _read_number(stored)
     if number is None or _read_number(str(literal)) is None:
         return []
+    # Int() cuts towards zero, as Spark's cast does.
     pairs: list[Pair] = [(number, Decimal(literal)), (int(number), int(literal))]
     return pairs if number % 1 or literal % 1 else pairs[:1]
 
@@ -138,6 +143,7 @@ def _read_as_numbers(stored: Scalar, literal: int | Decimal) -> list[Pair]:
 def _read_number(value: Scalar) -> Decimal | None:
     """None if it is no plain number, or has so many digits that it matters how Spark compares."""
     text = str(value).strip()
+    # ``1e3``, ``0x1F`` and ``1_000`` are numbers to Python and something else, or nothing, to Spark.
     if isinstance(value, bool) or not _NUMBER.fullmatch(text) or sum(map(str.isdigit, text)) > EXACT_DIGITS:
         return None
     return Decimal(text)
@@ -152,7 +158,7 @@ def _read_moment(value: Scalar) -> date | None:
     try:
         found = date(int(year), int(month), int(day))
         at = time(int(hour or 0), int(minute or 0), int(second or 0), int((fraction or "0").ljust(6, "0")))
-    except ValueError:
+    except ValueError:  # such as February 30
         return None
     return found if hour is None else datetime.combine(found, at)
 
@@ -182,6 +188,7 @@ def _convert_to_time(value: date) -> datetime:
 def _list_local_times(literal: date) -> Iterator[date]:
     """A moment with a zone is that time of its own zone, or of UTC: folders do not say which they mean."""
     if isinstance(literal, datetime) and literal.tzinfo is not None:
+        # Which zone the folders mean is the writer's session's: either may be, so either may match.
         yield literal.replace(tzinfo=None)
         yield literal.astimezone(UTC).replace(tzinfo=None)
     else:

@@ -28,6 +28,7 @@ def read_relations(sql: str) -> frozenset[str] | None:
 def _list_relations(query: Node) -> frozenset[str] | None:
     nodes = list(query.walk())
     tables = [node for node in nodes if type(node).__name__ == "Table"]
+    # sqlglot keeps what it does not parse as a command: what that reads is not known.
     if any(type(node).__name__ == "Command" for node in nodes):
         return None
     if any(type(part).__name__ != "Identifier" for table in tables for part in table.parts):

@@ -31,6 +31,7 @@ def negate_truth(one: Truth) -> Truth:
 
 def combine_by_and(one: Truth, other: Truth) -> Truth:
     """Kleene's ``AND`` of every pair of outcomes."""
+    # Null and false is false, so null takes something true, or null, on the other side.
     null = (one & NULL and other & (TRUE | NULL)) or (other & NULL and one & (TRUE | NULL))
     return (one & other & TRUE) | ((one | other) & FALSE) | (NULL if null else 0)
 
@@ -42,4 +43,4 @@ def combine_all_by_and(parts: Iterable[Truth]) -> Truth:
 
 def combine_all_by_or(parts: Iterable[Truth]) -> Truth:
     """``OR`` over ``parts``; of none it is false."""
-    return negate_truth(combine_all_by_and(negate_truth(part) for part in parts))
+    return negate_truth(combine_all_by_and(negate_truth(part) for part in parts))  # De Morgan holds in Kleene's logic

@@ -58,6 +58,7 @@ def parse_condition(text: str, names: Names) -> Condition:
         parsed = sqlglot.parse_one(text, dialect=DIALECT, into=sqlglot.exp.Condition)
         return translate_expression(parsed, Scope(names))
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        # Unknown, not an error: a condition saves time, and Spark may well understand it.
         return Unknown(f"{text!r} cannot be read ({type(error).__name__})")
 
 
@@ -79,6 +80,7 @@ def _write_sql(node: Node) -> str:
 
 
 def _translate_and(node: Node, scope: Scope) -> Condition:
+    # Flattened: a chain of a thousand ANDs is a deep tree to sqlglot.
     return Every(tuple(translate_expression(part, scope) for part in node.flatten()))
 
 
