@@ -101,7 +101,7 @@ def test_what_was_reserved_is_free_a_moment_after_the_start(
     now = 1000.0
     monkeypatch.setattr(allocation, "time", SimpleNamespace(time=lambda: now))
     with room_for(launch("a"), hook) as room:
-        room.started()
+        room.note_start()
         now = 1000.0 + allocation.SETTLE_S - 0.1
         with room_for(launch("b"), hook) as early:
             assert workers(early) == ["10.0.0.13"]

@@ -64,7 +64,7 @@ def lasting(build: Build, **flow: Any) -> set[str]:
     one, other = prints(first), prints(second)
     same = {step for step in one if one[step] == other[step]}
     keys, others = (
-        {spec.id: make_filing(made, prints(made)).key(spec) for spec in made.steps} for made in (first, second)
+        {spec.id: make_filing(made, prints(made)).get_key(spec) for spec in made.steps} for made in (first, second)
     )
     assert same == {step for step in keys if keys[step] == others[step]}
     return same

@@ -123,7 +123,7 @@ class _Written:
     def __init__(self, world: World, path: str, file: File) -> None:
         self._world = world
         self._path = path
-        self._locate_file = file
+        self._file = file
         self._text = ""
 
     def write(self, text: bytes) -> None:
@@ -131,9 +131,9 @@ class _Written:
 
     def close(self) -> None:
         self._world.point("close", self._path)
-        if not self._locate_file.attached:
+        if not self._file.attached:
             raise FileNotFoundError(errno.ENOENT, "the file was removed while it was written", self._path)
-        self._locate_file.text, self._locate_file.modified = self._text, self._world.now
+        self._file.text, self._file.modified = self._text, self._world.now
 
 
 class _Status:

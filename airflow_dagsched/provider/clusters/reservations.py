@@ -30,20 +30,20 @@ class Reservations:
     """Those for one cluster. Whoever reads, decides and adds does so inside :meth:`exclusively`."""
 
     def __init__(self, work_dir: str, master: str) -> None:
-        self._resolve_work_dir = parse_local_root(work_dir) / "reservations" / quote(master, safe="")
+        self._folder = parse_local_root(work_dir) / "reservations" / quote(master, safe="")
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
         """Nobody else reads or writes meanwhile; a process that dies lets go."""
-        self._resolve_work_dir.mkdir(parents=True, exist_ok=True)
-        with (self._resolve_work_dir / "lock").open("w") as lock:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def list_valid(self, now: float) -> list[Reservation]:
         """Those that have not expired at ``now`` (seconds since 1970); the others go, and what is torn."""
         found = []
-        for file in sorted(self._resolve_work_dir.glob("*.json")):
+        for file in sorted(self._folder.glob("*.json")):
             held = _read_reservation(file)
             if held is not None and held.expires > now:
                 found.append(held)
@@ -67,7 +67,7 @@ class Reservations:
         self._locate_file(reservation.id).unlink(missing_ok=True)
 
     def _locate_file(self, name: str) -> Path:
-        return self._resolve_work_dir / f"{quote(name, safe='')}.json"
+        return self._folder / f"{quote(name, safe='')}.json"
 
 
 def _read_reservation(file: Path) -> Reservation | None:

@@ -74,7 +74,7 @@ class Follower:
         self._publish = publish
         self._on_started = on_started
         self._end = end
-        self._locate_file = Path()
+        self._file = Path()
         self._taken = 0
         """Batches of the event file that were taken in."""
         self._passed = (0, 0)
@@ -82,7 +82,7 @@ class Follower:
 
     def open(self, events: str) -> None:
         """A submit begins, whose driver program writes to this event file."""
-        self._locate_file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
+        self._file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
         self.ran_out_of_memory, self.executors = False, None
         self.stalls = {}
 
@@ -117,10 +117,10 @@ class Follower:
 
     def catch_up(self) -> None:
         """Read from the event file what did not come, or not whole, over stdout."""
-        if not self._locate_file.is_file():
+        if not self._file.is_file():
             return
         lines, at = self._passed
-        with self._locate_file.open("rb") as file:
+        with self._file.open("rb") as file:
             file.seek(at)
             complete = file.read().split(b"\n")[:-1]
         for text in complete[self._taken - lines :]:

@@ -30,8 +30,8 @@ class Memory:
     """Of one launch task in one run."""
 
     def __init__(self, folder: Path) -> None:
-        self._locate_file = folder / "memory.json"
-        self._known = _read_file(self._locate_file)
+        self._file = folder / "memory.json"
+        self._known = _read_file(self._file)
 
     @property
     def level(self) -> int:
@@ -56,10 +56,10 @@ class Memory:
 
     def _write_file(self, known: Remembered) -> None:
         self._known = known
-        self._locate_file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._locate_file.with_suffix(".new")
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps(encode_plain(known)))
-        fresh.replace(self._locate_file)
+        fresh.replace(self._file)
 
 
 def _read_file(file: Path) -> Remembered:

@@ -31,11 +31,11 @@ class Submits:
 
     def _start(self) -> None:
         self._level = self._attempt.memory.level
-        self._list_remaining = deque(list_submits(self._attempt))
+        self._left = deque(list_submits(self._attempt))
 
     def __iter__(self) -> Iterator[Unit]:
-        while self._list_remaining:
-            yield self._list_remaining.popleft()
+        while self._left:
+            yield self._left.popleft()
 
     @contextmanager
     def escalating(self, targets: Unit) -> Iterator[None]:
@@ -50,12 +50,12 @@ class Submits:
             if len(parts) == 1:
                 raise
             attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}")
-            self._list_remaining.extendleft(reversed(parts))
+            self._left.extendleft(reversed(parts))
         except Stranded as found:
             attempt.note_cut(str(found))
             attempt.stranded += 1
             attempt.follower.forget_failed()
-            self._list_remaining.appendleft(targets)
+            self._left.appendleft(targets)
         except AirflowException as error:
             # The level rises where memory ran out, and only there: anything else is the end of the try.
             if attempt.memory.level == self._level or attempt.launch.stopped:

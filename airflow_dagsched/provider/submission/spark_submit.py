@@ -53,9 +53,9 @@ class FollowedSubmit(SparkSubmitHook):
         author = {name: str(value) for name, value in (self._env_vars or {}).items()}
         settings = write_properties(self._collect_settings(author)).encode()
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
-            self._locate_file = Path(private, "spark.properties")
-            write_file(self._locate_file, settings, 0o600)
-            env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._locate_file)}
+            self._file = Path(private, "spark.properties")
+            write_file(self._file, settings, 0o600)
+            env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._file)}
             any_bytes = {
                 "encoding": "utf-8",
                 "errors": "backslashreplace",
@@ -76,7 +76,7 @@ class FollowedSubmit(SparkSubmitHook):
         """Nothing here is of settings, and nothing can say another place for the driver program. With a file of its own
         Spark leaves out its ``spark-defaults.conf``, unless it is asked not to.
         """
-        args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._locate_file)]
+        args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._file)]
         args += [] if self._properties_file else ["--load-spark-defaults"]
         args += ["--proxy-user", self._proxy_user] if self._proxy_user else []
         return [*args, "--verbose"] if self._verbose else args

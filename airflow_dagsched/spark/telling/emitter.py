@@ -38,7 +38,7 @@ class Emitter:
     """Batches in the order they are given; never two at once, never a secret, nothing after ``Finished``."""
 
     def __init__(self, file: EventFile | None, nonce: str, stdout: Out, masking: Masking) -> None:
-        self._locate_file = file
+        self._file = file
         self._nonce = nonce
         self._stdout = stdout
         self._masking = masking
@@ -88,8 +88,8 @@ class Emitter:
         batch = tuple(decode_dataclass(type(event), make_safe(encode_plain(event))) for event in shown)
         if not batch or self._finished:
             return
-        if self._locate_file is not None:
-            self._locate_file.append(encode_batch(batch))
+        if self._file is not None:
+            self._file.append(encode_batch(batch))
         self._sent += 1
         self._print_batch(batch)
         self._finished = isinstance(batch[-1], Finished)

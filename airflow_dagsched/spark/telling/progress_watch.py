@@ -48,7 +48,7 @@ class ProgressWatch:
         self._jobs = Jobs(spark)
         self._steps = frozenset(steps)
         self._stall_s = stall_s
-        self._emit_outlets = emit
+        self._emit = emit
         self._printed = printed
         self._executors = executors
         self._known: Mapping[str, tuple[Progress, Seen]] = {}
@@ -74,10 +74,10 @@ class ProgressWatch:
             last = before[step][0] if step in before else Progress(seen.mark, now_s)
             progress = last.after(seen, now_s)
             if progress.is_due(self._stall_s, now_s):
-                self._emit_outlets(Stalled(step, now_s - progress.moved_s, explain_wait(self._jobs.add_hosts(seen))))
+                self._emit(Stalled(step, now_s - progress.moved_s, explain_wait(self._jobs.add_hosts(seen))))
                 progress = replace(progress, said=progress.said + 1)
             elif last.said and not progress.said:
-                self._emit_outlets(Stalled(step, 0.0, f"progress again, after {now_s - last.moved_s:.0f} s"))
+                self._emit(Stalled(step, 0.0, f"progress again, after {now_s - last.moved_s:.0f} s"))
             known[step] = progress, seen
         self._known = known
 
