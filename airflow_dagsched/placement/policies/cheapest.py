@@ -28,9 +28,10 @@ from airflow_dagsched.placement.shares import order_by_share
 def place_cheapest(request: Request) -> Placement:
     """An offer for each instance. Raises ``DoesNotFit``."""
     at_once = remove_waves(request)
-    if not fits_at_once(request):
+    try:
+        first = place_first_fit(at_once)
+    except DoesNotFit:  # some have to wait for room: first fit decides, in waves
         return place_first_fit(request)
-    first = place_first_fit(at_once)
     # Nothing can cost less: no search.
     if compute_price(at_once, first) <= _compute_least_cost(at_once) + TOLERANCE:
         return first
