@@ -56,6 +56,7 @@ class Application:
         """How the step's turn goes without it being called; None if it must be."""
         spec = self.lineage.by_id[step]
         if step in self.manifest.targets:
+            # Its own group's steps alone have a rule to be judged: others are made again for their rows.
             if spec.skipped_by:
                 return Made(step, "skipped", reason=f"skipped by {spec.skipped_by!r}")
             inside = {up: self.ledger.get_state(up) for up in spec.upstream if self._has_ended_before(up, spec)}
@@ -89,6 +90,7 @@ class Application:
         names = {*spec.store, *spec.share, *([""] if spec.writes is not None else [])}
         commits = {name: found for name in names if (found := self.commits(Output(step, name))) is not None}
         rows = [each.rows for each in commits.values()]
+        # One unknown number makes the sum unknown.
         total = sum(each for each in rows if each is not None) if rows and None not in rows else None
         sizes = [each.bytes for each in commits.values() if each.bytes is not None]
         size = sum(sizes) if commits and len(sizes) == len(commits) else None
@@ -99,6 +101,7 @@ class Application:
 
     def record_end(self, made: Made) -> None:
         """Say for later tries that the step ended well, if no commit does; before anybody is told."""
+        # Rows that are only handed over go with this application: a later try has to run the step for them.
         handed_over = made.passed_on and not self.lineage.by_id[made.step].force
         if self.ends is not None and made.state in ("defined", "success") and not made.commits and not handed_over:
             fingerprint = self.fingerprints[made.step]

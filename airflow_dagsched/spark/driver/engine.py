@@ -49,6 +49,7 @@ def run_group(
     :param mask: takes the secrets out of a value that is recorded.
     :param watch: what goes on beside the steps, from when there are outputs until the last step has ended.
     """
+    # Closed last: leases are held, and renewed, until nothing is written any more.
     with closing(Outputs.open(spark, manifest)) as outputs, watch(outputs):
         ends = Ends(outputs.store, manifest, mask)
         reusable = select_reusable(spark, manifest, make_interval(manifest), outputs, ends)
@@ -81,10 +82,12 @@ def run_in_order(lineage: Lineage, take: Callable[[tuple[str, ...]], None], slot
     running: dict[Future[None], tuple[str, ...]] = {}
     with ThreadPoolExecutor(max_workers=slots, thread_name_prefix="dagsched-step") as pool:
         while order.is_active():
+            # graphlib gives no order among those that are ready; the manifest's is the plan's.
             for unit in sorted(order.get_ready(), key=position.__getitem__):
                 running[pool.submit(take, unit)] = unit
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
+                # Raises what is no step's failure: then the whole group ends.
                 future.result()
                 order.done(running.pop(future))
 

@@ -21,7 +21,9 @@ KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
     (
         "out_of_memory",
         re.compile(
+            # First in the list: an executor that was killed for its memory is lost as well.
             r"OutOfMemoryError|Java heap space|GC overhead limit exceeded|Cannot allocate memory"
+            # 137, 143: SIGKILL and SIGTERM, as YARN and Kubernetes end what takes too much; 52: ``SparkExitCode.OOM``.
             r"|Container killed (?:by YARN|on request)|exit(?:ed with)? (?:code|status):? ?(?:137|52|143)\b|OOMKilled"
             r"|Unable to acquire \d+ bytes of memory|UNABLE_TO_ACQUIRE_MEMORY|\bMemoryError\b"
         ),
@@ -59,6 +61,7 @@ REMEDIES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 """Known trouble: how it shows, and the one line about it."""
 
+# A Python frame, or Spark 4's line of the DataFrame call that made a failing expression.
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from\s+(?P<file2>[^\s:]+):(?P<line2>\d+)')
 _OURS = tuple(os.sep + name + os.sep for name in ("airflow_dagsched", "pyspark", "py4j", "concurrent"))
 
@@ -138,4 +141,5 @@ def find_culprit(error: BaseException, candidates: Iterable[StepSpec]) -> str | 
     found = [
         step for file, line in places for step, (where, first, last) in known if file == where and first <= line <= last
     ]
+    # The last place is the innermost.
     return found[-1] if found else None

@@ -28,11 +28,13 @@ class Refused(DagschedError):
 def take_private_content(environment: Mapping[str, str]) -> bytes:
     """The payload; it and the file with settings are removed. Raises :class:`Refused` for one of somebody else's."""
     with suppress(OSError):
+        # spark-submit has read it before it started us.
         Path(environment[ENV_PROPERTIES]).unlink() if environment.get(ENV_PROPERTIES) else None
     path = environment.get(ENV_PAYLOAD)
     if not path:
         raise Refused(f"{ENV_PAYLOAD} is not set: the driver program is started by a launch task")
     content = Path(path).read_bytes()
+    # Before it is unpickled: to unpickle is to run what is in it.
     check_digest(content, environment.get(ENV_PAYLOAD_SHA256), "the payload")
     Path(path).unlink()
     return content

@@ -42,6 +42,7 @@ def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> 
     for name in app.lineage.list_wanted(step, frames) if frames else ():
         output = Output(step, name)
         many = len(app.lineage.readers.get(output, ())) > 1
+        # Asked only where it decides anything: Spark has to print the plan for it.
         bare = (many or name in app.lineage.by_id[step].share) and is_bare_scan(frames[name])
         found.append(Planned(output, frames[name], app.lineage.choose_mode(output, bare), bare))
     return tuple(found)
@@ -57,7 +58,9 @@ def keep_shared(app: Application, session: SparkSession, planned: tuple[Planned,
         ]
         if not shared:
             return
+        # The one made last: once it is kept, those below it may be executed once alone.
         outermost = max(shared, key=lambda mark: int(mark.rpartition("__")[2]))
+        # Once each: a bare scan is not kept, and would come again for ever.
         tried.add(outermost)
         owner = app.shelf.find_owner(outermost)
         assert owner is not None
@@ -71,6 +74,7 @@ def materialise_part(app: Application, session: SparkSession, each: Planned) -> 
             return _write_part(app, session, each)
         case "keep":
             app.shelf.put_kept(each.output, each.df)
+            # Fills the cache: every partition is computed to be counted.
             return Part("keep", rows=each.df.count())
         case "run":
             return Part("run", rows=run_all(each.df))
@@ -97,6 +101,7 @@ def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
 def run_all(df: DataFrame) -> int | None:
     """Execute ``df`` completely, to nowhere, and count its rows on the way."""
     observed, counting = observe_rows(df)
+    # Spark's sink for nothing. ``count`` would not do: the optimizer leaves out columns that nobody counts.
     observed.write.format("noop").mode("overwrite").save()
     rows = read_metrics(counting).get("rows")
     return None if rows is None else int(rows)

@@ -64,6 +64,7 @@ class Driver:
         failure, code = None, FAILED
         try:
             accept_manifest(text)
+            # After the look at the versions: another Python's pickles may do anything.
             code = OK if self.run_manifest() else FAILED
         except Refused as refused:
             failure, code = Failure("refused", str(refused)), REFUSED
@@ -117,6 +118,7 @@ class Driver:
     def stop(self, failure: Failure) -> NoReturn:
         """End this process now, whatever its threads are doing."""
         with suppress(Exception):
+            # Said while it can be: Spark may not answer any more.
             if self.progress is not None:
                 self.emitter.emit(*self.progress.list_stalled(time.monotonic()))
             self.finish(False, failure)
@@ -166,14 +168,17 @@ def main(arguments: list[str]) -> int:
     """Run the group of the manifest at ``arguments[0]``; the exit code."""
     text = read_bytes(arguments[0]).decode()
     masking = Masking()
+    # Found before the manifest is accepted: a refusal, too, has to reach the launch task.
     path, nonce, out = find_events_path(text), os.environ.get(ENV_NONCE, ""), Unblocked(sys.stdout)
     try:
         file = open_event_file(path) if path else None
     except FileExistsError:
         refused = Failure("refused", TAKEN.format(path))
+        # Not into the file, which is the other program's.
         Driver(Emitter(None, nonce, sys.stdout, masking), masking).finish(False, refused)
         return REFUSED
     driver = Driver(Emitter(file, nonce, out, masking), masking)
+    # How spark-submit, YARN and Kubernetes all end a driver.
     signal.signal(signal.SIGTERM, lambda *_: driver.stop(Failure("lost_driver", "stopped: the driver was told to end")))
     try:
         return driver.run(text)

@@ -52,6 +52,7 @@ def rehearse_steps(
     sessions.share_builder()
     results = {step: _convert_input(value, spark) for step, value in inputs.items()}
     for step, value in results.items():
+        # As if its turn had been: readers take it from the shelf, like any step's rows.
         _put_input(app.shelf, step, value)
         app.ledger.end_turns(Made(step, "success"))
     app.ledger.end_turns(*(Made(step, "success") for step in results))

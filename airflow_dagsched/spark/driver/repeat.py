@@ -54,6 +54,7 @@ def run_block(app: Application, repeat: Repeat) -> None:
         others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
         app.ledger.end_turns(Made(block.at, "failed", failure=describe_failure(error, block.at)), *others)
     finally:
+        # Whatever its iterations kept.
         block.rows.close()
         for step in repeat.steps:
             app.give_up(step)
@@ -70,9 +71,11 @@ class Rounds:
     def keep_rows(self, df: DataFrame, cut: bool) -> DataFrame:
         """``df``, executed once and kept."""
         if cut:
+            # Kept by the executors, without a plan to make it again: if one of them is lost, so is the block.
             return df.localCheckpoint()
         self._kept.keep_frame(df)
         self._now.append(df)
+        # Executed now: the next iteration stands on it, and ``until`` may ask it anything.
         df.count()
         return df
 
@@ -96,6 +99,7 @@ class Block:
         self.repeat = repeat
         self.at = repeat.steps[0]
         """The step that is running, or ran last."""
+        # Closed by ``run_block``, however the block ends.
         self.rows = Rounds(app.kept)
         self.sessions = {step: open_session(app.spark) for step in repeat.steps}
         self.answers: dict[str, Answer] = {}
@@ -130,6 +134,7 @@ class Block:
                 enter_session(session, step, f"{step}, iteration {iteration}")
                 with limit_reads(self.app.lineage.by_id[step].needed):
                     returned = call_step(call, session, self._read_input, self.app.get_context)
+                # Inside the loop nothing is asked for yet: what leaves the block is looked at after the last iteration.
                 answer = check_answer(returned, (), table=False)
                 cut = iteration % CUT_EVERY == 0
                 frames = {name: self.rows.keep_rows(df, cut) for name, df in answer.frames.items()}

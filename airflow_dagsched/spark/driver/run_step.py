@@ -34,6 +34,7 @@ def run_step(app: Application, step: str) -> None:
         except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the step
             turn.fail(error)
         finally:
+            # A line that the author's code only began is one.
             end_lines()
             app.give_up(step)
 
@@ -65,6 +66,7 @@ class Turn:
             self.app.ledger.mark_fused((*fused, step), seconds)
         made = make_entry(step, parts, answer, seconds, fused)
         pruned = self.spec.pruned
+        # Called all the same: a step below needs its columns. Rows it has none.
         if pruned:
             made = replace(made, state="pruned", reason=pruned)
         self.app.record_end(made)
@@ -80,6 +82,7 @@ class Turn:
     def _materialise_frames(self, planned: tuple[Planned, ...]) -> Mapping[str, Part]:
         """The jobs of the datasets, one after the other; the lazy ones last, they have none."""
         parts = {}
+        # A lazy one last: what the jobs before it executed is known by then.
         for each in sorted(planned, key=lambda each: each.mode == "lazy"):
             if each.mode != "lazy":
                 self._note_executed(each.df)
@@ -89,6 +92,7 @@ class Turn:
 
     def _notice_action(self, df: DataFrame | None) -> None:
         """The author is about to execute ``df`` (None: we cannot tell what): once, and not again later."""
+        # Without a plan to look at, any input may be in it.
         inputs = [each for each in self.spec.inputs if each in self.app.shelf]
         if df is not None:
             owners = {self.app.shelf.find_owner(mark) for mark in count_marks(df, self.session)}

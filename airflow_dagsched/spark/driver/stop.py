@@ -27,6 +27,7 @@ class Launcher:
             os.kill(self._pid, 0)
         except ProcessLookupError:
             return True
+        # Somebody else's, so it is there.
         except PermissionError:
             return False
         began = _read_start_time(self._pid)
@@ -36,9 +37,11 @@ class Launcher:
 def _read_start_time(pid: int) -> str | None:
     """Start time in clock ticks, "ended" for a zombie; None where the system does not say."""
     try:
+        # The second field, the name in brackets, may have spaces and brackets in it: counted from behind it.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
+    # The state; and proc(5)'s 22nd field, the start, which a later process of this number has not.
     return "ended" if fields[0] in "ZX" else fields[19]
 
 
@@ -47,6 +50,7 @@ def stop_now(code: int) -> NoReturn:
     thread = threading.Thread(target=stop_spark, daemon=True)
     thread.start()
     thread.join(STOP_S)
+    # Not sys.exit: that waits for the threads of steps, and py4j's.
     os._exit(code)
 
 

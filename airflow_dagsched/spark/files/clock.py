@@ -40,14 +40,17 @@ class MachineClock:
         ended = threading.Event()
 
         def work() -> None:
+            # The wait is the pause and the look at the end in one: who ends this does not wait out a pause.
             while not ended.wait(seconds):
                 do()
 
+        # Daemon: a driver that dies of an exception does not stay for its renewals.
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread.start()
 
         def end() -> None:
             ended.set()
+            # ``do`` may end it itself, and no thread can join itself.
             if thread is not threading.current_thread():
                 thread.join()
 

@@ -12,6 +12,7 @@ from airflow_dagsched.spark.files.store import make_local_path
 
 def is_local(path: str) -> bool:
     """Whether Python can open it; a path without a scheme is this machine's."""
+    # Hadoop spells it file:/a, people file:///a: both begin like this.
     return "://" not in path or path.startswith("file:")
 
 
@@ -22,21 +23,14 @@ def read_bytes(path: str) -> bytes:
     system, where, jvm = _locate_in_hadoop(path)
     stream = system.open(where)
     try:
+        # One call for all of it: each one through py4j is a round trip to the JVM.
         return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
     finally:
         stream.close()
 
 
-def remove_file(path: str) -> None:
-    """Delete the file."""
-    if is_local(path):
-        Path(make_local_path(path)).unlink()
-        return
-    system, where, _ = _locate_in_hadoop(path)
-    system.delete(where, False)
-
-
 def _locate_in_hadoop(path: str) -> tuple[Any, Any, Any]:
+    # There is one session's application a process: if this is the first to ask, the steps run in it later.
     spark = SparkSession.builder.getOrCreate()
     jvm: Any = spark._jvm
     where = jvm.org.apache.hadoop.fs.Path(path)

@@ -23,9 +23,11 @@ class LocalEventFile:
 
     def __init__(self, path: str) -> None:
         self._path = Path(make_local_path(path))
+        # O_EXCL: of two driver programs of one submit one gets the file, and the other refuses to run.
         self._path.touch(0o644, exist_ok=False)
 
     def append(self, line: str) -> None:
+        # Closed after each line: what Python buffers, a driver that is killed takes with it.
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
@@ -41,11 +43,13 @@ class HadoopEventFile:
         try:
             self._fs.create(self._path, False).close()
         except Py4JJavaError as error:
+            # Java's class for it differs by file system; whether the file is there tells in all of them.
             if not self._fs.exists(self._path):
                 raise
             raise FileExistsError(path) from error
 
     def append(self, line: str) -> None:
+        # Closed after each line: HDFS shows other readers what was there at the last close.
         file = self._fs.append(self._path)
         try:
             file.write(bytearray((line + "\n").encode()))

@@ -20,6 +20,7 @@ from airflow_dagsched.spark.files.store import Entry, Fence
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# The second is HDFS's: somebody has the file open who is just creating it.
 _TAKEN = ("FileAlreadyExistsException", "AlreadyBeingCreatedException")
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "oss", "obs", "cosn"})
 """Schemes of file systems whose files appear whole, when they are closed."""
@@ -43,12 +44,14 @@ class HadoopStore:
             system, where = self._locate_path(path)
             stream = system.open(where)
             try:
+                # One call for the whole text: each one through py4j is a round trip to the JVM.
                 return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
             finally:
                 stream.close()
 
     def create_exclusive(self, path: str, text: str) -> bool:
         try:
+            # There a rename is a copy and a removal, and a file appears whole, when it is closed.
             if path.partition("://")[0] in OBJECT_STORES:
                 self._write_file(path, text, overwrite=False)
             else:
@@ -58,6 +61,7 @@ class HadoopStore:
         return True
 
     def _write_aside(self, path: str, text: str) -> None:
+        # In the same folder: one operation of the name node. The dot keeps readers of the folder off.
         draft = f"{path.rpartition('/')[0]}/.draft-{uuid.uuid4().hex}"
         self._write_file(draft, text, overwrite=False)
         try:
@@ -72,6 +76,7 @@ class HadoopStore:
     def _write_file(self, path: str, text: str, *, overwrite: bool) -> None:
         with _as_os_errors(path):
             system, where = self._locate_path(path)
+            # Makes the folders above, too. The name is there from here on, the text from ``close`` on.
             stream = system.create(where, overwrite)
             stream.write(bytearray(text, "utf-8"))
             stream.close()
@@ -103,6 +108,7 @@ class HadoopStore:
             with _as_os_errors(target):
                 system, where = self._locate_path(source)
                 there = system.makeQualified(self._locate_path(target)[1])
+                # ``FileSystem.rename`` would move *into* a folder of that name, and says False instead of why.
                 self._get_context(system.getUri()).rename(system.makeQualified(where), there, self._make_no_options())
         except Unsupported:
             self._move_unless_there(source, target)
@@ -117,9 +123,11 @@ class HadoopStore:
     def _make_no_options(self) -> Any:
         """Without any, a rename does not write over what is there."""
         gateway = self._gateway
+        # Java's varargs: py4j wants the array, also where it is empty.
         return gateway.new_array(gateway.jvm.org.apache.hadoop.fs.Options.Rename, 0)
 
     def _move_unless_there(self, source: str, target: str) -> None:
+        # Two steps, and another may come between: such a scheme offers no better.
         if self.exists(target):
             raise FileExistsError(f"{target}: the target of a rename exists")
         with _as_os_errors(source):
@@ -140,6 +148,7 @@ class HadoopStore:
         try:
             with _as_os_errors(path):
                 system, where = self._locate_path(path)
+                # Not recursive: a look before a recursive one could not see what comes between.
                 return bool(system.delete(where, False))
         except OSError:
             return False
@@ -162,6 +171,7 @@ class Unsupported(OSError):
 
 def _make_entry(status: Any) -> Entry:
     folder = bool(status.isDirectory())
+    # Hadoop has milliseconds.
     modified_ns = int(status.getModificationTime()) * 1_000_000
     return Entry(str(status.getPath().getName()), folder, 0 if folder else int(status.getLen()), modified_ns)
 
@@ -172,6 +182,7 @@ def _as_os_errors(path: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
+        # By name: py4j raises one exception for all of Java's, so none can be caught by class.
         kind, message = error.java_exception.getClass().getSimpleName(), error.java_exception.getMessage()
         if kind in _TAKEN:
             raise FileExistsError(f"{path}: {message}") from error

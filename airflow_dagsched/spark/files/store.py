@@ -116,11 +116,13 @@ def walk_files(store: Store, root: str) -> Iterator[tuple[str, Entry]]:
 
 def is_hidden(name: str) -> bool:
     """Whether Spark leaves the name out when it reads a folder."""
+    # Spark's own rule (``HadoopFSUtils.shouldFilterOutPathName``): a partition column may begin with ``_``.
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def join_path(folder: str, *names: str) -> str:
     """Path of ``names`` in ``folder``; empty ones are left out."""
+    # ``or folder``: of "/" nothing would be left.
     return "/".join(filter(None, (folder.rstrip("/") or folder, *names)))
 
 
@@ -133,12 +135,14 @@ class LocalStore:
     """Paths of this machine (or a mounted file system), in plain Python."""
 
     def read_text(self, path: str) -> str:
+        # A torn record must be readable, to be judged as none.
         return make_local_path(path).read_text("utf-8", "surrogateescape")
 
     def create_exclusive(self, path: str, text: str) -> bool:
         """See ``Store``. The text is complete before the name appears: ``link`` refuses a taken name."""
         draft = self._write_draft(path, text)
         try:
+            # link(2) refuses a name that is taken, where rename(2) replaces; by O_EXCL it would come before its text.
             make_local_path(path).hardlink_to(draft)
             _sync_path(make_local_path(path).parent)
             return True
@@ -148,14 +152,17 @@ class LocalStore:
             draft.unlink()
 
     def write_text(self, path: str, text: str) -> None:
+        # rename(2) replaces in one step: a reader has the old text or the new.
         self._write_draft(path, text).replace(make_local_path(path))
 
     def _write_draft(self, path: str, text: str) -> Path:
+        # In the same folder: neither link nor rename leaves a file system.
         draft = make_local_path(path).with_name(f".draft-{uuid.uuid4().hex}")
         _make_folders(draft.parent)
         with draft.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
+            # Else a power cut may leave the name with nothing in it: ext4 allocates late.
             os.fsync(file.fileno())
         return draft
 
@@ -168,12 +175,14 @@ class LocalStore:
         return tuple(sorted(entries, key=lambda entry: entry.name))
 
     def exists(self, path: str) -> bool:
+        # A link to nowhere takes the name all the same.
         return os.path.lexists(make_local_path(path))
 
     def mkdirs(self, path: str) -> None:
         make_local_path(path).mkdir(parents=True, exist_ok=True)
 
     def rename(self, source: str, target: str) -> None:
+        # rename(2) replaces an empty folder of the target's name without a word.
         if _call_renameat2(make_local_path(source), make_local_path(target), _RENAME_NOREPLACE):
             return
         if self.exists(target):
@@ -187,6 +196,7 @@ class LocalStore:
         """See ``Store``. A file that another writer adds meanwhile does not stop it."""
         local = make_local_path(path)
         if local.is_dir() and not local.is_symlink():
+            # Twice: a file that comes while the first walks makes its last rmdir fail; what the second meets is real.
             shutil.rmtree(local, ignore_errors=True)
         if local.is_dir() and not local.is_symlink():
             shutil.rmtree(local)
@@ -212,7 +222,9 @@ class LocalStore:
     def lock(self, path: str) -> Iterator[Fence]:
         """See ``Store``. The system frees the lock of a process that dies, and takes it from no other."""
         make_local_path(path).parent.mkdir(parents=True, exist_ok=True)
+        # Never removed: who holds the lock of a removed file keeps nobody out.
         with make_local_path(path).open("a", encoding="utf-8") as file:
+            # Not lockf: POSIX record locks are a process's. Two threads would both have it; any close would free it.
             fcntl.flock(file, fcntl.LOCK_EX)
             yield Fence()
 
@@ -231,11 +243,13 @@ def _make_folders(folder: Path) -> None:
     """With those above it, each to outlive a power cut."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
+        # Another driver may make it at the same time.
         each.mkdir(exist_ok=True)
         _sync_path(each.parent)
 
 
 def _sync_path(path: Path) -> None:
+    # A folder opens for reading only; fsync takes that. It is what keeps a new name, not the file's own fsync.
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -253,12 +267,14 @@ _RENAME_EXCHANGE = 2
 
 def _call_renameat2(one: Path, other: Path, how: int) -> bool:
     """Rename, where the system has the call and the file system supports it; False, and nothing changed, elsewhere."""
+    # Python has no function for it; glibc has since 2.28.
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
     if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), how) == 0:
         return True
     number = ctypes.get_errno()
+    # EINVAL: the file system lacks the flag; ENOSYS: the kernel is older than 3.15.
     if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
         return False
     raise OSError(number, os.strerror(number), str(one), None, str(other))

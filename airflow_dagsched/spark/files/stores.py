@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def open_store(spark: SparkSession | None, url: str) -> Store:
     """The store that holds ``url``; a path without a scheme is on Spark's default file system."""
     if url.startswith("file:") or ("://" not in url and _is_default_local(spark)):
+        # Not through Hadoop, whose local file system syncs nothing and puts .crc files beside ours.
         return LocalStore()
     assert spark is not None, f"{url}: only a Spark session can open this file system"
     return HadoopStore(spark)

@@ -26,6 +26,7 @@ from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.other_tables import read_version
 from airflow_dagsched.spark.outputs.swap import EMPTY
 
+# Equalities joined by "and", nothing else: what is not understood is listed, which costs reuse and never rows.
 _CONDITION = re.compile(r"""\s*(`[^`]+`|\w+)\s*==?\s*(interval\.(?:start|end|key)|'[^'\\]*'|"[^"\\]*"|-?[\d.]+)\s*""")
 
 Conditions = dict[str, str]
@@ -44,6 +45,7 @@ def parse_where(where: str | None) -> Conditions:
     at = 0
     while where and (match := _CONDITION.match(where, at)):
         column = match[1].strip("`")
+        # Twice the same column: whether both can hold is not decided here.
         if column in found:
             return {}
         found[column] = match[2]
@@ -59,11 +61,13 @@ def parse_where(where: str | None) -> Conditions:
 def may_match(condition: str, value: str, interval: Interval) -> bool:
     """Whether a partition of ``value`` (as its folder says, decoded) may satisfy ``column = condition``."""
     if value == NULL_PARTITION:
+        # SQL's null equals nothing, itself included.
         return False
     if condition in ("interval.start", "interval.end"):
         moment = interval.start if condition == "interval.start" else interval.end
         return moment is None or _may_be(value, moment)
     text = condition[1:-1] if condition[0] in "'\"" else condition
+    # A folder's name has no type: 01 may be the integer 1, and 2013-01-01 a date or a text.
     literal = interval.key if condition == "interval.key" else text
     return (
         value == literal or _is_equal_as(_parse_number, value, literal) or _is_equal_as(_parse_moment, value, literal)
@@ -75,7 +79,9 @@ def _may_be(value: str, moment: datetime) -> bool:
     found = _parse_moment(value)
     if found is None:
         return True
+    # Whoever wrote the folder may have named it in either time zone.
     moments = [moment, moment.astimezone(UTC)]
+    # fromisoformat makes midnight of a date: only the length tells a day from a moment.
     if len(value) == len("2013-01-01"):
         return found.date() in [each.date() for each in moments]
     return found == moment if found.tzinfo else found in [each.replace(tzinfo=None) for each in moments]
@@ -128,6 +134,7 @@ def compute_others_generation(spark: SparkSession, table: Table, interval: Inter
     format_, folder = _find_stored(spark, table)
     if format_ not in FILE_FORMATS or folder is None:
         return sha256().hexdigest()
+    # EMPTY: a file that gives an empty table its schema comes and goes with the partitions of others.
     left_out = (EMPTY, *(each.tag for each in own if each.tag))
     root, store = folder.rstrip("/"), open_store(spark, folder)
     files = _list_files(store, root, parse_where(table.where), interval) if store.exists(root) else ()
@@ -156,6 +163,7 @@ def digest_folder(
 def _digest_files(files: Iterable[tuple[str, Entry]]) -> str:
     total = sha256()
     for path, entry in files:
+        # The date, too: a file written again under its name may have its size. JSON keeps names from running together.
         total.update(json.dumps([path, entry.size, entry.modified_ns]).encode())
     return total.hexdigest()
 
@@ -163,6 +171,7 @@ def _digest_files(files: Iterable[tuple[str, Entry]]) -> str:
 def _list_files(store: Store, root: str, conditions: Conditions, interval: Interval) -> Iterator[tuple[str, Entry]]:
     """The files read, by relative path; of a root that is a file itself its own entry."""
     parent, _, name = root.rpartition("/")
+    # Asked of the folder above: to list a file itself gives nothing.
     own = [entry for entry in store.list(parent) if entry.name == name and not entry.is_folder]
     yield from ((name, entry) for entry in own)
     yield from () if own else _list_below(store, root, ("",), conditions, interval)
@@ -175,6 +184,7 @@ def _list_below(
     folders = list(start)
     while folders:
         folder = folders.pop()
+        # Each listing is by name: so is the order of the whole, and the digest is the same every time.
         for entry in store.list(join_path(root, folder)):
             path = join_path(folder, entry.name)
             if is_hidden(entry.name) or (entry.is_folder and not _is_read(entry.name, conditions, interval)):

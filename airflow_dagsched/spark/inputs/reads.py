@@ -27,10 +27,12 @@ NAMES = ("path", "paths")
 
 def narrow_reads() -> None:
     """Hook the methods that read files, once a process."""
+    # ``wraps`` leaves this mark: hooked twice, a read would be narrowed twice.
     if hasattr(DataFrameReader.load, "__wrapped__"):
         return
     for name in METHODS:
         original = getattr(DataFrameReader, name)
+        # parquet(*paths) alone takes them one by one.
         setattr(DataFrameReader, name, _narrow_method(original, several=name == "parquet"))
 
 
@@ -44,6 +46,7 @@ def _narrow_method(original: Callable[..., DataFrame], *, several: bool) -> Call
         if path is None or needed is None:
             return original(self, *args, **kwargs)
         folders = [join_path(path, folder) for folder in needed.folders]
+        # The base path keeps the partition columns, which are in folders' names alone.
         reader = self.option("basePath", path).option(NO_GLOB, "false")
         others = {name: value for name, value in kwargs.items() if name not in NAMES}
         found = original(reader, *(folders if several else [folders]), *args[1:], **others)

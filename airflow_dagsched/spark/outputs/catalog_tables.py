@@ -20,6 +20,7 @@ from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.swap import Swap
 from airflow_dagsched.spark.session.observed import quote_name
 
+# Hive's, and so Spark's, name of the folder for null.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -36,6 +37,7 @@ class CatalogTables:
         """
         if not session.catalog.tableExists(table.location):
             _create_table(df, table, session)
+        # Looked at once it is there: another may have made it first, in a format of its own.
         described = describe_table(session, table.location)
         provider = described.get("Provider", table.format).lower()
         if provider not in FILE_FORMATS or "Location" not in described:
@@ -56,13 +58,16 @@ class CatalogTables:
         if not swap.catalog:
             return
         store = open_store(self._spark, swap.table)
+        # By what is there now, not by the journal: one swap may be followed twice.
         gone = [each for each in swap.old_folders if each and not store.exists(join_path(swap.table, each))]
         came = [each for each in swap.folders if each]
         for verb, condition, folders in (("DROP", "IF EXISTS", gone), ("ADD", "IF NOT EXISTS", came)):
             if folders:
+                # Spark's grammar: DROP takes its partitions with commas, ADD without.
                 separator = ", " if verb == "DROP" else " "
                 specs = separator.join(f"PARTITION ({_format_partition(folder)})" for folder in folders)
                 self._spark.sql(f"ALTER TABLE {swap.catalog} {verb} {condition} {specs}")
+        # Else this session goes on reading the files that it listed before.
         self._spark.catalog.refreshTable(swap.catalog)
 
 
@@ -70,6 +75,7 @@ def describe_table(session: SparkSession, name: str) -> dict[str, str]:
     """What the catalog says about the table beside its columns: ``Provider``, ``Location``, ..."""
     rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     names = [row.col_name for row in rows]
+    # Spark's own heading. Above it are columns, which may have any name.
     start = names.index("# Detailed Table Information") if "# Detailed Table Information" in names else len(rows)
     return {row.col_name: row.data_type for row in rows[start + 1 :]}
 
@@ -94,6 +100,7 @@ def order_columns(df: DataFrame, table: Table, session: SparkSession) -> DataFra
 
 def _create_table(df: DataFrame, table: Table, session: SparkSession) -> None:
     """Empty, if nobody else was faster."""
+    # As Spark does itself: files promise nothing about nulls.
     nullable = StructType([StructField(field.name, field.dataType, True, field.metadata) for field in df.schema])
     columns = session.createDataFrame([], nullable)._jdf.schema().toDDL()
     options = ", ".join(f"{_format_text(key)} {_format_text(value)}" for key, value in table.options.items())
@@ -108,6 +115,7 @@ def parse_partition(folder: str) -> Iterable[tuple[str, str | None]]:
     """Columns and values in ``day=2013-01-01/carrier=AA``; None for null."""
     for part in folder.split("/"):
         name, _, value = part.partition("=")
+        # Spark percent-encodes what a path cannot hold.
         yield unquote(name), None if value == NULL_PARTITION else unquote(value)
 
 
@@ -120,4 +128,5 @@ def _format_partition(folder: str) -> str:
 
 def _format_text(value: str) -> str:
     """``value`` as a SQL string."""
+    # Spark's string literals escape by backslash, unless spark.sql.parser.escapedStringLiterals is set.
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -30,6 +30,7 @@ from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.homes import Home, Homes
 
+# Ten digits, so that names sort as the numbers do.
 _RECORD = re.compile(r"(\d{10})\.json")
 REFUSED = '{"refused": true}'
 """Text in place of a record that is not to be made."""
@@ -140,6 +141,7 @@ class CommitLog:
         """Partitions that another writer has overwritten since, for the same interval; "" for the whole table."""
         found: set[str] = set()
         for each in self._read_newest_first(committed.output, committed.interval):
+            # Newest first: what follows came before it.
             if each.generation <= committed.generation:
                 break
             if each.mode == "overwrite" and each.writer != committed.writer:
@@ -157,6 +159,7 @@ class CommitLog:
             found = self.read(path, store)
             if found is not None and found.writer in ("", writer):
                 return found, True
+            # Torn: it may have been this writer's, so what is older is no sure answer.
             if found is None and not _is_refused(store, path):
                 return self.find_latest(output, interval, writer), False
         return None, False
@@ -190,16 +193,19 @@ class CommitLog:
         """Make ``committed`` true. Raises ``CommitRefused`` if its generation is taken."""
         path = self.get_record_path(committed.output, committed.interval, committed.generation)
         text = json.dumps(encode_plain(committed), sort_keys=True, indent=1)
+        # The commit itself: of all that write this number one wins, and the text is there with the name.
         if not self.homes.of(committed.output).store.create_exclusive(path, text):
             raise CommitRefused(committed.output, committed.interval, committed.generation)
 
     def refuse(self, path: str, tag: str, store: Store) -> bool:
         """Whether the record at ``path`` is no commit of files with ``tag``, and from now on never will be."""
         shared = self.homes.shared
+        # The path tells the store: records of what has no home of its own are in the work dir.
         store = shared.store if path.startswith(f"{shared.root}/") else store
         if store.create_exclusive(path, REFUSED):
             return True
         found = self.read(path, store)
+        # Another tag: another writer's commit, under the number that this one wanted.
         return found is None or found.tag != tag
 
     def read(self, path: str, store: Store | None = None) -> Committed | None:
@@ -220,6 +226,7 @@ class CommitLog:
         """Generation, store and path of each record, newest first; with those from before the output had a home."""
         found = self._list_numbered(self.homes.of(output), output, interval)
         if self.homes.of(output) != self.homes.shared and (output, interval) not in self._moved:
+            # The output's records from before it had a home; asked again only while there are some.
             older = self._list_numbered(self.homes.shared, output, interval)
             found += older
             self._moved |= set() if older else {(output, interval)}

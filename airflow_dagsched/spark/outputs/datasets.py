@@ -36,8 +36,10 @@ class Datasets:
             path = self._choose_folder(origin, lease)
             try:
                 committed = self._write_files(df, origin, lease.generation, path)
+                # First the data: a record that outlives a power cut without it would be believed.
                 self._make_durable(committed)
                 return commit_next(self._commits, self._keeper, committed, lease)
+            # Without a record nobody would ever read the folder; sys.exit of a step comes by here, too.
             except BaseException:
                 self._store.delete(path)
                 raise
@@ -50,6 +52,7 @@ class Datasets:
         self._store.sync((*(join_path(committed.path, name) for name, _ in committed.files), *folders))
 
     def _choose_folder(self, origin: Origin, lease: Lease) -> str:
+        # A driver that lost its lease goes on writing, into a folder that is only its own.
         writer = digest_parts(origin.run_id, lease.claim.nonce, str(lease.generation))
         return join_path(
             self._root, escape_key(origin.output), escape_key(origin.interval), f"{lease.generation:010d}-{writer}"
@@ -57,6 +60,7 @@ class Datasets:
 
     def _write_files(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
         counted, observation = observe_rows(_make_storable(df))
+        # No _SUCCESS: the record says more.
         counted.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
         files = list_files(self._store, path)
         return origin.make_record(
@@ -90,7 +94,9 @@ class Datasets:
         if damage:
             raise OutputGone(committed, damage)
         schema = read_schema(committed)
+        # Given, not inferred: that takes a job, and loses the columns that Parquet has no type for.
         reader = session.read.option(NO_GLOB, "false").schema(_make_stored_schema(schema))
+        # Records from before the field ``files`` name none; then it is the folder.
         paths = [join_path(committed.path, name) for name, _ in committed.files] or [committed.path]
         return _restore_columns(reader.parquet(*paths), schema)
 
@@ -109,6 +115,7 @@ class Datasets:
     def _find_record(self, path: str) -> Committed | None:
         """The record of the dataset, which is found by the names of its folders."""
         parts = path.rstrip("/").split("/")
+        # <work_dir>/datasets/<output>/<interval>/<folder>, see the module.
         return self._commits.find_at_path(join_path("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
 
 

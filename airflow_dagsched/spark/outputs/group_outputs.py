@@ -41,6 +41,7 @@ class Outputs:
         self._paths = PathTables(spark, log, self.keeper, follow=self._catalog.follow_swap)
         self._others = OtherTables(log, self.keeper)
         self._written = {spec.writes.key: spec.writes for spec in manifest.steps if spec.writes is not None}
+        # Before anything is read: what an earlier driver committed counts, so its moves have to be done.
         self._settle_tables()
 
     @classmethod
@@ -72,6 +73,7 @@ class Outputs:
             return self._others.write(df, table, origin, session)
         if table.is_path:
             return self._paths.write(df, table, origin)
+        # Files in a folder are swapped in, whoever lists them: then journal, tag and exact reading are the same.
         stored = self._catalog.resolve_table(df, table, session)
         if not stored.is_path:
             return self._others.write(df, stored, origin, session)
@@ -103,6 +105,7 @@ class Outputs:
             return self._paths.holds(committed)
         if not has_schema(committed):
             return False
+        # These formats keep their own files: only the records can say what became of the rows.
         over = self.log.find_written_over(committed)
         mine = set(committed.partitions)
         return not (over if not mine or "" in over else over & mine) and self.exists(committed.path)
@@ -127,6 +130,7 @@ class Outputs:
 
     def close(self) -> None:
         """Give all leases back, and remove what writes have replaced."""
+        # Leases first: others wait for them, and what is replaced stays for a while yet.
         self.keeper.close()
         self._paths.close()
 
@@ -145,6 +149,7 @@ class Outputs:
             folder = table.location if table.is_path else self._catalog.find_folder(table.location)
             if folder is not None and table.format in FILE_FORMATS:
                 self._paths.settle(table.key, folder)
+            # Not ours to swap, but all who write it have to meet at one place.
             elif folder is not None and table.is_path:
                 store = open_store(self._spark, folder)
                 self.log.homes.settle(table.key, store, store.resolve(folder.rstrip("/")))

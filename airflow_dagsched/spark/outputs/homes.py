@@ -53,6 +53,7 @@ class Homes:
         """From now on ``output`` is at home beside the folder ``table``, links in it resolved."""
         home = Home(store, name_hidden_folder(table), of_table=True)
         if self._beside.get(output) != home:
+            # For who looks after the work dir later, and would not find what lies beside tables.
             text = json.dumps({"table": table, "folder": home.root}, sort_keys=True)
             self.shared.store.create_exclusive(join_path(self._tables, f"{escape_key(table)}.json"), text)
             self._beside[output] = home

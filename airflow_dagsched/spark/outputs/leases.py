@@ -96,7 +96,9 @@ def judge_lease(held: Lease | None, me: Claim, now: float, margin_s: float) -> V
     if held is None:
         return "take"
     if held.claim.is_same_task(me) and held.claim.nonce != me.nonce:
+        # Also of the same try: its earlier driver is another process, and the one that asks later lives.
         return "stale" if held.claim.try_id > me.try_id else "take"
+    # The margin is for two machines' clocks.
     return "take" if held.expires == RELEASED or now > held.expires + margin_s else "wait"
 
 
@@ -147,6 +149,7 @@ class Keeper:
             if verdict == "wait" and held is not None and not waiting:
                 log.info("%s, interval %s: waiting for run %s to write it", output, interval, held.claim.run_id)
                 waiting = True
+            # Seldom enough for a listing each time, on an object store too.
             self._clock.sleep(min(1.0, self._lease_s / 60))
         raise LeaseLost(output, interval, "the driver is stopping")
 
@@ -201,15 +204,18 @@ class Keeper:
     def release_lease(self, lease: Lease) -> None:
         """Give the lease, or the one it was advanced to, back at once; one that was lost is let go of."""
         with self._guard:
+            # Out of the held ones first: a renewal that is on its way then leaves it alone.
             held = self._held.pop((lease.output, lease.interval), lease)
         with suppress(OSError):
             if self._explain_fenced(held) is None:
+                # If this fails, the lease runs out by itself.
                 self._write_lease(replace(held, expires=RELEASED))
 
     def close(self) -> None:
         """Give all leases back and end the thread; who waits for a lease gets ``LeaseLost``."""
         self._closed = True
         if self._end_renewal is not None:
+            # Not under the guard: it waits for a renewal that may be at work, which takes the guard.
             self._end_renewal()
         for lease in tuple(self._held.values()):
             self.release_lease(lease)
@@ -235,6 +241,7 @@ class Keeper:
         store, folder = self._find_place(output, interval)
         with suppress(FileNotFoundError):
             lease = parse_dataclass(Lease, store.read_text(join_path(folder, entry.name)))
+            # A text with another number in it was not written for this file.
             if lease is not None and lease.generation == generation:
                 return lease
         return Lease(output, interval, generation, UNREADABLE, entry.modified_ns / 1e9 + self._lease_s)
@@ -243,17 +250,22 @@ class Keeper:
         """The next generation, or None if another was faster."""
         store, _ = self._find_place(output, interval)
         last = self._commits.get_last_generation(output, interval)
+        # Above the records, too: where leases were cleaned away, numbers grow on.
         generation = max(held.generation if held else 0, last) + 1
         lease = Lease(output, interval, generation, self.claim, self._clock.now() + self._lease_s)
+        # The taking: of all that saw the same lease one makes the next number.
         if not store.create_exclusive(self._get_path(lease), json.dumps(encode_plain(lease))):
             return None
+        # A number that was used and cleaned away can be made again by one who was frozen meanwhile.
         if self._is_late(lease, held):
             store.delete(self._get_path(lease))
             return None
         with self._guard:
             self._held[output, interval] = lease
             if self._end_renewal is None:
+                # Three renewals may fail before the lease runs out.
                 self._end_renewal = self._clock.every(self._lease_s / 4, self.renew_leases, "dagsched-leases")
+        # Fenced by the new number: left there, the folder would grow by a file with each write.
         if held is not None:
             store.delete(self._get_path(held))
         return lease
@@ -283,8 +295,10 @@ class Keeper:
                     self._extend_lease(lease)
             except OSError as error:
                 log.warning("%s: the lease was not renewed: %s", lease.output, error)
+                # One that fails is no loss: only from its end on may others take the lease.
                 late = self._clock.now() > lease.expires
                 reason = f"its lease could not be renewed in {self._lease_s:g} s: {error}" if late else None
+            # Not if it was given back while we looked.
             if reason is not None and self._holds_lease(lease):
                 self.lost = str(LeaseLost(lease.output, lease.interval, reason))
 
@@ -316,6 +330,7 @@ def commit_next(commits: CommitLog, keeper: Keeper, committed: Committed, lease:
     """Commit under the number of ``lease``, or the next one that is free. Raises ``LeaseLost``."""
     while True:
         keeper.check_lease(lease)
+        # A number that was refused is gone for good: the same data, under the next, as long as the lease is ours.
         committed = replace(committed, generation=lease.generation)
         try:
             commits.commit_record(committed)

@@ -51,6 +51,7 @@ def lease_lock(store: Store, path: str, clock: Clock) -> Iterator[Fence]:
     """A lock over the other operations of ``store``; its files are in the folder ``path``."""
     root, _, kind = path.rpartition("/")
     commits = CommitLog(store, root, Homes(store, root, of_table=True))
+    # A run of its own: two locks of one driver keep each other out, too.
     keeper = Keeper(commits, run_id=uuid.uuid4().hex, lease_s=LOCK_S, clock=clock, kind=kind)
     try:
         lease = keeper.acquire_lease("table", "table")
@@ -60,6 +61,7 @@ def lease_lock(store: Store, path: str, clock: Clock) -> Iterator[Fence]:
 
 
 def _check(keeper: Keeper, lease: Lease, path: str) -> None:
+    # By names alone: it is looked at before each change.
     if not keeper.is_newest(lease):
         raise LockLost(path)
 
@@ -68,6 +70,7 @@ class FencedStore:
     """A store that is changed only while a lock is held: each change looks at the fence first."""
 
     def __init__(self, store: Store, fence: Fence) -> None:
+        # Reads are not fenced: who stood still may see what is old, and looks again before it changes anything.
         self.inner = store
         self.fence = fence
 

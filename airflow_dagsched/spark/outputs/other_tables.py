@@ -77,8 +77,10 @@ class OtherTables:
         self, df: DataFrame, table: Table, origin: Origin, generation: int, session: SparkSession
     ) -> Committed:
         intent = self._commits.get_intent_path(origin.output, origin.interval, origin.writer)
+        # Asked before the append: after it the answer would be our own.
         before = json.dumps(read_version(session, table, table.format))
         store = self._commits.homes.of(origin.output).store
+        # Kept as the first try wrote it: a later one has to see from where that began.
         first = store.create_exclusive(intent, before)
         if not first and table.format != "delta" and store.read_text(intent) != before:
             raise CannotAppend(table.location, origin.interval, "an earlier try may have, and died before it said so")
@@ -111,6 +113,7 @@ def read_version(spark: SparkSession, table: Table, format_: str) -> str:
         "iceberg": f"SELECT max_by(snapshot_id, committed_at) FROM {name}.snapshots",
     }.get(format_)
     try:
+        # Without a version it equals nothing: it is not reused, and an append is not repeated.
         return f"{format_}:{spark.sql(query).collect()[0][0]}" if query else uuid.uuid4().hex
     except AnalysisException:
         return uuid.uuid4().hex
@@ -121,6 +124,7 @@ def _overwrite_rows(df: DataFrame, table: Table, origin: Origin, generation: int
     if table.is_path or table.format == "delta":
         writer = counted.write.format(table.format).mode("overwrite").options(**table.options)
         if table.partition_by:
+            # Static, Spark's default, would empty the partitions that are not written now.
             writer = writer.option("partitionOverwriteMode", "dynamic")
         _save_rows(writer, table)
     elif not session.catalog.tableExists(table.location):
@@ -130,6 +134,7 @@ def _overwrite_rows(df: DataFrame, table: Table, origin: Origin, generation: int
     elif table.partition_by:
         counted.writeTo(table.location).options(**table.options).overwritePartitions()
     else:
+        # All rows of it, in one commit; the table itself stays.
         counted.writeTo(table.location).options(**table.options).overwrite(lit(True))
     return _make_record(df, table, origin, generation, read_metrics(observation))
 
@@ -145,6 +150,7 @@ def _remove_partitions(table: Table, session: SparkSession, partitions: frozense
     name = f"{table.format}.`{table.location}`" if table.is_path else table.location
     for partition in sorted(partitions):
         conditions = (
+            # ``= null`` would hold for no row. JSON's strings are Spark's: double quotes, backslashes.
             f"cast({quote_name(column)} as string) " + ("is null" if value is None else "= " + json.dumps(value))
             for column, value in parse_partition(partition)
         )
@@ -195,5 +201,6 @@ def _match_partition(partition: str) -> Column:
     """The rows of the partition."""
     return reduce(
         Column.__and__,
+        # Null-safe: the partition may be that of null.
         (col(quote_name(name)).cast("string").eqNullSafe(lit(value)) for name, value in parse_partition(partition)),
     )

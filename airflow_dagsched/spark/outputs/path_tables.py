@@ -31,6 +31,7 @@ from airflow_dagsched.spark.outputs.table_checks import find_missing_files
 from airflow_dagsched.spark.outputs.table_commit import TableCommits, make_draft_path
 from airflow_dagsched.spark.session.observed import NO_GLOB, observe_rows, quote_name, read_metrics
 
+# part-<task>-<id of the write>: so Spark's ``HadoopMapReduceCommitProtocol.getFilename`` names files.
 _TAG = re.compile(r"part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
@@ -101,6 +102,7 @@ class PathTables:
         if not committed.tag:
             return session.createDataFrame([], schema)
         paths = self._list_paths(committed)
+        # The schema is the record's: of other formats than Parquet files do not say it.
         reader = session.read.format(committed.format).options(**options).schema(schema)
         found = reader.option("basePath", committed.path).option(NO_GLOB, "false").load(list(paths))
         return found.select(*(quote_name(name) for name in schema.names))
@@ -139,8 +141,10 @@ class PathTables:
         total = 0
         for folder in committed.partitions or ("",):
             files, size, alone = find_tagged(store, join_path(root, folder), committed.tag)
+            # A folder costs Spark one listing, its files one look each: named only where others have files there.
             paths += [join_path(root, folder)] if files and alone else files
             total += size
+        # A file that was cut short still has its name.
         if not paths or total != committed.bytes:
             raise OutputGone(committed, f"{total} of {committed.bytes} bytes are there")
         return tuple(paths)
@@ -160,6 +164,7 @@ def _write_draft(df: DataFrame, table: Table, store: Store, folder: str) -> Draf
     names = [path.rpartition("/")[2] for path, _ in files]
     tags = {match[1] for name in names if (match := _TAG.search(name))}
     rows = read_metrics(observation).get("rows")
+    # One write has one id. Rows without files: executors wrote to disks of their own, which this machine cannot see.
     if len(tags) > 1 or bool(tags) != bool(names) or (rows and not names):
         raise OSError(f"{folder}: {rows} rows written, but not in files with the id of one write: {names[:3]}")
     empty = "" if files else _write_empty(df, table, store, folder)
@@ -169,6 +174,7 @@ def _write_draft(df: DataFrame, table: Table, store: Store, folder: str) -> Draf
 def _make_key(table: Table, origin: Origin) -> str:
     """See the module. Of a table that each write replaces as a whole nothing is ever looked for."""
     is_whole = table.mode == "overwrite" and not table.partition_by
+    # The folder is exchanged: whatever was in it goes, whoever wrote it.
     return "" if is_whole else _hash_key(origin.interval, origin.writer)
 
 
@@ -183,6 +189,7 @@ def _add_key(store: Store, draft: Draft, key: str) -> Draft:
     new, named = join_path(draft.folder, "new"), f"{draft.tag}-{key}"
     for folder in list_folders(draft.files):
         for entry in store.list(join_path(new, folder)):
+            # Checksums, too: Hadoop finds a file's by its name.
             if draft.tag in entry.name:
                 store.rename(
                     join_path(new, folder, entry.name), join_path(new, folder, entry.name.replace(draft.tag, named, 1))
@@ -192,6 +199,7 @@ def _add_key(store: Store, draft: Draft, key: str) -> Draft:
 
 def _write_empty(df: DataFrame, table: Table, store: Store, folder: str) -> str:
     """A file without rows but with all columns: a partitioned table without partitions has no schema else."""
+    # One partition, else there would be a file for each.
     nothing = df.sparkSession.createDataFrame([], df.schema).coalesce(1)
     nothing.write.format(table.format).options(**table.options).save(join_path(folder, "empty"))
     name = next(entry.name for _, entry in walk_files(store, join_path(folder, "empty")))

@@ -12,6 +12,7 @@ def read_schema(committed: Committed) -> StructType:
     """The columns that were written. Raises ``OutputGone`` where the record does not say."""
     try:
         return StructType.fromJson(load_json(committed.schema))
+    # fromJson checks nothing: what it raises depends on what is wrong.
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise OutputGone(committed, f"its record has no schema that can be read ({type(error).__name__})") from None
 

@@ -146,6 +146,7 @@ def move_all(store: Store, swap: Swap, token: str) -> None:
             _replace_folder(store, swap, folder, token)
         else:
             _add_files(store, swap, folder)
+    # Beside partitions, the file that gave the empty table its schema would be one without their columns.
     if swap.folders and swap.folders != ("",):
         _delete_files(store, swap.table, [each.name for each in store.list(swap.table) if EMPTY in each.name])
     if swap.mode == "overwrite":
@@ -168,20 +169,25 @@ def find_tagged(store: Store, path: str, tag: str) -> tuple[tuple[str, ...], int
 
 def _replace_folder(store: Store, swap: Swap, folder: str, token: str) -> None:
     """The whole folder: old out, new in; what is not there to come in leaves the old one where it is."""
+    # A partition may be a link to another disk: what changes is behind it.
     seen = store.resolve(join_path(swap.table, folder))
     for attempt in range(ATTEMPTS):
         if find_tagged(store, seen, swap.tag)[0]:
             return
+        # From the draft, or from what was taken out when a late move had come first.
         new = next((path for path in _where_new(store, swap, folder) if find_tagged(store, path, swap.tag)[0]), None)
         if new is None:
             log.error("%s: what was to be moved to %s is gone: it has to be made again", swap.draft, seen)
             return
         try:
             if store.exists(seen):
+                # One atomic step; what was there is in ``new`` then, and goes with the draft.
                 if store.exchange(new, seen):
                     return
+                # A folder of this holder and this attempt alone: late moves fail on it, see the module.
                 old = join_path(swap.draft, f"old-{token}.{attempt}", "table", folder)
                 store.mkdirs(old.rpartition("/")[0])
+                # From here until the next rename readers find nothing there, but never a mix.
                 store.rename(seen, old)
             store.mkdirs(seen.rpartition("/")[0])
             store.rename(new, seen)
@@ -207,6 +213,7 @@ def _add_files(store: Store, swap: Swap, folder: str) -> None:
 
 def _move_if_there(store: Store, source: str, target: str) -> None:
     """Move a file that a late move of another may have moved, into a folder that another may have removed."""
+    # Each turn somebody else moved the file, or removed the folder: both end.
     for _ in range(ATTEMPTS):
         try:
             store.mkdirs(target.rpartition("/")[0])
@@ -233,10 +240,12 @@ def _remove_old(store: Store, swap: Swap, folder: str, token: str) -> None:
     visible = [each for each in entries if not is_hidden(each.name)]
     old = [each.name for each in entries if not each.is_folder and swap.is_old(each.name)]
     alone = all(not each.is_folder and swap.is_old(each.name) for each in visible)
+    # All that is in it goes: in one step. Else file by file, and a reader may see some of them gone.
     if visible and alone and folder and folder not in swap.folders:
         _move_out(store, path, join_path(swap.draft, f"old-{token}.gone", "table", folder))
     else:
         _delete_files(store, path, old)
+    # Only if empty, in one step: somebody may be moving something in.
     while (folder := folder.rpartition("/")[0]) and store.delete_empty(join_path(swap.table, folder)):
         pass
 

@@ -45,6 +45,7 @@ class NoWayIn(DagschedError):
 
 def check_draft(store: Store, swap: Swap, files: Files) -> None:
     """Raise ``DraftChanged`` unless the draft holds exactly these files."""
+    # Both ways: a cleaner takes files away, a second writer adds some.
     different = set(list_draft_files(store, swap.draft)) ^ set(files)
     if different:
         raise DraftChanged(swap.draft, tuple(sorted({path for path, _ in different})))
@@ -52,6 +53,7 @@ def check_draft(store: Store, swap: Swap, files: Files) -> None:
 
 def check_way_in(store: Store, swap: Swap) -> None:
     """Move a hidden file into each folder of the table that changes, and back. Raises ``NoWayIn``."""
+    # A rename across a mount fails (EXDEV). After the record there would be no way back from that.
     probe = join_path(swap.draft, "probe")
     store.write_text(probe, "")
     for folder in sorted(
@@ -85,6 +87,7 @@ def folders_with(store: Store, table: str, token: str) -> tuple[str, ...]:
 def find_missing_files(store: Store, root: str, files: Files) -> tuple[str, ...]:
     """Those of ``files`` that are not below ``root``, or of another size."""
     there: dict[str, int] = {}
+    # One listing a folder, not a look at each file: on object stores each is a request.
     for folder in sorted({path.rpartition("/")[0] for path, _ in files}):
         entries = (entry for entry in store.list(join_path(root, folder)) if not entry.is_folder)
         there.update({join_path(folder, entry.name) if folder else entry.name: entry.size for entry in entries})
@@ -96,6 +99,7 @@ def make_durable(store: Store, committed: Committed, swap: Swap) -> None:
     new = join_path(swap.draft, "new")
     folders = {join_path(new, each) for path, _ in committed.files for each in _list_above(path)}
     names = [join_path(new, path) for path, _ in committed.files]
+    # Files, then folders from the deepest up: a name lasts once the folder it is in does.
     store.sync((*names, *sorted(folders, reverse=True), swap.draft, name_hidden_folder(swap.table)))
 
 
@@ -106,6 +110,7 @@ def make_table_durable(store: Store, swap: Swap) -> None:
         for folder in (*swap.folders, *swap.old_folders)
         for each in _list_above(f"{folder}/")
     }
+    # Folders that the swap emptied are gone.
     there = (folder for folder in sorted({*folders, swap.table}, reverse=True) if store.exists(folder))
     store.sync((*there, swap.table.rpartition("/")[0]))
 

@@ -49,6 +49,7 @@ from airflow_dagsched.spark.outputs.table_checks import (
 
 SETTLE_S = 1.0
 """Longer than a folder takes to list."""
+# <digest of the interval>-<generation>-<nonce>, see ``make_draft_path``.
 _DRAFT = re.compile(r"([0-9a-f]{16})-(\d+)-[0-9a-f]{8}")
 
 
@@ -102,6 +103,7 @@ class TableCommits:
 
     def close(self) -> None:
         """Remove what was replaced; waits ``SETTLE_S`` at most."""
+        # Readers that have just listed the old files still get to open them.
         last = max((when for when, _ in self._replaced.values()), default=0.0)
         self._clock.sleep(min(SETTLE_S, max(0.0, last + SETTLE_S - self._clock.now())))
         self._remove_replaced(last)
@@ -143,6 +145,7 @@ class TableCommits:
 
         Who lost the lock, or the number, is alive: it keeps its draft, and raises ``CommitRefused``.
         """
+        # The record may be there for all the error (a time-out, say): asked by taking its number.
         if has_journal(store, swap.draft) and not self._commits.refuse(swap.record, swap.tag, store):
             return
         if isinstance(error, (CommitRefused, LockLost)):
@@ -176,6 +179,7 @@ class TableCommits:
 
     def _check_seen(self, store: FencedStore, committed: Committed, swap: Swap) -> None:
         """Raise ``OutputGone`` unless all that was written is in the table."""
+        # Then the fence: what another holder is just moving is not missing.
         missing = find_missing_files(store, swap.table, committed.files)
         store.fence.check()
         if missing:
@@ -183,6 +187,7 @@ class TableCommits:
 
     def _finish_all(self, store: FencedStore, table: str) -> None:
         for draft in list_torn(store, table):
+            # First of all: from here on late moves of the holder before fail.
             disarm(store, draft, store.fence.token)
             swap = read_journal(store, draft)
             if swap is None or self._commits.refuse(swap.record, swap.tag, store):
@@ -193,6 +198,7 @@ class TableCommits:
     def _finish_swap(self, store: FencedStore, swap: Swap) -> None:
         """Of the draft the journal goes first: what is left of one without is rubbish."""
         move_all(store, swap, store.fence.token)
+        # The journal goes last: until then all of this may be done again.
         self._follow(swap)
         make_table_durable(store, swap)
         remove_journal(store, swap.draft)
@@ -214,6 +220,7 @@ class TableCommits:
         mine = _DRAFT.fullmatch(swap.draft.rpartition("/")[2])
         for entry in store.list(name_hidden_folder(swap.table)):
             name, draft = _DRAFT.fullmatch(entry.name), join_path(name_hidden_folder(swap.table), entry.name)
+            # Not our own of before: its replaced files may still be read.
             if mine and name and name[1] == mine[1] and int(name[2]) < int(mine[2]) and draft not in self._replaced:
                 store.delete(draft)
 

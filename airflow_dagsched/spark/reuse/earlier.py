@@ -44,6 +44,7 @@ class Earlier:
             return None
         if spec.force and not self._is_since_clear(found):
             return None
+        # Last, for it lists the table.
         return found if self._outputs.holds(found) else None
 
     def is_right(self, output: Output) -> bool:
@@ -64,6 +65,7 @@ class Earlier:
 
     def _is_since_clear(self, found: Committed) -> bool:
         """Whether an earlier try made it after the step was cleared: then a retry reuses it all the same."""
+        # A retry after a clear has the same number: what the try before it made is since that clear.
         return self._is_of_run(found) and found.try_id.clear_number == self._manifest.clear_number
 
     def _is_of_run(self, found: Committed) -> bool:

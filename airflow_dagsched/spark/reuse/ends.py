@@ -64,6 +64,7 @@ class Ends:
         self, step: str, fingerprint: str, value: Any, rows: int | None, metrics: Mapping[str, float]
     ) -> None:
         """The step has ended well. A record that cannot be written costs a repeat, if there is another try."""
+        # A value with a secret in it is stored with stars, so it cannot be given to a reader: ``whole`` says that.
         masked, run = self._mask(value), self._manifest
         end = End(step, run.run_id, run.try_id, fingerprint, masked, masked == value, rows, metrics)
         try:
@@ -77,6 +78,7 @@ class Ends:
         """The newest end of the step in this run; none that is older than the clear that has it run again."""
         run, folder = self._manifest.try_id, self._get_folder(spec.id)
         found = [end for name in self._list_names(folder) if (end := self._read_end(join_path(folder, name)))]
+        # A run that was deleted and made again has the id of the old one.
         mine = [end for end in found if end.try_id.incarnation == run.incarnation]
         end = max(mine, key=lambda end: end.try_id, default=None)
         return None if end is None or (spec.force and end.try_id.clear_number < run.clear_number) else end
@@ -99,4 +101,5 @@ class Ends:
 
 
 def _make_name(each: TryId) -> str:
+    # One writer a name: tries of one run never write the same file.
     return f"{each.clear_number:05d}-{each.try_number:05d}-{digest_parts(each.incarnation)}.json"

@@ -29,10 +29,12 @@ class Filing:
 
     def get_key(self, spec: StepSpec, name: str = "") -> str:
         """What commits of the step's output ``name`` are filed under."""
+        # 64 bits of a digest tell one step's fingerprints apart, and paths stay short.
         return f"every-{self.undated[spec.id][:16]}" if self.is_lasting(spec, name) else self.interval
 
     def is_lasting(self, spec: StepSpec, name: str = "") -> bool:
         """Whether runs of every interval find the output."""
+        # See the module: rows once per interval are not the same after two of them.
         added_to = spec.writes is not None and not name and not spec.writes.is_replaced_whole
         return spec.id in self.undated and not added_to
 

@@ -53,6 +53,7 @@ def compute_fingerprints(manifest: Manifest, spark_version: str, generation: Gen
         mine = [repeat for repeat in manifest.repeats if repeat.steps == unit]
         loops = [str((repeat.max_iterations, sorted(repeat.feedback.items()))) for repeat in mine]
         shared = _hash_parts(*common, *parts, *loops)
+        # Steps of a block end together, with one fingerprint for all they depend on; only their names differ.
         found.update({step: _hash_parts(shared, step) if len(unit) > 1 else shared for step in unit})
     return found
 
@@ -66,6 +67,7 @@ def _list_parts(
     found: Mapping[str, str],
 ) -> list[str]:
     inputs = [f"{each.step}/{each.name}:{found[each.step]}" for each in spec.inputs if each.step not in unit]
+    # By name: a set has another order in each process, a fingerprint must not.
     above = [lineage.by_id[up] for up in sorted(lineage.above[spec.id]) if up not in unit]
     reads = [_describe_read(table, spec, above, generation, found) for table in spec.reads or ()]
     run = [manifest.run_id, manifest.incarnation] if spec.within_run else []
@@ -87,6 +89,7 @@ def _describe_read(
     writers = tuple(spec for spec in above if spec.writes and spec.writes.location == table.location)
     needed = reader.needed.get(table.key)
     made = "".join([*(found[spec.id] for spec in writers), *([f"{needed.folders} {needed.no_rows}"] if needed else [])])
+    # What is there now is about to be replaced, all of it.
     if any(spec.writes and _is_whole(spec.writes) for spec in writers):
         return made
     try:
@@ -101,6 +104,7 @@ def _is_whole(table: Table) -> bool:
 
 
 def _hash_parts(*parts: str) -> str:
+    # A separator that is in none of the parts: ("ab", "c") is not ("a", "bc").
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -129,6 +133,7 @@ def select_steps(
     still = replace(known, committed=lambda output: output.step not in over and known.committed(output))
     selection = _select_units(manifest, lineage, still)
     more = frozenset(step for step in selection.reused if _is_written_over(step, lineage, selection.run))
+    # Ends: each time more steps are counted out, and what runs only grows.
     return select_steps(manifest, known, over | more) if more else selection
 
 
@@ -149,6 +154,7 @@ def _select_units(manifest: Manifest, lineage: Lineage, known: Known) -> Selecti
     for unit in reversed(lineage.units):
         specs = [lineage.by_id[step] for step in unit]
         if unit[0] not in manifest.targets:
+            # Who runs but is not called reads nothing.
             called = run - lineage.uncalled
             needed = [out for out in lineage.readers if out.step in unit and called & {*lineage.readers[out]}]
             if not all(known.at_hand(output) for output in needed):
@@ -176,6 +182,7 @@ def _find_reason(spec: StepSpec, lineage: Lineage, run: set[str], reused: Mappin
     passed_on = [name for name in requested if name not in names]
     readers = lineage.list_readers(spec.id, passed_on)
     shared = passed_on and {*passed_on} <= {*spec.share} and all(known.committed(Output(spec.id, n)) for n in passed_on)
+    # Rows that were only handed over went with their application.
     if not shared and any(reader in run for reader in readers):
         return ""
     if names:
@@ -183,6 +190,7 @@ def _find_reason(spec: StepSpec, lineage: Lineage, run: set[str], reused: Mappin
         return "its committed output is still right" if right else ""
     if shared:
         return "the same for every interval, and another run has made it"
+    # Somebody cleared it: it runs, needed or not.
     if spec.force and end is None:
         return ""
     return "all that read it are reused" if readers and all(reader in reused for reader in readers) else ""

@@ -17,17 +17,20 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from airflow_dagsched.spark.session.current import CURRENT
 
+# What executes, of PySpark 4's DataFrame. A name that is left out costs a second execution, never rows.
 METHODS = (
     "approxQuantile", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "foreach", "foreachPartition",
     "freqItems", "isEmpty", "localCheckpoint", "mergeInto", "pandas_api", "show", "tail", "take", "toArrow",
     "toJSON", "toLocalIterator", "toPandas", "writeTo",
 )  # fmt: skip
 PROPERTIES = ("rdd", "write")
+# Statements that are a DataFrame, or look only at the catalog; all others (insert, create as ...) execute at once.
 _QUERY = re.compile(r"\s*(\(|select\b|with\b|from\b|values\b|table\b|show\b|describe\b|explain\b|set\b)", re.IGNORECASE)
 
 
 def listen_to_actions() -> None:
     """Hook the actions of DataFrames and the statements of ``spark.sql``, once a process."""
+    # ``wraps`` leaves this mark: hooked twice, an action would be heard of twice.
     if hasattr(DataFrame.count, "__wrapped__"):
         return
     for name in METHODS:
@@ -38,6 +41,7 @@ def listen_to_actions() -> None:
 
 
 def _find_getter(attribute: Any) -> Callable[..., Any]:
+    # PySpark has both kinds of property, and which it is changes with its version.
     return attribute.func if isinstance(attribute, cached_property) else attribute.fget
 
 

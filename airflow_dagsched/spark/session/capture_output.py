@@ -30,6 +30,7 @@ class StepStream(io.TextIOBase):
     def __init__(self, other: TextIO, on_line: Callable[[str, str], None]) -> None:
         self._other = other
         self._on_line = on_line
+        # A line may come in pieces, and steps print side by side: each thread has its own beginning.
         self._begun = threading.local()
 
     def write(self, text: str) -> int:
@@ -40,6 +41,7 @@ class StepStream(io.TextIOBase):
         for line in lines:
             for piece in _cut_line(line.removesuffix("\r")):
                 self._on_line(step, piece)
+        # What never ends its line must not be held for ever.
         *whole, self._begun.line = _cut_line(rest)
         for piece in whole:
             self._on_line(step, piece)
@@ -61,6 +63,7 @@ class StepStream(io.TextIOBase):
         return False
 
     def fileno(self) -> int:
+        # For subprocess and faulthandler: what these write is the driver's own, nobody knows whose turn it was.
         return self._other.fileno()
 
     @property
@@ -98,6 +101,7 @@ def end_lines() -> None:
 
 
 def _point_handlers(old: object, new: object) -> None:
+    # The one list of all handlers there is; weak references, some of them dead.
     for reference in list(logging._handlerList):  # type: ignore[attr-defined]
         handler = reference()
         if isinstance(getattr(type(handler), "stream", None), property):
@@ -117,6 +121,7 @@ def _add_root_handler(*streams: StepStream) -> Iterator[None]:
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     if not any(isinstance(each, logging.StreamHandler) and each.stream in streams for each in root.handlers):
         root.addHandler(handler)
+        # Python's default, WARNING, would keep from people what steps log for them.
         root.setLevel(min(level, logging.INFO))
     try:
         yield

@@ -49,6 +49,7 @@ def work_for(step: str, session: SparkSession | None = None) -> Iterator[None]:
 
 def list_threads_at_work() -> dict[str, int]:
     """Step -> the thread that works for it."""
+    # A copy first: threads of other steps come and go meanwhile.
     return {step: thread for thread, step in tuple(_AT_WORK.items())}
 
 
@@ -65,6 +66,7 @@ def watch_actions(on_action: Callable[[DataFrame | None], None]) -> Iterator[Non
 @contextmanager
 def limit_reads(needed: Mapping[str, Needed]) -> Iterator[None]:
     """The author's code runs in this block: of the tables in ``needed`` it gets no more than that."""
+    # Put back as it was: this thread goes on to other steps.
     before, CURRENT.needed = CURRENT.needed, needed
     try:
         yield

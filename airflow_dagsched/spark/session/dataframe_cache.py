@@ -30,6 +30,7 @@ class Kept:
             plan = df.semanticHash()
             self._holders[plan] += 1
             if self._holders[plan] == 1:
+                # Looked at each time: the memory fills up while the application runs.
                 df.persist(choose_level(*measure_storage_memory(self._sc)))
 
     def release_frame(self, df: DataFrame) -> None:
@@ -38,6 +39,7 @@ class Kept:
             plan = df.semanticHash()
             self._holders[plan] -= 1
             if self._holders[plan] == 0:
+                # Does not wait: executors drop the blocks in their own time.
                 df.unpersist()
 
 

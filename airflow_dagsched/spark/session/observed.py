@@ -37,6 +37,7 @@ def read_metrics(observation: Observation) -> dict[str, Any]:
     while not future.isCompleted():
         if time.monotonic() > limit:
             return {}
+        # Mostly it is there at once; the listeners are some milliseconds behind at the end of a job.
         time.sleep(0.005)
     metrics = dict(observation.get)
     return {**metrics, PARTITIONS: json.loads(metrics[PARTITIONS])} if PARTITIONS in metrics else metrics

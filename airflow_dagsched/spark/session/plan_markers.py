@@ -22,6 +22,7 @@ from airflow_dagsched.spark.session.sessions import rebind_frame
 _ALIAS = re.compile(r"SubqueryAlias `?(\w+__\d+)`?$", re.MULTILINE)
 _NODE = re.compile(r"^[\s:|+-]*(\w+)(.*)$")
 _PLAIN_COLUMNS = re.compile(r" \[(\w+#\d+L?( AS \w+#\d+L?)?(, )?)*\]")
+# Row formats are not in it: they are parsed whole for one column, so reading them again is not cheap.
 _COLUMNAR = re.compile(r"Relation [\w.`-]*\[.*\] (parquet|orc)$")
 
 
@@ -36,6 +37,7 @@ def count_marks(df: DataFrame, session: SparkSession) -> Counter[str]:
 
 
 def _print_plan(df: DataFrame, session: SparkSession) -> str:
+    # With what is cached put in: marks below that are gone. A new execution, for Spark computes one's plans only once.
     return str(rebind_frame(df, session)._jdf.queryExecution().withCachedData().toString())
 
 
@@ -58,5 +60,6 @@ def _has_callbacks(df: DataFrame) -> bool:
     jvm = df.sparkSession._jvm
     assert jvm is not None
     pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    # PLAN_EXPRESSION is a subquery, with a plan of its own.
     kinds = (pattern.PYTHON_UDF(), pattern.SCALA_UDF(), pattern.PLAN_EXPRESSION())
     return not plan.deterministic() or any(plan.containsPattern(kind) for kind in kinds)

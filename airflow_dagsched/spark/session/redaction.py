@@ -20,6 +20,7 @@ DEFAULT = "(?i)secret|password|token|access[.]?key|credential"
 
 def redact_builder(builder: SparkSession.Builder, secrets: Iterable[str]) -> SparkSession.Builder:
     """``builder`` of a session whose Spark shows no ``secrets``, beside what its settings say it shows not."""
+    # The longest first, for Java takes the first that fits: of a secret that begins another nothing is left over.
     forms = sorted({form for secret in secrets for form in list_forms(secret)}, key=lambda form: (-len(form), form))
     if not forms:
         return builder

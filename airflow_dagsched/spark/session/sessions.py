@@ -26,6 +26,7 @@ def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
     """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
     jvm = session._jvm
     assert jvm is not None
+    # The analysed plan: names in it are resolved, so the reader's views and settings change nothing.
     rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, df._jdf.logicalPlan())
     return ClassicDataFrame(rows, session)
 
@@ -34,14 +35,17 @@ def enter_session(session: SparkSession, step: str, description: str) -> None:
     """Let this thread's jobs run in ``session``, in the step's fair pool, with a name a person can read."""
     sc, jvm = session.sparkContext, session._jvm
     assert jvm is not None
+    # A pool each: a short step does not stand behind a long one's tasks. ``telling`` knows a stage's step by it.
     sc.setLocalProperty("spark.scheduler.pool", step)
     sc.setJobDescription(description)
+    # Of this thread, in the JVM: SQL's own functions ask for it.
     jvm.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def share_builder() -> None:
     """Make ``SparkSession.builder.getOrCreate()`` inside a step return that step's session."""
     original = SparkSession.Builder.getOrCreate
+    # ``wraps`` leaves this mark: hooked twice, a step would be asked for its session twice.
     if hasattr(original, "__wrapped__"):
         return
 
@@ -50,6 +54,7 @@ def share_builder() -> None:
         if CURRENT.session is None:
             return original(builder)
         for key, value in builder._options.items():
+            # As ``getOrCreate`` itself does with a session that is there.
             CURRENT.session.conf.set(key, value)
         return CURRENT.session
 

@@ -72,8 +72,10 @@ def run_sql(session: SparkSession, text: str, inputs: Mapping[str, Any]) -> Data
     """``text`` over ``inputs``: DataFrames as views of their names, plain values as parameters ``:name``."""
     for name, value in inputs.items():
         if isinstance(value, DataFrame):
+            # In the step's own session: two steps may give two inputs one name.
             value.createOrReplaceTempView(name)
     plain = {name: value for name, value in inputs.items() if not isinstance(value, DataFrame)}
+    # With arguments every ``:name`` in the text is one, also where the author meant none.
     return session.sql(text, args=plain) if plain else session.sql(text)
 
 
@@ -86,6 +88,7 @@ def check_answer(returned: Any, requested: tuple[str, ...], table: bool) -> Answ
     """
     answer = _parse_answer(returned)
     missing = [name for name in requested if name not in answer.frames]
+    # A plain value where one output is read: readers get the value.
     if not missing or (not answer.frames and requested == ("",) and not table and answer.value is not None):
         return answer
     raise StepFault(_describe_missing(missing[0], answer, table))
@@ -108,8 +111,10 @@ def _collect_frames(returned: Mapping[Any, Any]) -> dict[str, DataFrame]:
 
 def _convert_to_plain(returned: Any) -> Any:
     try:
+        # NaN is no JSON: Airflow's database would refuse the whole result.
         text = json.dumps(returned, allow_nan=False)
         _check_integers(returned)
+        # As JSON has it: tuples are lists there, keys are strings.
         _check_depth(json.loads(text))
     except (TypeError, ValueError, RecursionError) as error:
         raise StepFault(

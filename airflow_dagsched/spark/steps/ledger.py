@@ -17,7 +17,6 @@ from airflow_dagsched.launch.protocol.events import Event, Failure, StepDone, St
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.steps.lineage import Lineage
 
-GOOD = frozenset({"success", "reused", "pruned"})
 BAD = frozenset({"failed", "upstream_failed"})
 
 
@@ -79,6 +78,7 @@ class Ledger:
         """Turns ended. Emits, in one batch, all that is complete now."""
         with self._guard:
             self._made.update({each.step: each for each in made})
+            # Said first: what is released after it does not hold a mirror up.
             self._emit_ends(self._judge_turns(final=False))
             self._settle_steps()
 
@@ -108,6 +108,7 @@ class Ledger:
         for spec in self._lineage.specs:
             if spec.id in verdicts and spec.id not in self._announced:
                 state, reason = verdicts[spec.id]
+                # In the manifest's order, those above first: nobody hears of a step before what it read.
                 self._announced[spec.id] = state
                 if spec.id in self._targets:
                     events.append(make_done_event(self._made[spec.id], state, reason))
@@ -134,6 +135,7 @@ class Ledger:
             return ("success", made.reason) if whole or final else None
         if made.state != "defined":
             return made.state, made.reason
+        # No job of a reader ever executed it.
         if whole and set(states.values()) <= {"skipped", "pruned"}:
             return "pruned", "all that read it were skipped"
         if whole:
@@ -142,6 +144,7 @@ class Ledger:
 
     def _list_fed_readers(self, step: str) -> tuple[str, ...]:
         """Steps that read what it handed over, or what another step of its repeat block did."""
+        # Steps of a block end together, so each waits for the readers of all.
         mates = [self._made[mate] for mate in self._lineage.get_unit(step) if mate in self._made]
         return tuple(reader for mate in mates for reader in self._lineage.list_readers(mate.step, mate.passed_on))
 

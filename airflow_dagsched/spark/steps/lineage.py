@@ -57,6 +57,7 @@ class Lineage:
     @cached_property
     def readers(self) -> Mapping[Output, tuple[str, ...]]:
         """Steps that read each dataset; those of its own repeat block do not count."""
+        # A dict for its order: a set has another in each process.
         found: dict[Output, dict[str, None]] = {}
         for spec in self._running:
             for output in spec.inputs:
@@ -76,6 +77,7 @@ class Lineage:
         """All steps above each step, however far."""
         found: dict[str, frozenset[str]] = {}
         for spec in self.specs:
+            # The specs are in topological order: what is above is there, but for feedback inside a block.
             direct = [up for up in self._list_above(spec) if up in found]
             found[spec.id] = frozenset(direct).union(*(found[up] for up in direct))
         return found
@@ -107,13 +109,16 @@ class Lineage:
             return "write"
         if not readers:
             return "run"
+        # Handed over lazily, the plan of each iteration would hold all those before.
         loops = any(step in self._blocks for step in (output.step, *readers))
         if loops or output.step in self.awaited:
             return "keep"
+        # Two readers would execute it twice; of a bare scan that is cheaper than to keep it.
         return "lazy" if len(readers) == 1 or bare_scan else "keep"
 
     def list_dependencies(self) -> Mapping[tuple[str, ...], frozenset[tuple[str, ...]]]:
         """Unit -> units that come before it."""
+        # Steps of a block wait for each other inside it, not for their own unit.
         home = {step: unit for unit in self.units for step in unit}
         return {
             unit: frozenset(home[up] for step in unit for up in self._list_above(self.by_id[step]) if up in home)

@@ -40,6 +40,7 @@ def read_payload(data: bytes) -> tuple[str, list[str], Payload]:
     """The manifest, the secrets to mask and the payload in ``data``, as the launch task wrote them for this driver
     alone.
     """
+    # Airflow's side pickles with cloudpickle, which no cluster needs to have: PySpark carries a copy.
     sys.modules.setdefault("cloudpickle", pyspark.cloudpickle)
     sys.modules.setdefault("cloudpickle.cloudpickle", pyspark.cloudpickle.cloudpickle)
     calls: dict[str, Call] = {}
@@ -48,6 +49,7 @@ def read_payload(data: bytes) -> tuple[str, list[str], Payload]:
     manifest, secrets = parts.pop(PAYLOAD_KEY).decode(), json.loads(parts.pop(SECRETS_KEY))
     for key, pickled in parts.items():
         try:
+            # One by one: a step whose module is missing here fails alone, and in its own turn.
             calls[key] = pickle.loads(pickled)
         except Exception as error:  # noqa: BLE001 - an author's module runs here
             faults[key] = StepFault(_explain_unreadable(error))

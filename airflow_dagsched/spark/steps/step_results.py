@@ -38,10 +38,12 @@ class Shelf:
         with self._guard:
             mark = make_mark(output.step, len(self._marked))
             self._marked[mark] = output
+            # The alias is the mark, see ``plan_markers``; no row is touched for it.
             self._handed[output] = Handed(output, df.alias(mark), bare_scan=bare_scan)
 
     def put_kept(self, output: Output, df: DataFrame) -> None:
         """Keep ``df`` until ``release``; the next execution of it fills the cache."""
+        # Before the guard: it asks Spark how much memory there is.
         self._kept.keep_frame(df)
         with self._guard:
             self._handed[output] = Handed(output, df, kept=True)
@@ -83,6 +85,7 @@ class Shelf:
     def release_step(self, step: str) -> None:
         """No one reads the step's datasets any more."""
         with self._guard:
+            # Out of the shelf under the guard, out of Spark's memory after it: that takes a call of the JVM each.
             gone = [self._handed.pop(output) for output in tuple(self._handed) if output.step == step]
         for handed in gone:
             if handed.kept:

@@ -42,6 +42,7 @@ class Emitter:
         self._nonce = nonce
         self._stdout = stdout
         self._masking = masking
+        # Taken again inside: ``add_line`` sends a batch that is full.
         self._guard = threading.RLock()
         self._logs: dict[str, list[str]] = {}
         self._printed: Counter[str] = Counter()
@@ -53,6 +54,7 @@ class Emitter:
     def emit(self, *events: Event) -> None:
         """One batch, after the lines printed until now."""
         with self._guard:
+            # Lines first: what a step printed comes before its end.
             logs = [StepLog(step, tuple(lines)) for step, lines in self._logs.items()]
             self._logs, self._held = {}, 0
             self._send_batch([*logs, *events])
@@ -85,10 +87,12 @@ class Emitter:
 
     def _send_batch(self, events: Iterable[Event]) -> None:
         shown = (mask_event(event, self._masking) for event in events)
+        # Through JSON and back: what is shown is what a reader of the file will have.
         batch = tuple(decode_dataclass(type(event), make_safe(encode_plain(event))) for event in shown)
         if not batch or self._finished:
             return
         if self._file is not None:
+            # The file first: what was seen on stdout can be found there, whatever happens next.
             self._file.append(encode_batch(batch))
         self._sent += 1
         self._print_batch(batch)
@@ -120,9 +124,11 @@ def send_in_time(
 
     def run() -> None:
         due = time.monotonic()
+        # The wait is the pause and the look at the end in one.
         while not ended.wait(LOG_S):
             emitter.flush()
             if time.monotonic() >= due:
+                # It is looked at every LOG_S: due so much earlier, a beat is never later than HEARTBEAT_S.
                 due = time.monotonic() + HEARTBEAT_S - LOG_S
                 emitter.send_heartbeat(executors())
                 on_beat()

@@ -61,6 +61,7 @@ class ProgressWatch:
             with suppress(Exception):  # Spark is stopping, or is one that says less of itself
                 self.look_at_steps(time.monotonic())
 
+        # A quarter of the limit: so much too late a stall is said at most.
         end = MACHINE.every(min(LOOK_S, self._stall_s / 4) if self._stall_s else LOOK_S, look, "dagsched-progress")
         try:
             yield
@@ -79,6 +80,7 @@ class ProgressWatch:
             elif last.said and not progress.said:
                 self._emit(Stalled(step, 0.0, f"progress again, after {now_s - last.moved_s:.0f} s"))
             known[step] = progress, seen
+        # Whole, in one assignment: the signal handler reads it, at any moment.
         self._known = known
 
     def list_stalled(self, now_s: float) -> tuple[Event, ...]:
@@ -99,6 +101,7 @@ class ProgressWatch:
             seen = Seen(
                 stages=own,
                 others=list_others_at_work(stages, step),
+                # A step without stages may still begin jobs that end between two looks.
                 jobs=0 if own else self._jobs.count_begun(),
                 printed=self._printed(step),
                 executors=self._executors(),
@@ -107,6 +110,7 @@ class ProgressWatch:
         return found
 
     def _add_standing(self, seen: Seen, thread: int) -> Seen:
+        # CPython's own table of where each thread is; none of them stops for it.
         place, in_spark = find_standing(sys._current_frames().get(thread))
         return replace(seen, place=place, in_spark=in_spark)
 
@@ -123,6 +127,7 @@ class Jobs:
 
     def count_begun(self) -> int:
         """Number of the last job."""
+        # Null is "of any state" to Spark; the newest job comes first.
         return max((int(each.jobId()) for each in _iterate_items(self._store.jobsList(None), 1)), default=-1) + 1
 
     def add_hosts(self, seen: Seen) -> Seen:
@@ -151,6 +156,7 @@ def _make_stage(raw: Any) -> Stage:
 
 def _iterate_items(sequence: Any, most: int | None = None) -> Iterator[Any]:
     """The items of a Scala sequence."""
+    # py4j hands no Scala sequence over as a list: each item is a call, so ``most`` of them.
     size = int(sequence.size())
     return (sequence.apply(at) for at in range(size if most is None else min(most, size)))
 
@@ -164,6 +170,7 @@ def find_standing(frame: FrameType | None) -> tuple[str, bool]:
         here = f"{Path(file).name}:{frame.f_lineno} ({frame.f_code.co_name})"
         if file.startswith(OURS):
             own = own or here
+        # "<frozen importlib>" and the like are no files.
         elif not file.startswith(LIBRARIES) and not file.startswith("<"):
             author = here
         frame = frame.f_back

@@ -32,6 +32,7 @@ class Unblocked(io.TextIOBase):
 
     def write(self, line: str) -> int:
         with self._changed:
+            # Left out else: it is in the event file.
             if self._held + len(line) <= self._most:
                 self._held += len(line)
                 self._lines.append(line)
@@ -41,6 +42,7 @@ class Unblocked(io.TextIOBase):
     def drain(self, within_s: float) -> bool:
         """Wait until all is written, but not for longer; whether it is."""
         with self._changed:
+            # ``_held`` counts a line until it is written: the last one is waited for, too.
             return self._changed.wait_for(lambda: not self._held, within_s)
 
     def _pass_on(self) -> None:
@@ -49,6 +51,7 @@ class Unblocked(io.TextIOBase):
                 self._changed.wait_for(lambda: bool(self._lines))
                 line = self._lines.popleft()
             with suppress(OSError, ValueError):  # who read it is gone; the event file is still there
+                # Without the condition held: this may block for minutes, and steps go on printing.
                 self._out.write(line)
                 self._out.flush()
             with self._changed:
