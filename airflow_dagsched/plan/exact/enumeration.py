@@ -76,8 +76,9 @@ class _Search(Struct):
             self.keep_if_better(evaluated, evaluator)
             if self.may_improve(evaluated):
                 promising.append((evaluated, evaluator))
+        # The dearer a grouping, the sooner the bound drops it: the best so far only falls.
         for evaluated, evaluator in sorted(promising, key=lambda one: one[0].cost):
-            if self.may_improve(evaluated):
+            if self.may_improve(evaluated):  # asked again: the best has fallen meanwhile
                 self.search_launches(evaluated, evaluator)
         return Solved(self.best, self.best_evaluator, self.tried, self.complete)
 
@@ -132,6 +133,7 @@ class _Search(Struct):
                 break
             self.lists_left -= 1
             try:
+                # Of equal ones the first, which is the planner's own if it is among them.
                 found.setdefault(_measure_shape(self.evaluator.size_group("of all", one)), one)
             except DoesNotFit:
                 continue

@@ -46,6 +46,7 @@ def plan_exactly(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFA
 
     Raises ``InvalidInput`` also where the extra ``[exact]`` is not installed.
     """
+    # All other passes are the same: what is exact is the choice of groups alone.
     passes = select_groups_exactly, *PASSES[1:]
     return run_passes(passes, dataflow, Problem.of(dataflow, cluster, settings, run))
 
@@ -71,11 +72,14 @@ def search_exactly(problem: Problem, budget: float = BUDGET) -> Selection:
         selection.evaluator = tiny.evaluator
         if tiny.evaluated is not selection.best:
             selection.keep_if_better(KIND, tiny.evaluated)
+        # With failures the costs compared are not the times told: an optimum of the one is no bound of the other.
         if tiny.proved and not problem.settings.failures_per_hour:
             selection.bound = _bound_by_optimum(tiny)
             return selection
+    # Before the solver: a better plan to start from leaves it less to refute.
     _improve_best(selection)
     selection = _search_by_solver(selection, budget)
+    # What the solver found may be rough: its model knows no single workers.
     if selection.best_kind == KIND:
         _improve_best(selection)
     return selection
@@ -118,6 +122,7 @@ def _search_reordered(selection: Selection, order: tuple[int, ...]) -> Selection
     assert other.best is not None
     if other.best.cost >= selection.best.cost:
         return selection
+    # What was compared before counts as well: a plan tells all it was better than.
     other.costs = {**other.costs, **selection.costs, KIND: other.best.cost}
     other.best_kind = KIND
     return other

@@ -90,12 +90,14 @@ class _Model(Struct):
         assert selection.best is not None
         ticks = TICKS / selection.best.cost.makespan_s
         cp = cp_model.CpModel()
+        # At most the best plan's: so a solution is always an improvement, or that plan.
         makespan = cp.new_int_var(int(selection.bound.seconds * ticks), TICKS, "")
         cp.minimize(makespan)
         return cls(selection.problem, selection, cp, TICKS, ticks, makespan)
 
     def count_ticks(self, seconds: float) -> int:
         """Whole ticks."""
+        # Down, never up: a model in which something takes longer would prove bounds that do not hold.
         return int(seconds * self.ticks)
 
     def add_moment(self, earliest: float = 0.0) -> Any:
@@ -108,6 +110,7 @@ class _Model(Struct):
 
     def pad_memory(self, memory_mb: int) -> int:
         """With the padding, at least."""
+        # Without the least padding a container has: how many containers there are is not in the model.
         return int(memory_mb * (1 + self.problem.settings.padding_fraction))
 
     def run_solver(self, budget: float, *, interleave: bool) -> cp_model.CpSolver | None:
@@ -115,7 +118,7 @@ class _Model(Struct):
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
+        solver.parameters.num_workers = 1  # several race each other: the answer would depend on who wins
         solver.parameters.interleave_search = interleave
         solver.parameters.random_seed = 0
         solver.parameters.max_deterministic_time = budget
@@ -182,6 +185,7 @@ def _add_instances(model: _Model, spans: dict[int, _Span]) -> tuple[list[Any], l
     for node, step in enumerate(problem.graph.steps):
         length, need = model.count_ticks(problem.arrays.runtime_s[node]), problem.arrays.needs[node]
         starts = [model.add_moment(problem.cluster.application_start_s) for _ in range(step.parallelism)]
+        # Equal instances are interchangeable: one order of them is enough to look at.
         for one, other in pairwise(starts):
             cp.add(one <= other)
         intervals += [cp.new_fixed_size_interval_var(start, length, "") for start in starts]

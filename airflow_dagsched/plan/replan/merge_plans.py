@@ -37,8 +37,11 @@ def merge_plans(old: Plan, dataflow: Dataflow, progress: Progress, rest: Rest) -
         for group in rest.plan.groups
     )
     groups = _add_waits((*begun, *later), dataflow)
+    # By steps, not by id: a group may have been called ``launch`` while it was the only one.
     reasons = {frozenset(group.steps): group.reason for group in old.groups}
+    # The rest's makespan counts ordinary tasks at its end, which no group shows.
     end = max([progress.now_s, rest.start_s + rest.plan.makespan_s, *(group.end_s for group in groups)])
+    # The rest was bounded from its own start, as if all of the cluster were free at that moment.
     bound = min(end, progress.now_s + rest.plan.lower_bound_s)
     return replace(
         rest.plan,
@@ -100,6 +103,7 @@ def _find_spills(
     for channel in dataflow.channels:
         dataset = channel.src, channel.output
         size[dataset] = max(size.get(dataset, 0), channel.bytes)
+        # Also between groups that have begun: the spill is there, and the checker asks for it.
         if channel.kind == "pipelined" and home[channel.src] != home[channel.dst]:
             readers.setdefault(dataset, set()).add(channel.dst)
     for src, output in sorted(readers, key=lambda dataset: (place[dataset[0]], dataset[1])):
@@ -110,4 +114,5 @@ def _find_spills(
 
 def _collect_spill_reasons(old: Plan, rest: Plan) -> dict[tuple[str, str], str]:
     """Of spills: as the plan so far tells them, where it has them."""
+    # The last wins: the old plan's.
     return {(spill.src, spill.output): spill.reason for spill in (*rest.spills, *old.spills)}

@@ -55,6 +55,7 @@ def measure_progress(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: St
     again: dict[str, RestartReason] = dict(
         _list_displaced((group for group in plan.groups if group.id in begun - over), cluster)
     )
+    # Said to have begun, but something above it runs again: what it read is made anew.
     undone = (over | set(state.running)) - begun - {task.id for task in dataflow.tasks}
     again |= dict.fromkeys(sort_naturally(undone), "inputs made anew")
     stays = begun - set(again)
@@ -89,6 +90,7 @@ def _refuse_partial(plan: Plan, dataflow: Dataflow) -> None:
     held = Counter(step for group in plan.groups for step in group.steps)
     held.subtract(step.id for step in dataflow.steps)
     for step, odd in held.items():
+        # +1: in several groups; -1: in none.
         if odd:
             raise InvalidInput("plan", "groups", f"step {step!r} is in {odd + 1} of them, not in one: plan it again")
 
@@ -126,7 +128,7 @@ def _sort_topologically(above: Mapping[str, set[str]]) -> list[str]:
             below.setdefault(other, []).append(name)
     waiting = {name: len(names) for name, names in above.items()}
     order = [name for name, count in waiting.items() if not count]
-    for name in order:
+    for name in order:  # grows while it is walked (Kahn)
         for after in below.get(name, ()):
             waiting[after] -= 1
             if not waiting[after]:
@@ -140,6 +142,7 @@ def _find_begun_groups(plan: Plan, above: Mapping[str, set[str]], state: State) 
     whole: set[str] = set()
     begun = set()
     for name, names in above.items():
+        # In the order of ``above``, which is topological: a group counts only if all above it has finished.
         if names <= whole:
             if name in finished or name not in groups:
                 whole.add(name)
@@ -152,7 +155,7 @@ def _find_ended_tasks(above: dict[str, set[str]], dataflow: Dataflow, begun: set
     """Ordinary tasks above something that has begun; and those that said so, if all above them has ended."""
     tasks = {task.id for task in dataflow.tasks}
     reached = set(begun)
-    for name in reversed(above):
+    for name in reversed(above):  # upwards: what is above something begun must have ended
         if name in reached:
             reached |= above[name]
     over = begun & set(state.finished)
@@ -176,6 +179,7 @@ def _estimate_begun(
         ready = max((spans[other][1] for other in names if other in spans), default=0.0)
         if name in ended:
             spans[name] = ready, ready
+        # When a group ended is not known, only by when: it takes no time any more.
         elif name in kept & over:
             spans[name] = (max(ready, groups[name].end_s),) * 2
         elif name in kept:
@@ -194,6 +198,7 @@ def _find_latest_known_s(spans: Mapping[str, tuple[float, float]], over: Collect
 
 def _shorten_running(group: Group, start_s: float, now_s: float, state: State) -> Group:
     """A running group; where it is said for how long, it has left what it has left, whatever else took how long."""
+    # Without a word on how long it has run, it started as planned.
     start = max(start_s, round(now_s - state.elapsed_s.get(group.id, now_s), DIGITS))
     return replace(group, start_s=start, end_s=round(start + group.time.total_s, DIGITS), progress="running")
 
@@ -208,6 +213,7 @@ def _list_displaced(running: Iterable[Group], cluster: Cluster) -> Iterator[tupl
         elif not all(_has_room(workers[name], held) for name, held in sum_held((*stay, group)).items()):
             yield group.id, "no room"
         else:
+            # Group after group: those that fit together stay, the first one too many begins again.
             stay.append(group)
 
 
@@ -219,6 +225,7 @@ def _has_room(worker: Worker, held: Sequence[int]) -> bool:
 def _finish_group(group: Group, end_s: float, cluster: Cluster) -> Group:
     """A finished group; what ran on a worker that is gone is told of another."""
     there = {worker.id for worker in cluster.workers}
+    # It holds nothing any more, but a plan names no worker that there is not.
     other = sort_naturally(there)[0] if there else ""
     boxes = tuple(box if box.worker in there else replace(box, worker=other) for box in group.containers)
     driver = group.driver if group.driver.worker in {None, *there} else replace(group.driver, worker=other)

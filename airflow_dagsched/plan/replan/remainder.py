@@ -53,6 +53,8 @@ def _narrow_dataflow(dataflow: Dataflow, progress: Progress, waits: Sequence[Gro
         channels=tuple(channel for channel in dataflow.channels if not _is_connected_to(channel, gone)),
         tasks=(
             *(_shorten_task(task, progress.since, start_s) for task in dataflow.tasks if task.id not in gone),
+            # A running group is an ordinary task to what is left: it takes its time, and its room has been
+            # subtracted.
             *(Task(id=group.id, runtime_s=max(NEXT_TO_NOTHING_S, group.end_s - start_s)) for group in waits),
         ),
         dependencies=tuple(dict.fromkeys(edge for edge in waiting if gone.isdisjoint(edge))),
@@ -85,6 +87,7 @@ def _narrow_settings(settings: Settings, left: Dataflow) -> Settings:
 
 def _narrow_lists(lists: Iterable[Sequence[str]], steps: set[str]) -> tuple[tuple[str, ...], ...]:
     kept = (tuple(name for name in names if name in steps) for names in lists)
+    # One step is never apart from, or together with, itself.
     return tuple(names for names in kept if len(names) > 1)
 
 
@@ -97,6 +100,7 @@ def _list_stored(dataflow: Dataflow, progress: Progress, waits: Sequence[Group])
     kept: dict[tuple[str, str], set[str]] = {}
     for channel in (one for one in dataflow.channels if one.src in begun):
         dataset = channel.src, channel.output
+        # Channels of one dataset carry one size: the largest counts.
         size[dataset] = max(size.get(dataset, 0), channel.bytes)
         left = channel.dst not in begun
         if left:

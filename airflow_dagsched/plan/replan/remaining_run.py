@@ -73,6 +73,7 @@ def replan_run(
     Raises ``InvalidInput`` where the plan is not of this dataflow, the state not of this plan, or one of the others
     breaks a rule; ``DoesNotFit`` where what is left is larger than the cluster even after cutting it anew.
     """
+    # Measured values are not in the digest: a plan stays one of its dataflow whatever is learnt.
     if plan.digest != digest_dataflow(dataflow):
         raise InvalidInput("plan", "digest", f"is not that of dataflow {dataflow.name!r}: plan it again")
     facts = _Facts(plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, asked)
@@ -85,6 +86,7 @@ def replan_run(
 
 def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
     """The groups so far, unless others are better by the margin, or they are not possible any more."""
+    # First, for it often gives the groups so far: then they need not be planned a second time.
     anew = _try_both(facts, progress, _keep_dataflow)
     kept = anew if _has_same_groups(facts.old, anew) else _keep_groups(facts, progress)
     best = _regroup_remainder(facts, progress, anew)
@@ -96,6 +98,7 @@ def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
     if isinstance(best, Refused):
         return _report_replanned(facts, progress, kept, 0.0, "as can be now")
     left, saved = kept.makespan_s - progress.now_s, kept.makespan_s - best.makespan_s
+    # A tie is no gain, even with a margin of 0: two plans must not take turns.
     if saved <= max(0.0, facts.settings.replan_margin * left):
         return _report_replanned(facts, progress, kept, 0.0, "as can be now")
     return _report_replanned(facts, progress, best, saved, EndsSooner(saved, left))
@@ -105,6 +108,7 @@ def _keep_groups(facts: _Facts, progress: Progress) -> Plan | Refused:
     """The groups so far; where they do not fit any more, or the settings forbid them by now, cut."""
     over = {step for group in (*progress.finished, *progress.running) for step in group.steps}
     left = tuple(group.steps for group in facts.old.groups if over.isdisjoint(group.steps))
+    # Kept apart by borders and together by lists: so the planner has no other groups to choose.
     told = replace(facts.settings, together=(*facts.settings.together, *left))
     made = _try_both(replace(facts, settings=told), progress, _draw_borders(facts.old))
     return _try_both(facts, progress, _draw_borders(facts.old)) if isinstance(made, Refused) else made
@@ -132,10 +136,12 @@ def _continue_plan(old: Plan, kept: Plan, anew: Plan | Refused) -> Plan:
 
 def _regroup_remainder(facts: _Facts, progress: Progress, anew: Plan | Refused) -> Plan | Refused:
     """All that is left grouped anew; or that and what is running, which then begins again."""
+    # Nothing runs that could be stopped.
     if not progress.running:
         return anew
     stopped = _try_both(facts, progress.restart_running(), _keep_dataflow)
     plans = [made for made in (anew, stopped) if not isinstance(made, Refused)]
+    # At a tie the first, which stops nothing.
     return min(plans, key=lambda made: made.makespan_s) if plans else stopped
 
 
@@ -148,6 +154,7 @@ def _try_both(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], D
     """What is left beside the running groups, or behind them, whichever ends first; or why neither is possible."""
     found: list[Plan] = []
     refusal: Refused | None = None
+    # Beside what runs there may be too little room for a large step: behind it there is all.
     for make in (_plan_beside, _plan_behind) if progress.running else (_plan_behind,):
         try:
             found.append(merge_plans(facts.old, facts.dataflow, progress, make(facts, progress, grouped)))
@@ -186,6 +193,7 @@ def _draw_borders(old: Plan) -> Callable[[Dataflow], Dataflow]:
     home = {step: group.id for group in old.groups for step in group.steps}
 
     def bordered(dataflow: Dataflow) -> Dataflow:
+        # Different settings, different colors: no rule of the planner need know of old groups.
         steps = (replace(step, application={**step.application, GROUP: home[step.id]}) for step in dataflow.steps)
         return replace(dataflow, steps=tuple(steps))
 

@@ -25,6 +25,7 @@ def find_room_time(missing: int, need: Need, free: Callable[[int], Need], ending
         for worker, back in given:
             before = later.get(worker) or free(worker)
             later[worker] = before[0] + back[0], before[1] + back[1], before[2] + back[2]
+            # Slots of a worker, not sums: two cores here and two there hold no container of four.
             missing -= count_slots(later[worker], need) - count_slots(before, need)
         if missing <= 0:
             return end

@@ -54,6 +54,7 @@ def choose_best(forecasts: Sequence[Forecast], in_force: int) -> int:
     At a tie what is in force stays, then the first.
     """
     base = forecasts[in_force]
+    # Never worse than what is in force on either count: only so does the guarantee of the mean and the worst hold.
     eligible = (at for at, one in enumerate(forecasts) if _is_no_worse(one, base))
     return min(eligible, key=lambda at: (*_score_forecast(forecasts[at], base), at != in_force, at))
 

@@ -58,8 +58,9 @@ def make_jobs(works: Sequence[Work], cluster: Cluster, settings: Settings) -> Jo
         found += _make_group_jobs(at, work, place, settings)
         found += _make_task_jobs(at, work, settings)
         number = {job.id: start + of for of, job in enumerate(found[start:])}
+        # Edges stay within a work: works compete for room, and wait for nothing of each other.
         edges += ((number[before], number[after]) for before, after in _list_edges(work) if before != after)
-    successors: list[list[int]] = [[] for _ in found]
+    successors: list[list[int]] = [[] for _ in found]  # by number; edges of several steps between two groups count once
     for before, after in sorted(set(edges)):
         successors[before].append(after)
     order = sort_topologically(successors)

@@ -29,6 +29,7 @@ class Room:
 
     def __init__(self, cluster: Cluster) -> None:
         workers = cluster.workers
+        # The next power of two, so that the children of node n are 2n and 2n + 1.
         self._leaves = 1 << max(0, len(workers) - 1).bit_length()
         padding = [GONE] * (self._leaves - len(workers))
         self._most = [GONE] * self._leaves + [_read_offered(worker) for worker in workers] + padding
@@ -55,6 +56,7 @@ class Room:
         """
         need = places[0][1]
         alike = moves == "any" and all(other == need for _, other in places)
+        # On a full cluster the same group is tried at each event: how many have room is known without a search.
         if alike and self._watched and self._watched[0] == need and self._watched[1] < len(places):
             return None
         taken = self._take_places(places, moves=moves)
@@ -103,9 +105,11 @@ class Room:
         most, trail = self._most, [1]
         while trail:
             node = trail.pop()
+            # A node's maxima may be of different workers: that it has room is a maybe, that it has none is sure.
             if _has_room(most[node], need):
                 if node >= self._leaves:
                     return node - self._leaves
+                # The left child on top: the first worker in order that has room.
                 trail += (2 * node + 1, 2 * node)
         return None
 
@@ -122,7 +126,7 @@ class Room:
         while node > 1:
             node //= 2
             larger = _take_most(most[2 * node], most[2 * node + 1])
-            if larger == most[node]:
+            if larger == most[node]:  # above it nothing changes either
                 break
             most[node] = larger
 

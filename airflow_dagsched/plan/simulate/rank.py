@@ -35,6 +35,7 @@ def measure_b_levels(jobs: Jobs) -> list[float]:
 def count_descendants(jobs: Jobs) -> list[int]:
     """How many jobs are below each, all the way down, and itself: Airflow's weight rule ``downstream``."""
     found = [0] * len(jobs.all)
+    # One bit a job, in Python's large integers: sets of descendants would take quadratic memory.
     for start in range(0, len(jobs.all), BLOCK):
         reached = [0] * len(jobs.all)
         for node in reversed(jobs.order):

@@ -39,7 +39,9 @@ def simulate_works(
     """
     jobs = make_jobs(works, cluster, settings)
     luck = draw_luck(jobs, len(cluster.workers), conditions)
+    # Each event plays all rivals to the end: the effort grows with the square of the jobs.
     rivals = policy.rivals if len(jobs.all) <= MOST else ()
+    # Ranks follow from the plans alone: every forecast of this run may share them.
     ranked = cache(lambda order: rank_jobs(jobs, order))
     run = _Run(works, jobs, luck, policy, (policy, *rivals), conditions.retries, Room(cluster), ranked)
     run.push_first_events()
@@ -88,6 +90,7 @@ class _Run(Struct):
     def push_first_events(self) -> None:
         self.waits = list(self.jobs.waits_for)
         for worker, seconds in enumerate(self.luck.losses):
+            # A loss that never comes must not be an event: it would keep the heap, and the run, alive.
             if seconds < NEVER:
                 heapq.heappush(self.events, (seconds, LOSE, worker, 0))
         for number, count in enumerate(self.waits):
@@ -103,13 +106,16 @@ class _Run(Struct):
         now = self.events[0][0]
         while self.events and self.events[0][0] == now:
             _, what, number, attempt = heapq.heappop(self.events)
+            # Losses do not count: when all jobs have ended, a worker that is lost later is nobody's business.
             self.open -= what != LOSE
             if what == LOSE:
                 self._lose_worker(number, now)
             elif what == ARRIVE:
                 self._add_to_waiting(number, now)
+            # The end of an attempt that has failed meanwhile is still on the heap, and means nothing.
             elif number in self.running and attempt == self.attempts[number]:
                 self._end_job(number, now) if what == END else self._fail_job(number, now)
+        # Behind all events of the moment: half of them would show a room that nobody will have.
         if self.waiting and len(self.policies) > 1:
             self._choose_policy(now)
         self._start_waiting(now)
@@ -119,6 +125,7 @@ class _Run(Struct):
         eligible = self.policies
         if self._is_out_of_patience(now):
             eligible = tuple(policy for policy in eligible if policy.order == "fifo")
+        # Out of patience a rival in force is not eligible: the first one there is replaces it.
         in_force = eligible.index(self.policy) if self.policy in eligible else 0
         self._follow_policy(
             eligible[choose_best([self._forecast_policy(policy, now) for policy in eligible], in_force)]
@@ -130,11 +137,13 @@ class _Run(Struct):
         waiting = [int(-entry[-1]) for entry in self.waiting]
         left = (at for at in range(len(jobs)) if at not in self.spans and self.works[jobs[at].work].at_s <= now)
         patience = now + sum(jobs[at].seconds for at in left)
+        # Set once, when a group is first seen waiting: later works must not extend it.
         return min(self.patience.setdefault(number, patience) for number in waiting) < now
 
     def _find_planned_end(self, number: int, now: float) -> float:
         seconds = self.jobs.all[number].seconds
         end = self.running[number][0] + seconds
+        # What is overdue must end after now, or the forecast would start others in its place at once.
         return end if end > now else now + OVERDUE * seconds
 
     def _forecast_policy(self, policy: Policy, now: float) -> Forecast:
@@ -143,7 +152,7 @@ class _Run(Struct):
         ahead = replace(
             self,
             luck=calm,
-            policies=(policy,),
+            policies=(policy,),  # a forecast does not forecast
             room=self.room.make_copy(),
             waits=self.waits.copy(),
             events=[],
@@ -167,12 +176,14 @@ class _Run(Struct):
         """From now on."""
         if policy != self.policy:
             self.policy, self.reservation = policy, None
+            # Another policy, another rank: the order of waiting is made anew.
             self.waiting = sorted(self._rank_turn(int(-entry[-1])) for entry in self.waiting)
             running = [(number, start) for number, (start, places) in self.running.items() if places]
             self.ends = [(start + self.jobs.all[at].seconds, at, self.attempts[at]) for at, start in running]
             heapq.heapify(self.ends)
 
     def _rank_turn(self, number: int) -> tuple[float, ...]:
+        # Negated, for the list is sorted upwards and taken from its end: earlier, and smaller numbers, come last.
         return *self.ranked(self.policy.order)[number], -self.ready[number], -number
 
     def _release_job(self, number: int, now: float) -> None:
@@ -193,8 +204,9 @@ class _Run(Struct):
         at, passed, by = len(self.waiting) - 1, 0, NEVER
         while at >= 0 and passed <= (0 if self.policy.overtaking == "none" else LOOK_AHEAD):
             number = int(-self.waiting[at][-1])
+            # Whoever ends before the reserved room is needed may overtake (EASY backfilling).
             if now + self.jobs.all[number].seconds <= by and self._try_start(number, now):
-                del self.waiting[at]
+                del self.waiting[at]  # from the end on: deleting moves nothing that is still to be looked at
             else:
                 if not passed and self.policy.overtaking == "harmless":
                     by = self._find_reservation(number)
@@ -203,6 +215,7 @@ class _Run(Struct):
 
     def _try_start(self, number: int, now: float) -> bool:
         job = self.jobs.all[number]
+        # Pinned containers wait for their workers, even for ones that are lost: then the work stays unfinished.
         moves: Moves = "none" if job.pinned else "any" if self.policy.moves else "lost"
         places = self.room.take_room(job.places, moves=moves)
         if places is not None:
@@ -218,7 +231,7 @@ class _Run(Struct):
                 self.room.count_missing(places), places[0][1], self.room.get_free, self._take_ending(seen)
             )
             for entry in seen:
-                heapq.heappush(self.ends, entry)
+                heapq.heappush(self.ends, entry)  # looking is not taking: what runs still runs
             self.reservation = number, by
         return self.reservation[1]
 
@@ -226,6 +239,7 @@ class _Run(Struct):
         """Take what runs off the heap of planned ends, the first first, and note it; what has ended is dropped."""
         while self.ends:
             end, number, attempt = entry = heapq.heappop(self.ends)
+            # Entries of attempts that ended early are dropped here, lazily: a heap has no removal.
             if number in self.running and self.attempts[number] == attempt:
                 seen.append(entry)
                 yield end, self.running[number][1]
@@ -237,6 +251,7 @@ class _Run(Struct):
         seconds, failures = self.luck.seconds[number], self.luck.failures[number]
         if self.policy.overtaking == "harmless" and places:
             heapq.heappush(self.ends, (now + self.jobs.all[number].seconds, number, attempt))
+        # Drawn for each attempt before the run, so that no policy has better luck than another.
         fails = bool(failures) and failures[attempt] < seconds
         self._push_event(now + (failures[attempt] if fails else seconds), FAIL if fails else END, number)
 
@@ -258,6 +273,7 @@ class _Run(Struct):
     def _lose_worker(self, worker: int, now: float) -> None:
         hit = [number for number, (_, places) in self.running.items() if any(at == worker for at, _ in places)]
         self.room.lose_worker(worker)
+        # Sorted: what fails first is queued first, and a dict's order is that of starts.
         for number in sorted(hit):
             self._fail_job(number, now)
 
@@ -278,6 +294,7 @@ def _make_outcome(run: _Run, cluster: Cluster) -> Outcome:
     jobs = run.jobs.all
     ran = tuple(_describe_job(run, number) for number in range(len(jobs)) if number in run.spans)
     offered = zip(cluster.workers, run.luck.losses, strict=True)
+    # A lost worker offers nothing after its loss: its idle cores are no waste.
     available = sum(worker.free_cores * min(lost, run.stopped) for worker, lost in offered)
     return Outcome(
         ran,

@@ -40,6 +40,7 @@ def _draw_factor(job: Job, noise: float, rng: random.Random) -> float:
     if not noise:
         return 1.0
     total = sum(job.runtimes)
+    # exp(mu + sigma**2 / 2) is the mean of a lognormal: with this mu it is 1.
     drawn = [rng.lognormvariate(-noise * noise / 2, noise) for _ in job.runtimes]
     if not total:
         return drawn[0]
