@@ -36,4 +36,5 @@ def resolve_task_runtime(task: Task, settings: Settings) -> float:
 
 def measure_padding(memory_mb: int, settings: Settings) -> int:
     """MiB on top of ``memory_mb``, once per container."""
+    # Up: Spark asks the cluster manager for whole MiB, and less than is needed would be a plan that does not fit.
     return math.ceil(compute_padding(memory_mb, settings.padding_min_mb, settings.padding_fraction))

@@ -15,6 +15,7 @@ def load_planned_groups(found: Plan, dataflow: Dataflow, settings: Settings = DE
     """The groups of a plan file; raises ``InvalidInput`` where it is not of ``dataflow``, as that is now."""
     if found.digest != digest_dataflow(dataflow):
         raise InvalidInput("plan file", "digest", f"dataflow {dataflow.name!r} has changed since it was tuned")
+    # By the rules that need no cluster: a parse knows none, and the file may have been edited by hand.
     violations = check_groups(found, dataflow, settings)
     if violations:
         raise InvalidInput("plan file", "groups", "; ".join(map(str, violations)))

@@ -32,6 +32,7 @@ def _describe_changes(before: Sequence[Members], after: Sequence[Members]) -> It
     for group in after:
         if group.id not in old:
             yield f"+ {group.id}: {', '.join(group.steps)}"
+        # As sets: another order inside a group changes no task of the DAG.
         elif old[group.id] != new[group.id]:
             yield f"~ {group.id}: {_describe_difference(group.steps, old[group.id])}"
     yield from (f"- {group.id}" for group in before if group.id not in new)

@@ -46,6 +46,7 @@ def measure_remaining_s(
         graph.condensed, [resolve_step_runtime(step, settings) for step in graph.steps], group_of, graph.loop
     )
     for name, node in first.items():
+        # Predicted seconds hold the start, waves and spills: the path alone is less than any of them.
         seconds[node] = (known_s or {}).get(name, start_s + inside[node])
     edges = find_edges_between(graph, group_of)
     for node in reversed(sort_topologically(edges)):
@@ -59,6 +60,7 @@ def _measure_paths(
     """For the first node of each group the longest path of steps within it; the steps of a loop count one by one."""
     path = [0.0] * len(group_of)
     for node, seconds in enumerate(runtime):
+        # A loop's steps run one after another, at least once.
         path[loop[node]] += seconds
     longest = [0.0] * len(group_of)
     for node in reversed(sort_topologically(edges)):

@@ -37,4 +37,5 @@ def _allow_foreign(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     found = {key: _allow_foreign(value) for key, value in schema.items()}
+    # Unknown fields are refused with their path, but for the author's own.
     return {**found, "patternProperties": {"^x_": {}}} if schema.get("additionalProperties") is False else found

@@ -16,7 +16,7 @@ def _declare_unit(name: str) -> dict[str, str]:
 
 
 Mode = Literal["analysed", "declared", "auto", False]
-"""How a run leaves out what it does not need: see ``prune``."""
+"""How a run leaves out what it does not need: see ``pruning``."""
 
 _Lists = tuple[tuple[Id, ...], ...]
 

@@ -26,6 +26,7 @@ def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
         raw = msgspec.json.decode(Path(path).read_bytes())
     except OSError as error:
         raise InvalidInput(where, "", f"cannot be read: {error.strerror}") from None
+    # msgspec's parser recurses: a file of 100,000 brackets is no JSON of ours.
     except (msgspec.MsgspecError, RecursionError) as error:
         raise InvalidInput(where, "", f"is no JSON: {error}") from None
     if not isinstance(raw, dict):
@@ -36,6 +37,7 @@ def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
     settings = decode_json(Settings, msgspec.json.encode(planner), where)
     sized = share_sizes(settings, policies, where)
     for name in SHARED.keys() & policies.keys():
+        # Both names may be there as long as they say the same: which of them counts must not be a matter of luck.
         if SHARED[name] in planner and getattr(settings, SHARED[name]) != getattr(sized, SHARED[name]):
             raise InvalidInput(where, name, f"says {SHARED[name]} a second time, and otherwise")
     return sized, parse_placement_settings(sized, policies, where)

@@ -54,7 +54,7 @@ class FreeCapacity:
         return ()
 
     def take_first(self, shape: ExecutorShape) -> tuple[int, ...]:
-        """Where containers of ``shape`` start, as ``find`` has it."""
+        """Where containers of ``shape`` start, as ``find_workers`` has it."""
         at_workers = self.find_workers(shape)
         if at_workers:
             self._change_free(shape, at_workers, -1)

@@ -259,7 +259,7 @@ def _list_shares(shape: ExecutorShape, demand: Demand) -> Sequence[Share]:
 
 
 def _find_short_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> tuple[Worker, int] | None:
-    """See ``_short_of_disk``."""
+    """See ``_find_first_short``."""
     known = {worker.id: worker for worker in workers}
     return _find_first_short([known[place] for place in shape.workers], _list_shares(shape, demand))
 

@@ -6,7 +6,7 @@
 
 *Lists.* A group's time and size depend on the list of its steps alone, so all lists are tried once a group; kept
 are the planner's own and those of which no other is as soon with as few, as small containers. *Groupings* are priced
-by the one cost model. *Launches* are searched (see ``launches.tree``) wherever that might end sooner than the best.
+by the one cost model. *Launches* are searched (see ``launch_enumeration``) where that might end sooner than the best.
 
 Where no budget cut that short, the best is the optimum of the model: a group is as large as the planner makes it for
 one of these lists, and what finds room is launched. Counted, not timed: equal facts, equal plans.

@@ -65,6 +65,7 @@ class _Bag(Struct, frozen=True):
 def bound_by_phases(problem: Problem) -> LowerBound:
     """Zero where steps may take turns, or are left out."""
     moments = find_moments(problem, list_kept_apart(problem), streams=True)
+    # All may share a group: there are no phases.
     if not any(moments.apart):
         return LowerBound()
     units, cores = _list_units(problem), sum(worker.free_cores for worker in problem.arrays.workers)

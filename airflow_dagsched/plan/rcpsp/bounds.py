@@ -37,8 +37,10 @@ def _bound_by_work(net: Network, kind: int, head: Sequence[int], tail: Sequence[
     work = [item for item in work if item[1]]
     capacity, best = net.capacities[kind], 0
     for h in _select_evenly(sorted({before for before, _, _ in work}), max(4, STEPS // max(1, len(work)))):
+        # By falling tails, as ``work`` is: each prefix is all that is followed by at least the last one's q.
         late = [(amount, q) for before, amount, q in work if before >= h]
         totals = accumulate(amount for amount, _ in late)
+        # Rounded up: time is whole.
         best = max(best, h + max(-(-total // capacity) + q for total, (_, q) in zip(totals, late, strict=True)))
     return best
 

@@ -39,6 +39,7 @@ def _add_starts(model: CpModel, project: Project, hint: Schedule) -> list[IntVar
     """Start times that leave room for the activity within the makespan of the hint."""
     found = []
     for at, (duration, start) in enumerate(zip(project.durations, hint.starts, strict=True)):
+        # No later than in the hint: whatever the solver returns is no longer.
         found.append(model.new_int_var(0, hint.makespan - duration, f"start {at}"))
         model.add_hint(found[at], start)
     return found
@@ -54,6 +55,7 @@ def _add_constraints(model: CpModel, project: Project, starts: list[IntVar], hin
         for after in nexts:
             model.add(start + duration <= starts[after])
     for kind, capacity in enumerate(project.capacities):
+        # Fewer intervals in a cumulative, faster propagation.
         users = [at for at, demand in enumerate(project.demands) if demand[kind] and project.durations[at]]
         model.add_cumulative([spans[at] for at in users], [project.demands[at][kind] for at in users], capacity)
     return end
@@ -69,7 +71,7 @@ def _run_solver(model: CpModel, starts: list[IntVar], hint: Schedule, work: floa
     solver.parameters.random_seed = 0
     solver.parameters.max_deterministic_time = work
     found = solver.solve(model) in (OPTIMAL, FEASIBLE)
-    bound = max(hint.lower_bound, round(solver.best_objective_bound))
+    bound = max(hint.lower_bound, round(solver.best_objective_bound))  # a float, of a whole number
     if not found:
         return Schedule(hint.starts, hint.makespan, bound)
     return Schedule(tuple(solver.value(start) for start in starts), round(solver.objective_value), bound)

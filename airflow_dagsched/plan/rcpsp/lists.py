@@ -36,11 +36,13 @@ def sort_by_rank(net: Network, rank: Sequence[float]) -> list[int]:
 def list_onward(net: Network, ends: Sequence[int]) -> list[int]:
     """Activities by their starts: the list for the same network."""
     starts = [end - duration for end, duration in zip(ends, net.durations, strict=True)]
+    # Stable: activities of no length, which start with those behind them, stay before these.
     return sorted(net.order, key=starts.__getitem__)
 
 
 def list_back(net: Network, ends: Sequence[int]) -> list[int]:
     """Activities from the last end to the first: the list for the mirrored network."""
+    # Sorted and turned, not sorted backwards: so ties are in the order of the mirrored network.
     return sorted(net.order, key=ends.__getitem__)[::-1]
 
 
@@ -48,6 +50,7 @@ def cross_lists(one: Sequence[int], other: Sequence[int], first: int, count: int
     """``first`` activities as in ``one``, then ``count`` as in ``other``, then the rest as in ``one``."""
     head = one[:first]
     taken = set(head)
+    # In the mother's order: both parents keep to the edges, and so does every mix of their orders.
     middle = [at for at in other if at not in taken][:count]
     taken.update(middle)
     return [*head, *middle, *(at for at in one if at not in taken)]

@@ -34,6 +34,7 @@ def schedule_in_parallel(net: Network, rank: Sequence[int]) -> Ends:
         if not running:
             return ends
         now = running[0][0]
+        # All that ends now gives back before anything starts: half of it might leave no room for the most urgent.
         while running and running[0][0] == now:
             activity = heappop(running)[1]
             free += demands[activity]
@@ -58,11 +59,13 @@ def _take_startable(net: Network, ready: dict[int, Heap], free: int) -> list[int
     found = []
     fitting = [heap for demand, heap in ready.items() if (free - demand) & guard == guard]
     while fitting:
+        # Heaps compare by their first entry: rank, then position.
         heap = min(fitting) if len(fitting) > 1 else fitting[0]
         activity = heappop(heap)[1]
         found.append(activity)
         free -= demands[activity]
         if not heap:
-            del ready[demands[activity]]
+            del ready[demands[activity]]  # an empty heap would be compared, and is of no use
+        # Room only shrinks here: a heap that did not fit before need not be looked at again.
         fitting = [heap for heap in fitting if heap and (free - demands[heap[0][1]]) & guard == guard]
     return found

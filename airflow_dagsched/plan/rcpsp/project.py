@@ -78,6 +78,7 @@ def build_network(project: Project) -> Network:
         activities=order,
         order=range(len(order)),
         durations=[project.durations[activity] for activity in order],
+        # Of no length, it would hold its demand for no time: zero keeps it out of every heap and profile.
         demands=[
             _pack_amounts(project.demands[activity], shifts) if project.durations[activity] else 0 for activity in order
         ],
@@ -92,6 +93,7 @@ def build_network(project: Project) -> Network:
 
 def mirror_network(net: Network) -> Network:
     """The same network read from its end: its schedules are those of ``net`` with time running backward."""
+    # Positions stay: what is known of an activity is looked up by the same number on both sides.
     return replace(net, order=net.order[::-1], above=net.below, below=net.above)
 
 
@@ -130,7 +132,7 @@ def _assign_bits(capacities: Sequence[int]) -> tuple[list[int], int]:
     shifts, guard, at = [], 0, 0
     for capacity in capacities:
         shifts.append(at)
-        at += capacity.bit_length() + 1
+        at += capacity.bit_length() + 1  # one more for the guard
         guard |= 1 << (at - 1)
     return shifts, guard
 

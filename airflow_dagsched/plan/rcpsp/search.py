@@ -102,7 +102,9 @@ class _Search(Struct):
 
 def search_schedules(net: Network, bound: int, schedules: int) -> Ends:
     """Ends of the best of about ``schedules`` schedules, at least three; no makespan is below ``bound``."""
+    # The serial scheme walks along the profile for each activity: quadratic where many run side by side.
     scheme = schedule_serially if len(net) <= WIDEST_SERIAL else _schedule_list_in_parallel
+    # A fixed seed: equal projects, equal schedules.
     state = _Search((net, mirror_network(net)), scheme, bound, schedules, random.Random(0))
     members = _make_first_members(state, max(FEWEST, schedules // (2 * CHILDREN)))
     _evolve_members(state, members)
@@ -123,6 +125,7 @@ def _make_first_members(state: _Search, count: int) -> list[_Member]:
     latest_end = [-tail for tail in measure_tails(net)]
     latest_start = [end - duration for end, duration in zip(latest_end, net.durations, strict=True)]
     shake = -NOISE * min(latest_start, default=0)
+    # Without asking for the budget: however large the project, there is a schedule that was improved once.
     members = [state.improve_member(state.make_member(0, schedule_in_parallel(net, latest_start)), 2)]
     members += [
         state.improve_member(state.make_from_list(0, sort_by_rank(net, rank)), 2)
@@ -131,6 +134,7 @@ def _make_first_members(state: _Search, count: int) -> list[_Member]:
     ]
     while len(members) < count and state.may_continue():
         rank = [end + int(state.chance.random() * shake) for end in latest_end]
+        # Both schemes in turn: parallel ones are good at once, serial ones differ more.
         ends = schedule_in_parallel(net, rank) if len(members) % 2 else state.scheme(net, sort_by_rank(net, rank))
         members.append(state.improve_member(state.make_member(0, ends), 2))
     return members
@@ -142,7 +146,9 @@ def _evolve_members(state: _Search, members: list[_Member]) -> None:
     at = 0
     while state.may_continue():
         father = members[at]
+        # One pass more and not two: reading the crossed list is the first half of one already.
         child = state.improve_member(state.make_from_list(1 - father.side, _make_child(state, father, members)), 1)
+        # Equally long but different is enough: the population moves on across a plateau.
         if child.makespan <= father.makespan and child.ends not in known:
             known.discard(father.ends)
             known.add(child.ends)
@@ -166,8 +172,9 @@ def _make_child(state: _Search, father: _Member, members: Sequence[_Member]) -> 
 def _swap_neighbours(sequence: list[int], above: Sequence[Sequence[int]], chance: Callable[[], float]) -> None:
     """Some neighbours change places where order allows. There are two: a single activity is at its bound at once."""
     for _ in range(ceil(SWAPS * len(sequence))):
-        at = int(chance() * (len(sequence) - 1))
+        at = int(chance() * (len(sequence) - 1))  # a call of randrange costs more
         one, other = sequence[at], sequence[at + 1]
+        # Neighbours alone are swapped: an edge between others cannot be broken by it.
         if one not in above[other]:
             sequence[at], sequence[at + 1] = other, one
 
@@ -175,4 +182,5 @@ def _swap_neighbours(sequence: list[int], above: Sequence[Sequence[int]], chance
 def _convert_to_ends(net: Network, member: _Member) -> Ends:
     if member.side == 0:
         return list(member.ends)
+    # Counted from the end, an activity starts where it ends: time runs the other way.
     return [member.makespan - end + duration for end, duration in zip(member.ends, net.durations, strict=True)]

@@ -23,6 +23,7 @@ FOREVER = 1 << 62
 
 def schedule_serially(net: Network, sequence: Iterable[int]) -> Ends:
     """Ends of all activities of the list ``sequence``."""
+    # A last entry that no schedule reaches: the search needs no test for the end of the list.
     times, free = [0, FOREVER], [net.free, net.free]
     above, durations, demands, guard = net.above, net.durations, net.demands, net.guard
     ends = [0] * len(net)
@@ -33,6 +34,7 @@ def schedule_serially(net: Network, sequence: Iterable[int]) -> Ends:
             if end > ready:  # noqa: PLR1730  a call of max here costs a tenth of the schedule
                 ready = end
         duration = durations[activity]
+        # Of no length it holds nothing: it need not be placed.
         ends[activity] = _place_activity(times, free, guard, ready, duration, demands[activity]) if duration else ready
     return ends
 
@@ -42,16 +44,19 @@ def _place_activity(times: list[int], free: list[int], guard: int, start: int, d
     first = last = bisect_right(times, start) - 1
     end = start + duration
     while True:
+        # A resource that runs short borrows its guard bit: all are there only if none did.
         if (free[last] - demand) & guard == guard:
             last += 1
             if times[last] >= end:
                 break
         else:
             last += 1
+            # Too little here: the earliest start is behind this stretch.
             first, start = last, times[last]
             end = start + duration
     if times[last] != end:
         times.insert(last, end)
+        # Split where it ends before where it starts: so ``first`` stays where it is.
         free.insert(last, free[last - 1])
     if times[first] != start:
         first += 1

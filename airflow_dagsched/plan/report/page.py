@@ -60,6 +60,7 @@ def _write_compared(plan: Plan) -> Iterator[str]:
     if not kinds:
         return
     yield ""
+    # Groupings are compared with the failures to expect, the plan's times are without.
     if kinds[0].makespan_s > plan.makespan_s:
         yield "with the repeats that failures cost:"
     names = [_name_kind(kind, at) for at, kind in enumerate(kinds)]
@@ -126,6 +127,7 @@ def write_pruning(group: Group) -> Iterator[str]:
     for word, entries in (("pruned", group.pruned), ("kept", group.unpruned)):
         alike: dict[tuple[str, str], list[str]] = {}
         for entry in entries:
+            # A year of days has one reason: a line for each would bury the others.
             alike.setdefault((entry.what, entry.reason), []).append(entry.id)
         for (what, reason), ids in alike.items():
             named = f"{what} {ids[0]}" if len(ids) == 1 else f"{format_count(len(ids), what)}, {ids[0]} to {ids[-1]}"

@@ -96,7 +96,7 @@ def _round_up(seconds: float) -> float:
     """To 1, 2 or 5 times a power of ten; from a minute on, to minutes of such a number."""
     if seconds > MINUTE_S:
         return MINUTE_S * _round_up(seconds / MINUTE_S)
-    power = 10.0 ** math.floor(math.log10(seconds)) if seconds > 0 else 0.0
+    power = 10.0 ** math.floor(math.log10(seconds)) if seconds > 0 else 0.0  # no logarithm of an empty plan
     return next((factor * power for factor in (1, 2, 5) if seconds <= factor * power), 10 * power)
 
 
@@ -106,7 +106,7 @@ def _assign_rows(plan: Plan) -> dict[str, int]:
     free: list[float] = []
     for group in sorted(plan.groups, key=lambda group: (group.start_s, group.id)):
         at = next((row for row, end in enumerate(free) if end <= group.start_s), len(free))
-        free[at : at + 1] = [group.end_s]
+        free[at : at + 1] = [group.end_s]  # replaces a row, or appends one
         rows[group.id] = at
     return rows
 
@@ -116,10 +116,12 @@ def _find_middle(row: int) -> float:
 
 
 def _draw_bar(group: Group, row: int, scale: float) -> Iterator[str]:
+    # Numbers with one digit: plans are compared as text, pictures too.
     x, y = MARGIN + group.start_s * scale, HEAD + row * ROW
     width, started = (group.end_s - group.start_s) * scale, group.time.start * scale
     span = f"{format_duration(group.start_s)} to {format_duration(group.end_s)}"
     about = f"{group.id}: {', '.join(group.steps)}; {span}; {group.reason}"
+    # Cut, not shrunk: SVG does not clip text, it would run over the next bar.
     label = f"{group.id}: {format_count(len(group.steps), 'step')}"[: max(0, int((width - 8) / CHARACTER))]
     yield f"  <g><title>{escape(about, quote=False)}</title>"
     yield f'    <rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{WORKS}" stroke="{EDGE}"/>'
@@ -153,5 +155,6 @@ def _name_spill(spill: Spill) -> str:
 
 
 def _quote_text(text: str) -> str:
+    # The backslash first: it would double those that the others put in.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -6,7 +6,7 @@
 A run's cost is its time, plus the share of the cluster it holds times that time: ``weight`` says how much the time
 itself counts. Much: few full runs one after another. Little: small ones that need not hold what is done. An order
 decides what can be together, so several are tried. Of many steps those that pay most often are, and a run is made of
-blocks, about as many whatever the cluster has: linear in steps. Of few, all are, a step at a time. See ``line``.
+blocks, as many whatever the cluster has: linear in steps. Of few, all are, a step at a time. See ``segmentation``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEIGHTS = (2.0, 0.5, 0.1)
 FILLED = (1.0, 0.75)
 """Shares of the cluster that a run may hold: containers on several workers leave gaps."""
 LEVELS = range(4)
-"""So many levels come first whole, before the longest measure_step_tails of all that is left."""
+"""So many levels come first whole, before the longest tails of all that is left."""
 MANY = 200
 """Steps; of more, not all ways are tried."""
 BLOCKS = 16
@@ -54,6 +54,7 @@ def _try_all_ways(
     """Every weight, order and share."""
     for weight in WEIGHTS:
         for order in orders:
+            # Gaps come of several workers: on one a run may fill all there is.
             for share in FILLED[: len(problem.arrays.workers)]:
                 yield _cut_groups(problem, _Lines(group_of, order, *by), weight, share)[1:]
 
@@ -69,6 +70,7 @@ def _try_few_ways(problem: Problem, group_of: Sequence[int]) -> Iterator[tuple[l
     found = [
         (by, _cut_groups(problem, _Lines(group_of, order, units, block), WEIGHTS[0], FILLED[0])) for order, by in ways
     ]
+    # The cheaper first: of many steps the budget may end behind it.
     for _, (_, runs, looked) in sorted(found, key=lambda one: one[0] * one[1][0]):
         yield runs, looked
     others = (orders.sort_by_path(), orders.sort_by_branch(), orders.sort_by_level(), orders.sort_by_tail(0))
@@ -147,5 +149,6 @@ def _share_cluster(problem: Problem, share: float) -> RunLimit:
     """This share of the cluster."""
     cores = share * sum(worker.free_cores for worker in problem.arrays.workers)
     memory = share * sum(worker.free_memory_mb for worker in problem.arrays.workers)
+    # The most that fits with its padding: rounded up, the padding has no exact inverse.
     fits = bisect_right(range(int(memory) + 1), memory, key=lambda held: held + measure_padding(held, problem.settings))
     return RunLimit(cores, fits - 1)

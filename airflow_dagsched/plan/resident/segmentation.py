@@ -123,7 +123,9 @@ class Line(Struct, frozen=True):
         moved, low = list(self.moved), 0
         for end in range(len(moved)):
             for block, less in self.handed[end]:
+                # What an earlier block moves less once this one is in its run.
                 moved[block] -= less
+            # It only grows: a run that does not fit with this end does not fit with a later one.
             while low < end and not self._has_room(low, end, room):
                 low += 1
             cost, where = self._find_cheapest((low, end), moved, best, (weight, max(1.0, room.cores)), problem)
@@ -154,7 +156,9 @@ class Line(Struct, frozen=True):
             size += moved[at]
             if seconds[at] > longest:  # noqa: PLR1730  a call of max here costs a tenth of the loop
                 longest = seconds[at]
+            # Kept flat, with sums carried along: this line runs for every pair of blocks that could be a run.
             cost = best[at] + (start + longest + size / rate) * (weight + (upto - before[at]) / wide)
+            # Strictly: of equal costs the shortest run, which holds less.
             if cost < found:
                 found, where = cost, at
         return found, where
@@ -162,6 +166,7 @@ class Line(Struct, frozen=True):
 
 def _find_blocks(nodes: Sequence[int], units: Units, most: RunLimit) -> list[int]:
     """Where blocks begin that hold no more than ``most``, unless of one unit; and the number of units."""
+    # Of one unit a block may hold more: sizing will refuse it, with what it needs.
     begins, cores, memory = [0], 0, 0
     for at, node in enumerate(nodes):
         cores += units.cores[node]
@@ -187,10 +192,12 @@ def _measure_traffic(
             blocks = [place.get(readers[0], count)]
         else:
             blocks = sorted({place.get(reader, count) for reader in readers})
+        # Written as long as any reader is behind: only the last one's block takes that away.
         if src != OUTSIDE and blocks[-1] > src:
             moved[src] += size
             if blocks[-1] < count:
                 handed[blocks[-1]].append((src, size))
+        # Read once a run: a reader moves nothing any more once the block before it that reads is in its run.
         before = src
         for block in blocks:
             if block not in (src, count):
@@ -220,4 +227,4 @@ def _list_runs(nodes: Sequence[int], begins: Sequence[int], first: Sequence[int]
         block = first[end - 1]
         runs.append(nodes[begins[block] : begins[end]])
         end = block
-    return runs[::-1]
+    return runs[::-1]  # found from the end on

@@ -25,6 +25,7 @@ def list_kept_apart(problem: Problem) -> list[list[int]]:
     """
     graph = problem.declared
     found: list[list[int]] = [[] for _ in graph.ids]
+    # Batch steps in a group take turns: then any number of them fits.
     if len(graph.ids) > MOST or not all(problem.arrays.streaming) or problem.exclusions.idle_steps:
         return found
     limits = list(_list_limits(problem))
@@ -58,6 +59,7 @@ def _list_limits(problem: Problem) -> Iterator[_Limit]:
         (memory, sum(worker.free_memory_mb for worker in arrays.workers)),
         ([1] * len(counts), problem.rules.most_steps),
     ):
+        # If all fit at once, no two are too far apart.
         if sum(amounts) > room:
             yield _split_by_bit(amounts, graph.loop), room
 
@@ -66,6 +68,7 @@ def _split_by_bit(amounts: Sequence[int], loop: Sequence[int]) -> list[int]:
     held: dict[int, int] = {}
     for node, amount in enumerate(amounts):
         held[loop[node]] = held.get(loop[node], 0) + amount
+    # Amounts as columns of bits: a sum over a set is then a count of bits for each place, in large integers.
     places = range(max(held.values()).bit_length())
     return [sum([1 << unit for unit, amount in held.items() if amount >> place & 1]) for place in places]
 

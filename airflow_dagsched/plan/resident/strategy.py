@@ -26,6 +26,7 @@ UNITS = 3
 def set_budget(problem: Problem) -> int:
     """Many resident steps: less for each, but enough for some groupings of them."""
     many = max(1.0, len(problem.graph.steps) / MANY)
+    # By the square: both the number of changes and what each costs grow with the steps.
     return max(int(RESIDENT_BUDGET / many**2), SOME * (len(problem.graph.ids) + len(problem.graph.datasets)))
 
 
@@ -45,6 +46,7 @@ def propose_late(selection: Selection) -> Iterator[Candidate]:
 def _propose_runs(selection: Selection) -> Iterator[Candidate]:
     """Resident steps, as many at once as fit."""
     for runs, looked in list_segmentations(selection.problem, selection.find_fewest()[1]):
+        # Finding runs is charged as well: many orders of many steps would cost more than evaluating what they give.
         yield Candidate("runs of an order", runs, looked // UNITS)
         yield Candidate("runs of an order", split_unjoined(selection.problem.graph, runs))
 
