@@ -58,7 +58,7 @@ def check_names(parts: Sequence[Part]) -> None:
     collected: dict[str, tuple[str, int]] = {}
     for part in parts:
         for step, name in sorted(part.collectors.items()):
-            # A name that is collected twice is held to the first: its receptors could follow only one of two.
+            # Also of a name that two collect: whichever its receptors follow, it has an instance of each index.
             _check_equal(name, collected.setdefault(name, (step, _get_parallelism(part, step))), part, step)
     for part in parts:
         for step, name in sorted(part.receptors.items()):

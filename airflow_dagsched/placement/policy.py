@@ -16,7 +16,7 @@ from airflow_dagsched.placement.verify_schedule import find_fault
 
 T = TypeVar("T")
 
-# By dotted path: policies import this file, and only the one that is named is loaded.
+# By dotted path: the policies import this file, and high availability is loaded only where it is asked for.
 FOLDER = "airflow_dagsched.placement"
 POLICIES: Mapping[str, str] = {
     "auto": f"{FOLDER}.policies.built_in.Auto",

@@ -31,6 +31,7 @@ class PlacementSettings(Settings, frozen=True, kw_only=True):
     twister2_compatible: Annotated[
         bool, describe_setting("Place as Twister2's code does, with its defects.", "flag")
     ] = False
+    # 384 MiB or 10 %: Spark's own spark.executor.minMemoryOverhead and memoryOverheadFactor.
     ram_padding_mb: Annotated[Amount, describe_setting("Memory on top of a container's instances.", "MiB")] = 384.0
     disk_padding_mb: Annotated[Amount, describe_setting("Disk on top of a container's instances.", "MiB")] = 0.0
     cpu_padding: Annotated[Amount, describe_setting("Cores reported on top; never held against a worker.", "cores")] = (
@@ -133,8 +134,10 @@ def parse_settings(
     # The amounts' defaults would count on top of the share that was asked for.
     if twister2 and "padding_percent" in named:
         defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
+    # Only what is named: the default of 2 sizes Twister2's containers, and would cap every worker here.
     if not named.get("twister2_compatible"):
         named.setdefault("max_instances_per_worker", named.get("instances_per_container"))
+    # One way in for all: types and ranges of settings are checked as those of files are.
     settings = decode_json(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
     return _size_logical_container(settings) if twister2 else settings
 
@@ -161,6 +164,7 @@ def resolve_aliases(raw: Mapping[str, Any], where: str = "settings") -> dict[str
 
 
 def _resolve_name(key: str) -> str:
+    # Twister2 0.1 and 0.2 had the shorter prefix.
     for prefix in ("twister2.taskscheduler.", "twister2."):
         if key.startswith(prefix):
             return ALIASES.get(key.removeprefix(prefix), key)

@@ -124,6 +124,7 @@ class ContainerPlan(Struct, frozen=True):
         return self.standbys + self.warmups
 
 
+# Apart from the containers: a plan has one assignment for all its groups, joined of theirs.
 class AssignmentPlan(Struct, frozen=True):
     """The fields ``assignment``, ``movements`` and ``follow_up`` of the plan."""
 

@@ -24,6 +24,15 @@ ASKED = (
 )
 
 
+PLACEMENT = "airflow_dagsched.placement"
+GUIDES = sorted(
+    file
+    for room in ("high_availability", "reproductions")
+    for file in ROOT.joinpath(*PLACEMENT.split("."), room).rglob("__init__.py")
+)
+"""What leads from the words of KIP-441 to the files."""
+
+
 def leads_somewhere(name: str) -> bool:
     """Whether the dotted ``name`` is a folder or file of the package, or is defined in one."""
     parts = name.split(".")
@@ -65,6 +74,14 @@ def test_each_question_is_answered_by_a_function(question: str) -> None:
     assert answer is not None
     body = ast.parse(ROOT.joinpath(*answer[1].split(".")).with_suffix(".py").read_text()).body
     assert any(isinstance(node, ast.FunctionDef) and node.name == answer[2] for node in body)
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda file: file.parent.name)
+def test_a_guide_leads_somewhere(guide: Path) -> None:
+    """Its names are of the folder itself, or of placement."""
+    here = ".".join(guide.parent.relative_to(ROOT).parts)
+    for name in re.findall(r"``([a-z_]\w*(?:\.\w+)+)``", guide.read_text()):
+        assert leads_somewhere(f"{here}.{name}") or leads_somewhere(f"{PLACEMENT}.{name}"), name
 
 
 def test_every_room_is_drawn() -> None:

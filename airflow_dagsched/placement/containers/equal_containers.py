@@ -48,7 +48,7 @@ def find_equal_containers(request: Request, budget: int = BUDGET) -> EqualContai
     Each shape is searched, then, where none was found so, packed: of many unlike instances the search sees too little.
     """
     whole = _WholeDemand(request.instance_count, request.sum_needs(2), request.sum_needs(0))
-    # Fewest containers first: each is a JVM with a padding of its own, and rows between two of them cross the network.
+    # Fewest containers first: each is a JVM with a padding of its own.
     shapes = sorted((_count_fewest(request, whole, *shape), shape) for shape in _list_shapes(request))[:MAX_SHAPES]
     offered = list(_offer_shapes(request, whole, shapes))
     for shaped_request in offered:

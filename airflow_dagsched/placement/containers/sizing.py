@@ -48,7 +48,7 @@ def count_at_once(cores: float, least_cores: float) -> int:
 def sum_largest(amounts: Iterable[tuple[Number, int]], count: int) -> Number:
     """The sum of the ``count`` largest of (amount, how many of it): whichever instances run at once, no more."""
     total: Number = 0
-    # ``count`` kinds are enough, since each has a copy at least: callers leave out those that have none.
+    # ``count`` kinds are enough where each has a copy at least.
     for amount, copies in heapq.nlargest(count, amounts):
         taken = min(count, copies)
         total, count = total + taken * amount, count - taken

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.space import Seat
 
+# A word, where Kafka has -2 among its offsets: nothing can take it for a small lag.
 RUNNING: Final = "running"
 Lag = float | None | Literal["running"]
 """How far a copy is behind, in the unit of ``acceptable_recovery_lag``; None: unknown."""

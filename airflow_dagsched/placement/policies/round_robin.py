@@ -30,7 +30,7 @@ def _choose_starts(order: list[StepRequest], workers: int) -> dict[int, int]:
     """The worker of each step's first instance, by the step's number."""
     starts, turn = {}, 0
     for step in order:
-        # From 0 for steps as wide as the workers, so that instance i of each meets on worker i.
+        # Others begin at 0, so that instance i of each meets instance i of the rest on worker i.
         carries = step.parallelism == 1 or step.parallelism > workers
         starts[step.number] = turn if carries else 0
         turn += step.parallelism if carries else 0

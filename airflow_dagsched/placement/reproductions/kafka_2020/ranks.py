@@ -10,6 +10,7 @@ from airflow_dagsched.placement.high_availability.values import RUNNING
 Ranks = dict[int, float]
 """The rank of each worker; at most 0: caught up."""
 
+# Unknown is better than any lag above 1, as the first code had it: the text ranks it last.
 RUNS, CAUGHT_UP, UNKNOWN = -2.0, 0.0, 1.0
 
 

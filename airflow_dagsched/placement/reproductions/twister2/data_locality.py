@@ -26,7 +26,7 @@ def place_streaming(request: Request) -> TaskSchedulePlan:
     far = [_compute_offer_distance(offer, request.settings) for offer in request.offers]
     open_to, last = list(range(len(filled))), None
     for step in request.steps:
-        # Only the container of the task before: a fuller one from earlier is open again.
+        # Full is noticed when the next task comes: the one that filled it may have gone beyond the cap.
         if last is not None and len(filled[last]) >= cap:
             open_to.remove(last)
         last = _find_nearest(step, open_to, far, cap)

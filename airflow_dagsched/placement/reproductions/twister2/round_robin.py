@@ -42,6 +42,7 @@ def place_batch(request: Request) -> TaskSchedulePlan:
     for level in list_batches(request):
         turn = 0
         for step in level:
+            # The cap is taken for a number wanted: where it is above the parallelism, instances that no task has.
             for index in range(max(step.parallelism, request.settings.max_instances_per_worker or 0)):
                 filled[turn % len(filled)].append(make_instance(step, number, index))
                 turn += 1
