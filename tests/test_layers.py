@@ -20,62 +20,67 @@ from tools.code_figures import Module, draw_folders, draw_imports, list_circles,
 
 ROOMS = """
 model
-placement                           model
-  containers                        model
-  policies          .containers     model
-  high_availability .policies       model
-  reproductions     .high_availability  model
-plan                                model placement placement/containers
-  rcpsp                             model
-  simulate                          model
-  checking                          model
-  reasons                           model
-  report            .reasons        model
-  pruning           .reasons .report  model
-  problem           .pruning        model placement
-  costing           .problem .rcpsp .reasons  model placement placement/containers
-  grouping          .costing .problem .reasons .report  model
-  resident          .grouping .problem  model
-  passes            .costing .grouping .problem .pruning .reasons .report .resident
-                                    model placement placement/containers placement/policies
-  exact             .costing .grouping .passes .problem .reasons .resident  model
-  replan            .passes .problem .pruning .reasons .report  model
+placement                                                model
+  containers                                             model
+  policies          .containers                          model
+  high_availability .policies                            model
+  reproductions     .high_availability                   model
+plan                                                     model placement placement/containers
+  rcpsp                                                  model
+  simulate                                               model
+  checking                                               model
+  reasons                                                model
+  report            .reasons                             model
+  pruning           .reasons .report                     model
+  problem           .pruning                             model placement
+  costing           .rcpsp .reasons .problem             model placement placement/containers
+  grouping          .reasons .report .problem .costing   model
+  resident          .problem .grouping                   model
+  passes            .reasons .report .pruning .problem   model placement placement/containers placement/policies
+                    .costing .grouping .resident
+  exact             .reasons .problem .costing .grouping model
+                    .resident .passes
+  replan            .reasons .report .pruning .problem   model
+                    .passes
 launch
   protocol
   secrecy           .protocol
   retention         .protocol
-  steps             .protocol       plan/pruning
-  managers          .secrecy        model plan plan/passes plan/pruning
-  history           .protocol       model plan plan/grouping plan/reasons plan/replan
-  escalation        .protocol .managers  model plan plan/problem plan/pruning
-cli                                 model placement plan plan/checking plan/exact plan/problem plan/pruning plan/replan
-                                    plan/report plan/simulate launch/managers
+  steps             .protocol                            plan/pruning
+  managers          .secrecy                             model plan plan/pruning plan/passes
+  history           .protocol                            model plan plan/reasons plan/grouping plan/replan
+  escalation        .protocol .managers                  model plan plan/pruning plan/problem
+cli                                                      model placement plan plan/simulate plan/checking plan/report
+                                                         plan/pruning plan/problem plan/exact plan/replan
+                                                         launch/managers
 spark
   files
-  session                           launch/protocol launch/secrecy
-  telling           .files .session  launch/protocol launch/secrecy launch/steps
-  outputs           .files .session  launch/protocol
-  inputs            .files .session .outputs  launch/protocol
-  steps             .session .outputs  launch/protocol launch/steps
-  reuse             .files .outputs .inputs .steps  launch/protocol launch/steps
-  driver            .files .session .telling .outputs .inputs .steps .reuse
-                                    launch/managers launch/protocol launch/secrecy
-local                               launch/managers launch/protocol spark/driver
+  session                                                launch/protocol launch/secrecy
+  telling           .files .session                      launch/protocol launch/secrecy launch/steps
+  outputs           .files .session                      launch/protocol
+  inputs            .files .session .outputs             launch/protocol
+  steps             .session .outputs                    launch/protocol launch/steps
+  reuse             .files .outputs .inputs .steps       launch/protocol launch/steps
+  driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers
+                    .inputs .steps .reuse
+local                                                    launch/protocol launch/managers spark/driver
 provider
-  following                         launch/protocol launch/secrecy launch/escalation
-  mirrors                           launch/protocol
-  spec                              model plan plan/grouping launch/protocol launch/managers
-  clusters          .spec           model plan plan/checking plan/pruning launch/managers launch/escalation
-  submission        .spec .clusters  model plan/reasons plan/report plan/pruning launch/protocol launch/secrecy
-                                    launch/retention launch/steps launch/managers
-  runtime           .following .spec .clusters .submission  model plan plan/checking plan/report plan/pruning
-                                    plan/problem launch/protocol launch/secrecy launch/retention launch/steps
-                                    launch/managers launch/history launch/escalation
-  wiring            .following .mirrors .spec .submission .runtime  model plan plan/grouping plan/passes
-  authoring         .mirrors .spec .submission .wiring  model placement plan plan/grouping launch/protocol
-                                    launch/managers local
-  commands          .spec .clusters .runtime .wiring .authoring  model plan plan/checking plan/report plan/exact
-                                    launch/retention cli
+  following                                              launch/protocol launch/secrecy launch/escalation
+  mirrors                                                launch/protocol
+  spec                                                   model plan plan/grouping launch/protocol launch/managers
+  clusters          .spec                                model plan plan/checking plan/pruning launch/managers
+                                                         launch/escalation
+  submission        .spec .clusters                      model plan/reasons plan/report plan/pruning launch/protocol
+                                                         launch/secrecy launch/retention launch/steps launch/managers
+  runtime           .following .spec .clusters           model plan plan/checking plan/report plan/pruning plan/problem
+                    .submission                          launch/protocol launch/secrecy launch/retention launch/steps
+                                                         launch/managers launch/history launch/escalation
+  wiring            .following .mirrors .spec            model plan plan/grouping plan/passes
+                    .submission .runtime
+  authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
+                                                         launch/managers local
+  commands          .spec .clusters .runtime .wiring     model plan plan/checking plan/report plan/exact
+                    .authoring                           launch/retention cli
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 
