@@ -104,6 +104,7 @@ class SparkDataflow(StepGroup):
         ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
+        # In Airflow's own order: what is said at the task counts before default_args, the group's before the DAG's.
         given = {**self.dag.default_args, **(launch_args.get("default_args") or {}), **launch_args}
         planner = self._check_settings(
             Settings(
@@ -213,6 +214,7 @@ class SparkDataflow(StepGroup):
             last output. Left out: the last step's output goes back into the first step's first input.
         """
         self.repeats += (make_repeat_block(self._declared_flow(), steps, until, max_iterations, feedback or {}),)
+        # Said after the block it changes the groups as an edge does.
         self.note_new_edge()
 
     def _declared_flow(self) -> DeclaredFlow:
@@ -267,11 +269,12 @@ class SparkDataflow(StepGroup):
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if exc_type is None:
+            if exc_type is None:  # else the author's own error would hide behind one about half a dataflow
                 self._check_children()
                 self._repeat_early_edges()
                 self._wire_groups()
         finally:
+            # In any case: Airflow keeps a stack of open groups, and the file's next task would land in this one.
             super().__exit__(exc_type, exc_value, traceback)
 
     def _repeat_early_edges(self) -> None:
@@ -279,6 +282,7 @@ class SparkDataflow(StepGroup):
         tasks, groups = self.dag.task_dict, self.dag.task_group.get_task_group_dict()
         above = [tasks[i] for i in self.upstream_task_ids] + [groups[i] for i in self.upstream_group_ids if i]
         below = [tasks[i] for i in self.downstream_task_ids] + [groups[i] for i in self.downstream_group_ids if i]
+        # A group hands its edges to the tasks that are its roots or leaves just then: before the first step, to nobody.
         if above:
             super().set_upstream(above)
         if below:
@@ -294,10 +298,12 @@ class SparkDataflow(StepGroup):
             self.set_downstream(other, edge_modifier)
 
     def set_upstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
+        """Airflow's; the groups follow the new edge."""
         with self._wire_afterwards():
             super().set_upstream(task_or_task_list, edge_modifier)
 
     def set_downstream(self, task_or_task_list: Any, edge_modifier: Any = None) -> None:
+        """Airflow's; the groups follow the new edge."""
         with self._wire_afterwards():
             super().set_downstream(task_or_task_list, edge_modifier)
 
@@ -325,6 +331,8 @@ class SparkDataflow(StepGroup):
             yield
             return
         with self._ignore_own_edges():
+            # Ours go first: Airflow ties the group's new edge to its roots and leaves, which have to be the author's
+            # tasks.
             self._wiring.undo_wiring()
             self._wiring = None
             yield
@@ -333,6 +341,8 @@ class SparkDataflow(StepGroup):
     @contextmanager
     def _ignore_own_edges(self) -> Iterator[None]:
         """Our own edges are no reason to wire again."""
+        # Sets of the mirrors report each id that is added (see ``steps._Above``), also those that the wiring itself
+        # adds.
         before, self._busy = self._busy, True
         try:
             yield
@@ -354,8 +364,9 @@ class SparkDataflow(StepGroup):
         if not self.steps:
             raise self.make_error("has no step: write @task.spark_step functions and call them inside the with block")
         for task in self.iter_tasks():
+            # a mapped task is of Airflow's own class
             kind = task.operator_class if isinstance(task, MappedOperator) else type(task)
-            bases = () if kind is LaunchOperator else getattr(kind, "__mro__", ())
+            bases = () if kind is LaunchOperator else getattr(kind, "__mro__", ())  # ours start Spark, too
             if any(base.__module__.startswith(SPARK_OPERATORS) for base in bases):
                 raise self.make_error(
                     f"{task.task_id!r} is a {kind.__name__}, which starts Spark by itself: write it as a step "

@@ -25,6 +25,7 @@ def _is_mapping(value: Any) -> bool:
 
 
 def _is_number(value: Any, least: float) -> bool:
+    # True is an int to Python; NaN is neither above nor below anything.
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value < float("inf")
 
 
@@ -33,7 +34,7 @@ def _are_runtimes(value: Any) -> bool:
 
 
 def _are_lists_of_names(value: Any) -> bool:
-    """A text is no list of ids: its letters would be."""
+    # A text is no list of ids, though Python would take it for one of its letters.
     return isinstance(value, list | tuple) and all(
         isinstance(names, list | tuple | set | frozenset) and all(map(_is_name, names)) for names in value
     )
@@ -79,6 +80,7 @@ def find_mistake(settings: Mapping[str, Any]) -> Mistake | None:
             if not holds(settings[name]):
                 return name, f"{rule}, not {settings[name]!r}"
     cluster = settings["cluster"]
+    # Looked for, and read by whoever needs it: not every parse plans for a cluster.
     if isinstance(cluster, str | Path) and not Path(cluster).is_file():
         return "cluster", f"no file {str(cluster)!r}"
     mistake = find_settings_mistake(settings["conf"]) if settings["conf"] is not None else ""
@@ -93,6 +95,7 @@ def find_launch_args_mistake(arguments: Mapping[str, Any]) -> Mistake | None:
     for name in arguments:
         if mistake := _explain_refusal(name):
             return name, mistake
+    # Airflow takes from default_args what a task knows, and drops the rest without a word.
     for name in defaults:
         mistake = "belongs to SparkDataflow(...) itself" if name in OF_THE_FLOW else _explain_refusal(name)
         if mistake:

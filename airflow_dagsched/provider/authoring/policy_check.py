@@ -16,6 +16,7 @@ def check_policy(name: str, settings: Settings, named: Mapping[str, Any]) -> Set
 
     Raises ``InvalidInput`` for a policy that there is not, or settings that none has.
     """
+    # The usual case, at every parse: nothing of placement/ is loaded for it.
     if name == DEFAULT and not named:
         return settings
     from airflow_dagsched.placement.policy import load_policy

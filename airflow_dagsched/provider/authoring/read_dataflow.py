@@ -130,6 +130,7 @@ def _list_inputs(step: AuthoredStep, mirrors: Mirrors) -> Iterator[Output]:
                 yield leaf
             seen.add(leaf)
             continue
+        # Of ``.map()`` or ``.zip()`` no plain return value is left, but the operators it refers to.
         ours = [operator.task_id for operator in list_operators(leaf) if operator in mirrors.values()]
         if ours:
             raise step.make_error(f"takes {ours[0]!r} through .map() or .zip(): rows can only be passed as they are")
@@ -171,12 +172,14 @@ def _find_ordinary_above(dag: DAG, mirrors: Mirrors, step_ids: Mapping[str, str]
             continue
         if task_id not in step_ids:
             found.add(task_id)
+        # A step ends the walk: what is above that one is found from itself.
         queue += [up for up in tasks[task_id].upstream_task_ids if up not in found and up not in step_ids]
-    return [task_id for task_id in tasks if task_id in found]
+    return [task_id for task_id in tasks if task_id in found]  # a set has another order in each process
 
 
 def _name_nodes(step_ids: Mapping[str, str], ordinary: list[str]) -> dict[str, str]:
     """Name of every task in the dataflow: an ordinary task called like a step gets a suffix."""
+    # Ids of steps, tasks and groups share one namespace in the planner's files.
     taken = set(step_ids.values())
     return {**step_ids, **{task_id: f"{task_id}@dag" if task_id in taken else task_id for task_id in ordinary}}
 
@@ -199,6 +202,7 @@ def _list_dependencies(
 def _find_consumed(dag: DAG, mirrors: Mirrors, step_ids: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Which outputs ordinary tasks take: they must be stored, for a path means nothing without its rows."""
     wanted: dict[str, set[str]] = {}
+    # Only those directly below: who takes a return value as an argument gets an edge from Airflow.
     readers = {task_id for mirror in mirrors.values() for task_id in mirror.downstream_task_ids - step_ids.keys()}
     for task_id in readers:
         task = dag.task_dict[task_id]

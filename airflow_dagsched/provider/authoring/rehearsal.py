@@ -22,11 +22,13 @@ def run_local(
     flow: DataflowSpec, dag: DAG, interval: Interval | None, inputs: Mapping[str, Any], spark: Any
 ) -> dict[str, Any]:
     """See :meth:`SparkDataflow.run_local`."""
+    # Late: a parse never runs steps, and this leads to PySpark.
     from airflow_dagsched.local import run_local as run
 
     facts = _make_facts(dag, interval or Interval("local"))
     roots = (Path(dag.fileloc).parent,)
     parts = build_parts(Submit(flow, flow.graph.sort_steps(), facts, _make_renderer(dag, facts, inputs), roots))
+    # Of a step's id: instead of running it. The others are ordinary tasks, whose values the renderer looks up.
     rows = {name: value for name, value in inputs.items() if name in flow.steps}
     return run(
         parts.specs,

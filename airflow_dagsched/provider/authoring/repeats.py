@@ -31,7 +31,7 @@ def make_repeat_block(
 
 def _find_member(flow: DeclaredFlow, value: Any) -> str:
     """Id of the step of ``flow`` that ``value`` is, or is the return value of."""
-    mirror = getattr(value, "operator", value)
+    mirror = getattr(value, "operator", value)  # what a step's call returns knows its operator
     member = next((name for name, each in flow.mirrors.items() if each is mirror), None)
     if member is None:
         raise flow.make_error(f"{getattr(mirror, 'task_id', None) or value!r} is not a step of this dataflow", "repeat")
@@ -57,6 +57,7 @@ def _check_feedback(flow: DeclaredFlow, members: Sequence[str], back: Mapping[st
         if origin not in mirrors:
             came_from = flow.mirrors[origin].task_id
             raise flow.make_error(f"feedback {name!r} comes from {came_from!r}, which is not repeated", "repeat")
+    # With no word on feedback the last output goes to the first rows that the first step takes: there must be some.
     first = mirrors[members[0]]
     if not back and find_first_input(replace_rows(first.arguments, flow.mirrors)) is None:
         raise first.make_error("the first step takes no rows to feed back; say which with feedback=", "repeat")

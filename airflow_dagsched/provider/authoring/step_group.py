@@ -30,10 +30,12 @@ class StepGroup(TaskGroup):
 def find_enclosing_group(step: BaseOperator, refuse: Any) -> StepGroup:
     """The group ``step`` was made in; raises what ``refuse`` makes of a rule, outside of one."""
     group = step.task_group
+    # Steps may stand in plain task groups inside the dataflow's.
     while group is not None and not isinstance(group, StepGroup):
         group = group.parent_group
     if group is None:
         raise refuse("a Spark step must be made inside `with SparkDataflow(...)`")
+    # How many copies there are is known when the task group is expanded, in a run: no plan can be made for that.
     mapped = next(step.iter_mapped_task_groups(), None)
     if mapped is not None:
         raise refuse(

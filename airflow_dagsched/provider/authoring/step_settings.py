@@ -35,11 +35,14 @@ NEITHER = "is no argument of a step"
 def find_step_mistake(arguments: Mapping[str, Any]) -> tuple[str, str] | None:
     """Name and rule of the first of a step's ``arguments`` that the author gave it and no mirror honours."""
     inherited, own = _collect_inherited(arguments), arguments.get("default_args") or {}
+    # Airflow hands every task the default_args of DAG and task group: what is in there beside those is the step's own.
     for name, value in own.items():
         if name not in inherited or inherited[name] != value:
             return "default_args", "are a dataflow's or a DAG's: give the step its arguments one by one"
+    # The DAG's params are among the arguments, too; their source tells.
     if any(getattr(param, "source", "") == "task" for _, param in (arguments.get("params") or {}).items()):
         return "params", LAUNCH_TASK
+    # Inherited values are no mistake of the step: default_args mean the author's ordinary tasks as well.
     for name, value in arguments.items():
         if name not in HONOURED and not (name in inherited and inherited[name] == value):
             return name, _explain_refusal(name)

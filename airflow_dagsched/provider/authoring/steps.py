@@ -41,12 +41,17 @@ class StepMirror(BaseOperator):
 
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
+        # Before Airflow makes something of them; said only after, when the step knows the DAG that the message names.
         mistake = find_step_mistake(kwargs)
         honoured = {name: value for name, value in kwargs.items() if name in HONOURED}
+        # The author's rule is the launch's to apply. With this one all mirrors of a group are deferred at once, however
+        # deep: with ordinary ones a chain of ten would take 3 s a level.
         super().__init__(task_id=task_id, trigger_rule="one_done", **{**honoured, **HOLDS_NOTHING})
         self.flow = find_enclosing_group(self, self.make_error)
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
+        # Not Airflow's own ``outlets``: a task that a trigger ends registers no asset event, so the launch task has
+        # them.
         self.step_outlets = list(outlets or [])
         self.function: Callable[..., Any] | None = None
         self.arguments: dict[str, Any] = {}
@@ -57,6 +62,7 @@ class StepMirror(BaseOperator):
             raise self.make_error(str(error)) from None
         self._check_placement()
         self.flow.add_step(self)
+        # Airflow tells nobody of a new edge; this set is where each one arrives.
         self.upstream_task_ids = _Above(self.upstream_task_ids, self.flow.note_new_edge)
 
     def _check_placement(self) -> None:
@@ -116,8 +122,9 @@ class PythonStep(StepMirror):
         task_id: str,
         **kwargs: Any,
     ) -> None:
+        # As Airflow's decorators do: a function that is called twice makes ``name`` and ``name__1``.
         unique = get_unique_task_id(task_id, kwargs.get("dag"), kwargs.get("task_group"))
-        refused = {"multiple_outputs": True} if multiple_outputs else {}
+        refused = {"multiple_outputs": True} if multiple_outputs else {}  # find_step_mistake says what to do instead
         super().__init__(task_id=unique, **{**kwargs, **refused})
         self.function = python_callable
         try:
@@ -131,6 +138,7 @@ class _IdFirst(type(BaseOperator)):  # type: ignore[misc]
     """Lets the id stand first without its keyword, as functions' names do."""
 
     def __call__(cls, *task_id: str, **kwargs: Any) -> Any:
+        # Airflow's metaclass of operators takes no positional argument.
         return super().__call__(**dict(zip(("task_id",), task_id, strict=True)) if task_id else {}, **kwargs)
 
 
@@ -153,6 +161,7 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
     def _read_sql(self, sql: str) -> str:
         if not sql.strip().endswith(".sql"):
             return sql
+        # Read at parse, not by ``template_ext``: what Airflow would render is the mirror, which runs nothing.
         path = Path(self.dag.folder) / sql.strip()
         if not path.is_file():
             raise self.make_error(f"no file {str(path)!r}", "sql")
@@ -184,8 +193,10 @@ def connect_arguments(step: PythonStep | SparkSqlStep) -> None:
         raise step.make_error(
             f"a template asks for {', '.join(names)}: it is rendered in the launch task, not in the step"
         )
+    # an operator stands for its return value
     bare = [leaf for leaf in iterate_leaves(step.arguments) if isinstance(leaf, StepMirror)]
     for operator in [*list_operators([*step.arguments.values()]), *bare]:
+        # A dataflow is planned by itself: rows cannot be handed over inside an application that it doesn't know.
         if isinstance(operator, StepMirror) and operator.flow.group_id != step.flow.group_id:
             raise step.make_error(
                 f"takes the rows of {operator.task_id!r}, a step of dataflow {operator.flow.group_id!r}: write "
@@ -198,11 +209,13 @@ class SparkStepFactory(_TaskDecorator[..., Any, Any]):
     """What ``@task.spark_step`` makes of a function; each call is one step."""
 
     def __attrs_post_init__(self) -> None:
-        """``multiple_outputs`` is for the step to refuse: Airflow's own would meet it twice."""
+        """As Airflow's, without an argument of ours that it would take for its own."""
+        # For the step to refuse: Airflow would meet it twice, as a field and among the arguments.
         self.multiple_outputs = self.kwargs.pop("multiple_outputs", False)
         super().__attrs_post_init__()
 
     def expand(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused, as ``partial``: how many there would be is known in a run only, and no plan is made for that."""
         _refuse_mapping(str(self.kwargs.get("task_id", self.function.__name__)))
 
     expand_kwargs = expand
@@ -226,6 +239,7 @@ def spark_step(python_callable: Callable[..., Any] | None = None, **kwargs: Any)
 
 def _refuse_mapping(task_id: str) -> NoReturn:
     dag = DagContext.get_current()
+    # There is no step to ask for its id: it is refused before one is made.
     group = TaskGroupContext.get_current(dag) if dag else None
     step = f"step {(group.child_id(task_id) if group else task_id)!r}"
     where = f"DAG {dag.dag_id!r}, {step}" if dag else step

@@ -23,8 +23,9 @@ def ask_in_turn(asked: Iterable[str], answer_of: Callable[[str], T]) -> T:
     for address in asked:
         try:
             return answer_of(address)
+        # A standby answers as well, with a refusal or a page that says so: the next address is asked.
         except ClusterUnknown as error:
             refusals.append(error)
-    if len(refusals) == 1:
+    if len(refusals) == 1:  # its own words are the plainest
         raise refusals[0]
     raise ClusterUnknown("every address", "; ".join(map(str, refusals)))

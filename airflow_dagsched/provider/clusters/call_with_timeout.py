@@ -29,6 +29,7 @@ def call_with_timeout(work: Callable[[], T], within_s: float, asked: str) -> T:
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
             ended.set_exception(error)
 
+    # A daemon: nothing stops what hangs in the network, and Python waits for every other thread before it ends.
     threading.Thread(target=run, name=f"ask {asked}", daemon=True).start()
     if not wait([ended], within_s).done:
         raise ClusterUnknown(asked, f"no whole answer came within {within_s:g} s")

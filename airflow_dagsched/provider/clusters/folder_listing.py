@@ -25,9 +25,11 @@ def resolve_location(location: str, conf: Mapping[str, str], master: Callable[[]
     """
     scheme, colon, rest = location.partition(":")
     if colon and "/" not in scheme:
+        # file:/data is short for file:///data
         return f"{_SCHEMES.get(scheme, scheme)}:{rest}" if rest.startswith("//") else rest
     if DEFAULT_FS in conf:
         return resolve_location(f"{conf[DEFAULT_FS].rstrip('/')}{location}", {}, master)
+    # Its default file system is in a core-site.xml that this machine need not have.
     if master().startswith("yarn"):
         raise ValueError(
             f"{location} names no file system: on YARN that is the cluster's own; write file:// or hdfs://"
@@ -57,9 +59,11 @@ class FileLister(Struct, frozen=True):
 
     def list_children(self, folder: str) -> Iterator[Entry]:
         """What is in ``folder``, as it is now. Raises ``FileNotFoundError``."""
+        # ``refresh``: fsspec keeps file systems and their listings for the whole process, and may answer with what was.
         for found in self.system.ls(folder, detail=True, refresh=True):
             path = found["name"].rstrip("/")
             if path != folder.strip("/") and path != folder.rstrip("/"):  # object stores may list the folder itself
+                # The entry of a link says nothing of what it leads to.
                 is_folder = self.system.isdir(path) if found.get("islink") else found["type"] == "directory"
                 yield Entry(path.rpartition("/")[2], is_folder, 0 if is_folder else found["size"] or 0)
 

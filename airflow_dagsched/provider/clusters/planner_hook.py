@@ -76,12 +76,10 @@ class PlannerHook(BaseHook):
         self._known: tuple[Dataflow, Cluster, Settings] | None = None
 
     def check_connection(self, group: str) -> Connection:
-        """The connection; raises :class:`LaunchRefused` where it is missing or no Spark connection.
-
-        The provider's own hook would fall back to YARN without a word.
-        """
+        """The connection; raises :class:`LaunchRefused` where it is missing or no Spark connection."""
         try:
             connection = self.get_connection(self.conn_id)
+        # The Spark provider's own hook falls back to YARN without a word.
         except AirflowNotFoundException:
             raise LaunchRefused(
                 group, f"there is no Airflow connection {self.conn_id!r}",
@@ -97,6 +95,7 @@ class PlannerHook(BaseHook):
                 f"connection {self.conn_id!r} has no host",
                 "its host is the Spark master: 'local[*]', 'spark://host'",
             )
+        # The driver's output and its files are how it is followed: it has to run beside this worker.
         if str(connection.extra_dejson.get("deploy-mode") or "client") != "client":
             raise LaunchRefused(
                 group, f"connection {self.conn_id!r} asks for deploy mode 'cluster'",
@@ -121,12 +120,14 @@ class PlannerHook(BaseHook):
             live = ask_live_cluster(reached)
         except ClusterUnknown as error:
             return self._replace_unreachable(reached, declared, error)
+        # A declared cluster says which of the live workers are ours, and stands in where nobody can be asked.
         found = live if declared is None else declared if live is None else merge_live_and_declared(live, declared)
         if found is None:
             raise LaunchRefused(
                 self.conn_id, f"master {reached.master!r} can't be asked for its workers",
                 "set the connection's extra 'yarn_resourcemanager_webapp_address' or 'cluster'",
             )  # fmt: skip
+        # Passing: workers come back, and Airflow's retries are for that.
         if not any(worker.cores for worker in found.workers):
             raise LaunchRefused(
                 self.conn_id, f"{reached.master!r} has no worker for us that is alive", "start one", passing=True
@@ -142,7 +143,7 @@ class PlannerHook(BaseHook):
         return read_seconds(self._read_connection(), "executor_within_s", EXECUTOR_WITHIN_S)
 
     def tolerations(self) -> tuple[Toleration, ...]:
-        """Of executors on Kubernetes: the connection's extra ``read_tolerations``."""
+        """Of executors on Kubernetes: the connection's extra ``tolerations``."""
         return read_tolerations(self._read_connection())
 
     @contextmanager
@@ -164,6 +165,7 @@ class PlannerHook(BaseHook):
         """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""
         dataflow = extract_dataflow(what)
         where = cluster or self.cluster()
+        # a live cluster changes: check() judges by what the plan was made for
         self._known = (dataflow, where, extract_settings(what))
         return plan(*self._known)
 
@@ -216,10 +218,9 @@ def _find_flow(what: DAG | Planned) -> Planned:
 
 
 def list_dataflows(dag: DAG) -> Iterator[Planned]:
-    """The dataflows of a DAG: its task groups that have one. Not by ``task_group_dict``, which keeps what it finds
-    when first read, and that may be before the DAG is complete.
-    """
+    """The dataflows of a DAG: its task groups that have one."""
+    # Not by ``task_group_dict``, which keeps what it finds when first read, perhaps before the DAG is complete.
     groups: dict[str, Any] = dag.task_group.get_task_group_dict()
     for group in groups.values():
-        if hasattr(type(group), "dataflow"):
+        if hasattr(type(group), "dataflow"):  # of the class: the group's own would already read its DAG
             yield group

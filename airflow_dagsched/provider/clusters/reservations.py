@@ -30,14 +30,15 @@ class Reservations:
     """Those for one cluster. Whoever reads, decides and adds does so inside :meth:`exclusively`."""
 
     def __init__(self, work_dir: str, master: str) -> None:
+        # A master's address has slashes and colons.
         self._folder = parse_local_root(work_dir) / "reservations" / quote(master, safe="")
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
-        """Nobody else reads or writes meanwhile; a process that dies lets go."""
+        """Nobody else reads or writes meanwhile."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel's: a process that dies lets go
             yield
 
     def list_valid(self, now: float) -> list[Reservation]:
@@ -45,6 +46,7 @@ class Reservations:
         found = []
         for file in sorted(self._folder.glob("*.json")):
             held = _read_reservation(file)
+            # A launch that was killed frees nothing: its reservation ends by itself.
             if held is not None and held.expires > now:
                 found.append(held)
             else:
@@ -56,7 +58,7 @@ class Reservations:
         file = self._locate_file(reservation.id)
         draft = file.with_suffix(".new")
         draft.write_bytes(encode_value(reservation))
-        draft.replace(file)
+        draft.replace(file)  # in one move: a process may die here, and its successor reads all files
 
     def end(self, reservation: Reservation, at: float) -> None:
         """Let it expire at ``at``, if that is sooner."""

@@ -6,7 +6,7 @@ master       asked                               extras of the connection
 local[n]     this machine
 spark://     each Master's ``/json/``            ``master_ui``: addresses of the Masters' pages, if not port 8080
 yarn         the ResourceManager's REST          ``yarn_resourcemanager_webapp_address``, ``queue``, ``node_label``
-k8s://       the API server                      ``token_file``, ``ca_file``, ``read_tolerations`` (password: the token)
+k8s://       the API server                      ``token_file``, ``ca_file``, ``tolerations`` (password: the token)
 ===========  ==================================  ===========================================================
 """
 
@@ -79,6 +79,7 @@ def read_declared_cluster(reached: Reached) -> Cluster | None:
     where = f"connection {reached.conn_id!r}, extra 'cluster'"
     if isinstance(declared, str) and not declared.lstrip().startswith("{"):
         return validate_cluster(read_file(Cluster, declared), declared)
+    # As text, also what Airflow has parsed: the codec's errors then name the field.
     text = declared if isinstance(declared, str) else json.dumps(declared)
     return validate_cluster(decode_json(Cluster, text.encode(), where), where)
 
@@ -95,7 +96,7 @@ def read_seconds(reached: Reached, extra: str, default: float) -> float:
     """Of the extra of that name, a number above zero, or text of one; raises ``InvalidInput``."""
     given = reached.extra.get(extra, default)
     try:
-        return msgspec.convert(given, Positive, strict=False)
+        return msgspec.convert(given, Positive, strict=False)  # not strict: a connection's form has text fields only
     except msgspec.ValidationError as error:
         raise InvalidInput(f"connection {reached.conn_id!r}", extra, f"{given!r}: {error}") from None
 
@@ -141,11 +142,13 @@ def _ask_kubernetes(reached: Reached) -> Cluster:
         pods = _ask_manager(f"{server}/api/v1/pods", reached, **rights)
     except ClusterUnknown as error:
         log.warning("what is allocatable counts as free: %s", error)
+        # Listing the pods of all namespaces is a right of its own, which many a token doesn't have.
         pods = None
     return read_kubernetes_cluster(nodes, pods, server, read_tolerations(reached))
 
 
 def _build_auth_headers(reached: Reached) -> dict[str, str]:
+    # Read for each question: Kubernetes renews the token in this file while its pod lives.
     file = Path(reached.extra.get("token_file") or SERVICE_ACCOUNT / "token")
     token = reached.password or (file.read_text().strip() if file.is_file() else "")
     return {"Authorization": f"Bearer {token}"} if token else {}
@@ -157,6 +160,7 @@ def _find_certificate(reached: Reached) -> str | None:
 
 
 def _ask_manager(url: str, reached: Reached, **rights: Any) -> bytes:
+    # Late: a local or declared cluster needs no HTTP client.
     from airflow_dagsched.provider.clusters.http_json import fetch_json
 
     return fetch_json(url, within_s=reached.answer_within_s, **rights)

@@ -76,6 +76,7 @@ class WebHdfsLister:
         found = parse_addresses(reached.extra.get(EXTRA)) or parse_location(location)[0]
         if not found:
             raise ClusterUnknown(location, f"no NameNode is named: set the connection's extra {EXTRA!r}")
+        # As Hadoop's own clients choose it without Kerberos.
         user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
         return cls(found, user, open_client(reached.answer_within_s, reached.extra.get("ca_file")))
 
@@ -88,6 +89,7 @@ class WebHdfsLister:
     def list_children(self, folder: str) -> list[Entry]:
         """What is in ``folder``, as it is now. Raises ``FileNotFoundError``, :class:`ClusterUnknown`."""
         names = [name for name in self._list_names(folder) if not is_hidden(name.path_suffix)]
+        # A question a file, and a folder may hold thousands.
         with ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(lambda name: self._read_entry(folder, name), names))
 
@@ -97,7 +99,7 @@ class WebHdfsLister:
             answer = self._ask_either(LIST, folder, after)
             names, more = read_page(answer.content, answer.asked)
             yield from names
-            if not (more and names):
+            if not (more and names):  # one that promises more, and sends none, would be asked for ever
                 return
             after = names[-1].path_suffix
 
@@ -111,7 +113,7 @@ class WebHdfsLister:
         """None of a file that has gone since."""
         try:
             answer = self._ask_either(LOCATE, file)
-        except FileNotFoundError:
+        except FileNotFoundError:  # removed since it was listed
             return ()
         return read_blocks(answer.content, answer.asked, self._live)
 
@@ -139,7 +141,7 @@ class WebHdfsLister:
             found = self._send_request(self._leader, build_request(newer, path, self.user, after))
             if found is not None:
                 return found
-            self._refused.add(newer)
+            self._refused.add(newer)  # of this server: a listing of many files asks it once
         found = self._send_request(self._leader, build_request(older, path, self.user))
         if found is None:
             raise ClusterUnknown(self._leader, f"it knows neither {newer} nor {older}")
@@ -154,6 +156,7 @@ class WebHdfsLister:
         why = read_refusal(content, url)
         if why.exception == "FileNotFoundException":
             raise FileNotFoundError(why.message)
+        # Who may not ask this may not ask it the older way either.
         if why.exception in MEANT or status in (401, 403):
             raise ClusterUnknown(url, f"{why.exception}: {why.message.splitlines()[0] if why.message else status}")
         return None

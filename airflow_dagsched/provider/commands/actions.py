@@ -71,6 +71,8 @@ def _list_work_dirs(args: Namespace) -> list[str]:
 
     Raises :class:`InvalidInput` for what is no folder.
     """
+    # A person's path may be relative to where the command is called; in a DAG file it may not, for workers run
+    # elsewhere.
     named = [
         str(parse_local_root(each) if each.startswith("file:") else Path(each).absolute()) for each in args.work_dirs
     ]
@@ -97,6 +99,7 @@ def _clean_work_dir(work_dir: str, days: float, args: Namespace) -> str:
 
 def _format_json(plans: Sequence[Plan]) -> str:
     """One document: the plan, or the list of them where the DAG has several dataflows."""
+    # One dataflow is the usual case: its plan is then a document that ``dagsched check`` reads.
     documents = [encode_value(each).decode().strip() for each in plans]
     return documents[0] if len(documents) == 1 else f"[{','.join(documents)}]"
 

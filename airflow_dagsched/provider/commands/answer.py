@@ -19,6 +19,7 @@ STREAMS = (1, 2)
 
 def print_answer(work: Callable[[], str]) -> None:
     """Print what ``work`` returns. Ends the process with the exit codes of ``dagsched`` where it is refused."""
+    # A file, not a pipe: nobody reads it before all is said, and a pipe that is full blocks.
     with tempfile.TemporaryFile() as noise:
         refused = None
         try:
@@ -26,7 +27,7 @@ def print_answer(work: Callable[[], str]) -> None:
                 text = work()
         except DagschedError as error:
             refused = error
-        except BaseException:
+        except BaseException:  # no refusal of ours: what was printed before may explain it
             _print_noise(noise)
             raise
         if refused is not None:
@@ -38,10 +39,9 @@ def print_answer(work: Callable[[], str]) -> None:
 
 @contextmanager
 def collect_output(noise: BinaryIO) -> Iterator[None]:
-    """What is printed and logged meanwhile goes to ``noise``: also by Airflow's loggers, which hold on to the stream
-    they met first, so that only the system's own streams can be turned.
-    """
-    _flush_streams()
+    """What is printed and logged meanwhile goes to ``noise``."""
+    _flush_streams()  # what Python still holds belongs to where it was printed
+    # By number: Airflow's loggers hold on to the stream they met first, so turning ``sys.stdout`` would not reach them.
     kept = [os.dup(stream) for stream in STREAMS]
     try:
         for stream in STREAMS:

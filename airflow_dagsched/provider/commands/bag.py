@@ -43,6 +43,7 @@ def _find_by_id(dag_id: str, bags: Iterable[DagBag]) -> Any:
     for bag in bags:
         if dag_id in bag.dags:
             return bag.dags[dag_id]
+        # Perhaps in the next bundle; and if in none, the id may be in a file that cannot be imported.
         names += bag.dags
         broken.update(bag.import_errors)
     hints = [hint for hint in (suggest_name(dag_id, names),) if hint]
@@ -53,7 +54,8 @@ def _find_by_id(dag_id: str, bags: Iterable[DagBag]) -> Any:
 
 
 def _read_bundles() -> Iterator[DagBag]:
-    """Airflow's own look-up by id (``get_bagged_dag``) would also write all it reads to the database."""
+    """The DAGs of each bundle that Airflow is configured with."""
+    # Airflow's own look-up by id (``get_bagged_dag``) would also write all it reads to the database.
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import BundleDagBag
 

@@ -33,7 +33,8 @@ class Tuned(Struct, frozen=True):
     lines: tuple[str, ...]
 
     def write(self) -> None:
-        """In one move: a parse sees the old file or the new one."""
+        """Put the plan file in its place."""
+        # In one move: a parse sees the old file or the new one.
         draft = self.file.with_suffix(".new")
         draft.write_text(format_json(self.plan))
         draft.replace(self.file)
@@ -49,6 +50,7 @@ def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tune
     """
     spec = flow.spec
     history, settings = recall_history(locate_history(spec)), spec.settings
+    # Idle: who is on the cluster just now is no reason for groups that stay for weeks.
     known = apply_measurements(
         flow.dataflow,
         make_idle(hook.cluster(spec.declared_cluster)),

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 EXIT_CODE = re.compile(r"error code is: (\d+)", re.IGNORECASE)
 """How the provider's hook tells it."""
-KILLED = "137"
+KILLED = "137"  # 128 + SIGKILL
 MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
 BAD = frozenset({"failed", "upstream_failed"})
 
@@ -90,6 +90,7 @@ class Follower:
         """Take in a line of the driver's output; False where it is no event."""
         try:
             marked = decode_marker(line, nonce)
+        # Ours, but not whole: what others print may run into it. The event file has it.
         except ValueError:
             self.catch_up()
             return True
@@ -97,12 +98,13 @@ class Follower:
             self.ran_out_of_memory |= is_out_of_memory(line)
             return False
         beats = all(isinstance(event, Heartbeat) for event in marked.events)
+        # Heartbeats are on stdout alone, under the number of the batch before them: nothing is lost where one is.
         if beats and marked.number == self._taken:
             self.take(marked.events)
         elif not beats and marked.number == self._taken + 1:
             self._taken += 1
             self.take(marked.events)
-        elif marked.number > self._taken:
+        elif marked.number > self._taken:  # some before it did not come
             self.catch_up()
         return True
 
@@ -122,7 +124,7 @@ class Follower:
         lines, at = self._passed
         with self._file.open("rb") as file:
             file.seek(at)
-            complete = file.read().split(b"\n")[:-1]
+            complete = file.read().split(b"\n")[:-1]  # what is behind the last newline is still being written
         for text in complete[self._taken - lines :]:
             self._taken += 1
             self.take(_parse_batch(text))
@@ -136,6 +138,7 @@ class Follower:
 
     def close(self) -> None:
         """Push the last word on every step."""
+        # Nothing runs any more, whatever the last event said: a driver that was killed leaves steps begun.
         self.feed = replace(self.feed, final=True, running=())
         self.push()
         self.told = self._end()
@@ -175,6 +178,7 @@ class Follower:
         green = done.state in GREEN
         log.log(logging.INFO if green else logging.WARNING, "%s", describe_end(done))
         if green:
+            # Before the feed that says so is pushed: whoever sees a green mirror finds its XComs.
             self._publish(done)
 
 

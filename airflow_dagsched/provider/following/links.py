@@ -14,6 +14,7 @@ class SparkUiLink(BaseOperatorLink):
 
     @property
     def xcom_key(self) -> str:
+        """Where Airflow looks for the address; named, so that it can be pushed before the task ends."""
         return "dagsched_spark_ui"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:

@@ -60,6 +60,7 @@ def is_launch_in_scheduler(task_instance: Any) -> bool:
 
 def is_api_server_away() -> bool:
     """Whether nobody answers where workers send their heartbeats."""
+    # An outage fails many tasks at one moment, and the scheduler stands still for each question.
     if time.monotonic() - _asked.at > ASK_EVERY_S:
         _asked.away = not is_answering(f"{find_execution_api().rstrip('/')}/health", ANSWERS_WITHIN_S)
         _asked.at = time.monotonic()
@@ -68,6 +69,7 @@ def is_api_server_away() -> bool:
 
 def find_execution_api() -> str:
     """Address of the API that workers use."""
+    # Airflow loads the plugin in every process; only a scheduler, and a worker that begins a try, get here.
     from airflow.executors.base_executor import get_execution_api_server_url
 
     return get_execution_api_server_url()
@@ -82,6 +84,6 @@ def is_answering(url: str, within_s: float) -> bool:
         with urlopen(url, timeout=within_s):
             return True
     except HTTPError as refused:
-        return refused.code < SERVER_ERRORS
+        return refused.code < SERVER_ERRORS  # a refusal is an answer, too
     except OSError:
         return False

@@ -35,5 +35,6 @@ def ask_patiently(ask: Callable[[], T], within_s: float = ASKS_FOR_S, again_s: f
 
 def is_unanswered(error: AirflowRuntimeError) -> bool:
     """Whether no API server has said no: none was there, or a proxy in front of it answered."""
+    # Without a status nobody has answered: that counts as a server's error.
     status = int((error.error.detail or {}).get("status_code") or SERVER_ERRORS)
     return error.error.error is ErrorType.API_SERVER_ERROR and status >= SERVER_ERRORS

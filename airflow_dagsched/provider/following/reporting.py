@@ -30,13 +30,14 @@ def open_follower(
     beside = can_tell_beside()
 
     def if_it_counts(send: Callable[..., None], *args: Any, **where: str) -> None:
+        # Asked as it is sent, not as it is noted: a note may have waited out an outage, and its try with it.
         if standing.holds():
             send(*args, **where)
 
     def push(feed: Feed) -> None:
         if standing.holds():
             ti.xcom_push(FEED_KEY, encode_feed(feed, time.monotonic()))
-            standing.said = True
+            standing.said = True  # from now on, what is there in its place is somebody else's
 
     teller = Teller(push, beside=beside)
 
@@ -45,6 +46,7 @@ def open_follower(
         where = {"dag_id": ti.dag_id, "task_id": mirror, "run_id": ti.run_id}
         for key, value in values.items():
             teller.note(f"XCom {key!r} of {mirror!r}", partial(if_it_counts, XCom.set, key, value, **where))
+        # ``dag.test()``: there a mirror is executed, and returns what it finds here; Airflow pushes that.
         if values and not beside:
             key = name_returned_key(done.step)
             teller.note(f"XCom {key!r}", partial(if_it_counts, ti.xcom_push, key, values["return_value"]))

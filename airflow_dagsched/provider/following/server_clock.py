@@ -31,6 +31,7 @@ def ask_time_at(url: str, within_s: float) -> float | None:
         with urlopen(url, timeout=within_s) as answer:
             return _read_date(answer.headers)
     except HTTPError as refused:
+        # A refusal is dated as well; of an error a proxy in front may be the author, with a clock of its own.
         return _read_date(refused.headers) if refused.code < SERVER_ERRORS else None
     except (OSError, HTTPException, ValueError):
         return None

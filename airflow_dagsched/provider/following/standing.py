@@ -63,17 +63,17 @@ class Standing:
 
     def holds(self, *, now: bool = False) -> bool:
         """Whether the try counts; asked anew if it was long ago, or ``now``."""
+        # abs: the wall clock may be set back, and nothing would be asked until it has caught up.
         if not self.lost and (now or abs(self.clock() - self._asked_at) >= ASK_EVERY_S):
             self.lost = not self._is_ours()
             self._asked_at = self.clock()
         return not self.lost
 
     def demand(self) -> None:
-        """Raise ``Superseded`` if the try does not count any more. Where Airflow can't be asked it goes on: whatever it
-        has to refuse, it will.
-        """
+        """Raise ``Superseded`` if the try does not count any more. Where Airflow can't be asked it goes on."""
         try:
             self.holds(now=True)
+        # Whatever has to be refused an API server will refuse, as soon as it is back.
         except Exception as error:  # noqa: BLE001 - see above
             log.warning("whether this try of %s still counts is not known: %s", self.launch, error)
         if self.lost:
@@ -90,11 +90,9 @@ class Standing:
         return True
 
     def _is_followed(self, there: Any) -> bool:
-        """Whether what is there now in place of this try's feed is of a later try, or was removed as one began.
-
-        (Of an earlier one it is what a worker said that was frozen, and woke: it says nothing about this try. Nor does
-        what is no feed: each try removes what is there as it begins.)
-        """
+        """Whether what is there now in place of this try's feed is of a later try, or was removed as one began."""
+        # What is no feed says nothing about this try: each try removes what is there as it begins. Nor does what an
+        # earlier one says: its worker was frozen, and woke.
         other = read_feed(there)
         if other is None:
             return not there

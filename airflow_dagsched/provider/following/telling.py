@@ -64,6 +64,7 @@ class Teller:
         self._given_up = threading.Event()
         self._away = False
         self._told_at = float("-inf")
+        # a daemon: a request that hangs must not keep the worker from ending
         self._thread = threading.Thread(target=self._tell_until_closed, name="dagsched-teller", daemon=True)
         if beside:
             self._thread.start()
@@ -81,6 +82,7 @@ class Teller:
         with self._guard:
             self._feed = feed
         self._news.set()
+        # each keeps the driver's output waiting
         if not self._beside and (feed.final or time.monotonic() - self._told_at >= TELL_EVERY_S):
             self._tell_all()
 
@@ -90,6 +92,7 @@ class Teller:
         self._news.set()
         if self._beside:
             self._thread.join(within_s)
+            # The thread may be inside a request still; it begins no other.
             self._given_up.set()
         else:
             self._tell_all()
@@ -101,6 +104,7 @@ class Teller:
             self._news.wait()
             self._news.clear()
             if self._tell_all():
+                # Not a plain sleep: the last feed is told at once.
                 self._closing.wait(TELL_EVERY_S)
             elif self._given_up.wait(AGAIN_S):
                 return
@@ -111,6 +115,7 @@ class Teller:
         """Tell all there is; False where the rest must be tried again."""
         self._told_at = time.monotonic()
         with self._guard:
+            # Both at once: the notes that were there before the feed are told before it.
             notes, feed = tuple(self._notes), self._feed
         for note in notes:
             if not self._is_over(note):
@@ -142,6 +147,7 @@ class Teller:
             return is_refusal(error)  # then the next one may do
         self._say_back()
         with self._guard:
+            # A newer one may have come while this was on its way.
             if self._feed is feed:
                 self._feed = None
         return True

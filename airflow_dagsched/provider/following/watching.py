@@ -29,6 +29,7 @@ class Watch:
         self._without = self._without.after(executors, now_s)
         if self.stranded or not self._without.has_lasted(self.within_s, now_s):
             return
+        # Asked again when as much time has passed, not with every line from now on.
         self._without = Without()
         self.stranded = self._ask_verdict()
         if self.stranded:
@@ -38,6 +39,7 @@ class Watch:
         """A manager that doesn't answer is no reason to stop what it may still serve; nor an Airflow that doesn't."""
         try:
             found = self.verdict()
+        # A wrong stop costs a run, a late one some time.
         except Exception as error:  # noqa: BLE001 - see above
             log.warning("no executor for %g s; whether one can come is not known: %s", self.within_s, error)
             return ""

@@ -7,9 +7,10 @@ from typing import Any
 from airflow_dagsched.provider.mirrors.pools import MIRROR_POOL
 
 HOLDS_NOTHING: dict[str, Any] = {
+    # A mirror that ends red shows what happened; what is tried again is its launch task.
     "retries": 0,
     "execution_timeout": None,
-    "pool": MIRROR_POOL,
+    "pool": MIRROR_POOL,  # one that doesn't count deferred tasks, see pools.py
     "priority_weight": 0,
     "weight_rule": "absolute",
 }

@@ -18,4 +18,5 @@ class LightTrigger(BaseTrigger):
         """Let go of the copy, of which rendering would be the last use: the run's own facts are enough."""
         context.clear()
         ti: Any = self.task_instance
+        # Each of them leads to the DAG, and so does the context.
         ti.task = ti._cached_template_context = None

@@ -90,6 +90,7 @@ def update_view(before: View, state: str | None, raw: Any) -> View:
     if feed is None:
         return View(state, stale=before.stale, latest=before.latest)
     started = state not in (None, "scheduled", "queued", "restarting")
+    # A launch task that has not started says nothing: what is there an earlier try has left.
     stale = before.stale if started or feed.nonce != before.seen else feed.nonce
     return View(state, None if feed.nonce == stale else feed, feed.nonce, stale, feed.try_id)
 
@@ -143,12 +144,14 @@ class Poll:
         """The state first: a feed read after it is the last word of a launch task that has ended."""
         at, state = self.watched, self.view.state
         if state != "running" or not self._news:  # whoever pushed news at the last look was running then
+            # The SDK's call blocks, and all triggers of this triggerer share one loop.
             states = await sync_to_async(RuntimeTaskInstance.get_task_states)(
                 dag_id=at.dag_id, task_ids=[at.launch], run_ids=[at.run_id]
             )
             state = states.get(at.run_id, {}).get(at.launch)
         try:
             raw = await BaseXCom.aget_one(key=FEED_KEY, dag_id=at.dag_id, task_id=at.launch, run_id=at.run_id)
+        # As something that cannot be read: the mirrors then go by the state of their launch task.
         except NO_VALUE as error:
             raw = f"{type(error).__name__}: {error}"
         seen, self.view = self.view, update_view(self.view, state, raw)
@@ -161,6 +164,7 @@ class Poll:
         feed = self.view.feed
         order = {step: at for at, step in enumerate(feed.steps)} if feed else {}
         for waiter in sorted(asked, key=lambda each: (order.get(each.step, len(order)), each.step)):
+            # Cleared and deferred again it waits under the same name, as another.
             if self.waiting.get(waiter.step) is not waiter:
                 continue
             self._tell_lines(waiter)
@@ -175,6 +179,7 @@ class Poll:
         if lines is None:
             return
         if lines.first > waiter.seen:
+            # The feed holds the last lines of a step only.
             waiter.news.put_nowait(f"... {lines.first - waiter.seen} lines left out, {self.watched.launch} has them")
         for line in lines.since(waiter.seen):
             waiter.news.put_nowait(line)
@@ -192,12 +197,13 @@ async def wait_for_end(watched: Watched, step: str, made: float, show: Callable[
     poll = POLLS.setdefault(watched, Poll(watched))
     waiter = poll.waiting[step] = Waiter(step, made)
     if poll.task is None or poll.task.done():
-        poll.task = asyncio.create_task(poll.run())
+        poll.task = asyncio.create_task(poll.run())  # kept: the loop itself holds tasks weakly
     try:
         while not isinstance(news := await waiter.news.get(), End):
             show(news)
         return news
     finally:
+        # Only its own: a successor may wait under its name by now.
         if poll.waiting.get(step) is waiter:
             del poll.waiting[step]
         if not poll.waiting and POLLS.get(watched) is poll:
@@ -212,9 +218,11 @@ class MirrorTrigger(LightTrigger):
         self.args = MirrorArgs(launch, step)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
+        """As Airflow stores it; a triggerer makes it anew from that."""
         return TRIGGER, asdict(self.args)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
+        """One event, the end."""
         ti: Any = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
         end = await wait_for_end(watched, self.args.step, read_creation_time(ti.id), self.log.info)
@@ -246,6 +254,8 @@ def conclude_or_reschedule(start: StartTriggerArgs, context: Context) -> Any:
     found = decide_verdict(view.state, view.feed, args.step, read_creation_time(ti.id), args.launch)
     match found:
         case Wait():
+            # Not deferred: ``dag.test()`` runs triggers one by one, and this one would wait for a task that comes after
+            # it.
             raise AirflowRescheduleException(utcnow() + timedelta(seconds=1))
         case End("success"):
             key = name_returned_key(args.step)

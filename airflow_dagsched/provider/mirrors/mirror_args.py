@@ -34,4 +34,5 @@ def make_start_args(launch: str) -> StartTriggerArgs:
 def _start_from_trigger(trigger: str, arguments: dict[str, Any]) -> StartTriggerArgs:
     from airflow.triggers.base import StartTriggerArgs
 
+    # no time-out: an end comes with the launch task's
     return StartTriggerArgs(trigger_cls=trigger, trigger_kwargs=arguments, next_method="execute", timeout=None)

@@ -25,6 +25,7 @@ class StartGate(BaseOperator):
     start_from_trigger = True
 
     def __init__(self, *, task_id: str, launch: str, **kwargs: Any) -> None:
+        # Ours last: default_args of a DAG mean tasks that work.
         super().__init__(task_id=task_id, **{**kwargs, **HOLDS_NOTHING})
         self.launch = launch
         self.start_trigger_args = make_start_args(launch)

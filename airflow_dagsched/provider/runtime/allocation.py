@@ -59,7 +59,7 @@ class Allocation:
         """The cluster manager knows of the application: from now on it counts."""
         if self.held is not None:
             with self.reservations.hold_lock():
-                self.reservations.end(self.held, time.time() + SETTLE_S)
+                self.reservations.end(self.held, time.time() + SETTLE_S)  # for as long as the manager needs to count it
 
     def release(self) -> None:
         """The application has ended, or never started."""
@@ -94,6 +94,7 @@ def allocate_room(
     if is_local(hook.master()):
         room = _allocate_here(ask(), steps, reservations)
     else:
+        # Unique: a reservation replaces one of its name, and a frozen worker's try may still hold its own.
         name = f"{launch.flow.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
         room = _wait_for_room(ask, steps, level, reservations, name)
     try:
@@ -130,8 +131,10 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
     manager, steps = chosen.cluster.manager, chosen.dataflow.steps
     pod = build_executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
     asked = make_submission(chosen.group, chosen.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
+    # The author's before the plan's. The pod template is the author's own, with what the plan adds: its path comes
+    # last.
     conf = {**asked.conf, **author, **write_files(asked.files, folder)}
-    if manager == "standalone":
+    if manager == "standalone":  # a Master refuses nothing: it would let the application wait for ever
         check_offered(conf, chosen.cluster.workers)
     containers = chosen.group.containers
     return Sized(
@@ -139,6 +142,7 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
         predicted_s=chosen.group.end_s - chosen.group.start_s,
         cores=sum(box.cores for box in containers),
         wanted={step.id: step.cores * step.parallelism for step in steps},
+        # As many instances as an executor's cores allow share its heap.
         memory_mb=_read_heap_mb(asked.conf) // max(1, containers[0].cores // min(step.cores for step in steps)),
     )
 
@@ -160,6 +164,7 @@ def _wait_for_room(
 ) -> Allocation:
     while (room := _find_room(ask, steps, level, reservations, name)) is None:
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
+        # As long as it takes: the author's execution_timeout is the limit, if there is one.
         time.sleep(ASK_AGAIN_S)
     return room
 
@@ -167,14 +172,15 @@ def _wait_for_room(
 def _find_room(
     ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
 ) -> Allocation | None:
-    """Allocation, reserved, or None where others have reserved it. Asked while nobody else does: what they have
-    reserved, or what the manager counts already, is seen, and never neither.
-    """
+    """Room, reserved, or None where others have reserved it."""
+    # Asked while nobody else does: what they have reserved, or what the manager counts already, is seen, and never
+    # neither.
     with reservations.hold_lock():
         now = time.time()
         chosen = plan_on_free_cluster(ask(), steps, reservations.list_valid(now))
         if chosen is None:
             return None
+        # Executors may land anywhere: there is nothing on a certain worker to reserve.
         if not chosen.exact:
             return Allocation(chosen, reservations)
         held = reserve_executors(
@@ -190,6 +196,7 @@ def _check_plan(launch: LaunchSpec, chosen: Chosen) -> None:
         log.warning("%s", chosen.note)
     for line in write_pruning(chosen.group):
         log.info("%s", line)
+    # By code that shares nothing with the planner: a plan that lost a step must not be what runs.
     violations = check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings)
     if violations:
         raise LaunchRefused(

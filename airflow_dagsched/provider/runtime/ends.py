@@ -32,12 +32,14 @@ def translate_errors(attempt: Attempt) -> Iterator[None]:
         yield
     except DagschedError as error:
         masking = attempt.follower.masking
+        # An error may quote what a template was rendered to, from a connection that was read since.
         masking.add(read_airflow_secrets())
         _blame_steps(attempt, error)
         log.debug("why the launch is refused", exc_info=True)
         passing = isinstance(error, Superseded) or (isinstance(error, LaunchRefused) and error.passing)
         raise (AirflowException if passing else AirflowFailException)(masking.text(str(error))) from None
     except AirflowTaskTimeout:
+        # Anew, with what the steps wait for: Airflow's own says the limit alone.
         raise AirflowTaskTimeout(_stop_overtime(attempt)) from None
 
 
@@ -75,6 +77,7 @@ def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
         raise AirflowException(f"the driver program ended without a word on {', '.join(missing)}")
     raise_for(list_failed(ends.values()))
     if not follower.told:
+        # Mirrors would wait for an end that nobody tells them.
         raise AirflowException("Airflow did not take the last word on the steps: a retry says it, and runs nothing")
     if all(done.state == "skipped" for done in ends.values()):
         raise AirflowSkipException("every step of the group is skipped")

@@ -27,22 +27,25 @@ def locate_group_folder(launch: LaunchSpec, facts: RunFacts) -> Path:
 
 def make_own_folder(wanted: Path, group: str) -> Path:
     """A folder that nobody had before, ``wanted`` or one named after it: what a driver program writes there is its
-    launch's alone, whatever the umask is. (``dag.test()`` repeats a run with its id and its dates.)
+    launch's alone.
 
     Raises :class:`LaunchRefused` where the work folder cannot be written.
     """
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)
+        # ``dag.test()`` repeats a run with its id and its dates, so the name may be taken.
         names = (f"{wanted.name}.{number}" if number > 1 else wanted.name for number in count(1))
         return next(folder for name in names if _is_made(folder := wanted.with_name(name)))
     except OSError as error:
         remedy = "let the user that Airflow's workers run as write the work folder, or name another: work_dir="
+        # A full disk may be emptied before the retry; rights, and what is in the way, stay as they are.
         lasting = isinstance(error, (PermissionError, FileExistsError, NotADirectoryError))
         raise LaunchRefused(group, f"the work folder cannot be written: {error}", remedy, not lasting) from error
 
 
 def _is_made(folder: Path) -> bool:
     try:
+        # The umask can only take rights away: at no moment may others write here.
         folder.mkdir(mode=0o755)
     except FileExistsError:
         return False

@@ -46,6 +46,7 @@ def foretell_rest(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, folder
 def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
     flow, now = launch.flow, time.time()
     groups, known = tuple(launch.launches.values()), recall_history(locate_history(flow))
+    # How long an application takes to start is a cluster's: of other connections it says nothing.
     ours = {flow.conn_id: known.connections[flow.conn_id]} if flow.conn_id in known.connections else {}
     feeds = {launch.launches[task_id].id: feed for task_id, feed in facts.feeds.items()}
     state = derive_state(
@@ -67,8 +68,9 @@ def _read_last_outlook(file: Path) -> Outlook | None:
 
 
 def _keep_outlook(outlook: Outlook, file: Path) -> None:
-    """In one move: launches may begin at one moment."""
+    """For the next launch of the run."""
     file.parent.mkdir(parents=True, exist_ok=True)
+    # Launches of a run may begin at one moment, so each has a draft of its own, and moves it in one go.
     draft = file.with_suffix(f".{time.monotonic_ns()}.new")
     draft.write_bytes(encode_value(outlook))
     draft.replace(file)

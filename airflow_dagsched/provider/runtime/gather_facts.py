@@ -59,6 +59,7 @@ def _ask_airflow(launch: LaunchSpec, context: Context) -> RunFacts:
 
 
 def _identify_try(launch: LaunchSpec, ti: Any, dag_run: Any) -> TryId:
+    # A mirror's: an XCom of a launch task is wiped by the worker that starts its next try.
     first = next(iter(launch.flow.steps.values())).task_id
     where = {"key": INCARNATION_KEY, "dag_id": ti.dag_id, "task_id": first, "run_id": ti.run_id}
     known = determine_incarnation(
@@ -78,6 +79,7 @@ def derive_interval(dag_run: Any) -> Interval:
     """The data interval, else the partition, else nothing but the run's id as key."""
     if dag_run.data_interval_start is not None:
         return _make_interval(dag_run.data_interval_start, dag_run.data_interval_end)
+    # Without a data interval the partition says which rows are meant; a manual run may have neither.
     if dag_run.partition_date is not None:
         return Interval(str(dag_run.partition_key), dag_run.partition_date)
     if dag_run.partition_key:
@@ -88,9 +90,10 @@ def derive_interval(dag_run: Any) -> Interval:
 
 
 def _make_interval(start: datetime, end: datetime | None) -> Interval:
+    # In UTC: the key names commits, and the same moment must not have two keys.
     moment = pendulum.instance(start).in_timezone("UTC")
     until = pendulum.instance(end).in_timezone("UTC") if end else moment
-    same = moment == until
+    same = moment == until  # a manual run's interval is one moment
     return Interval(moment.isoformat() if same else f"{moment.isoformat()}--{until.isoformat()}", start, end)
 
 
@@ -123,6 +126,7 @@ def _find_skipped(launch: LaunchSpec, ti: Any, states: Mapping[str, str]) -> dic
             continue
         for name, step in launch.flow.steps.items():
             followed = decision.get(XCOM_SKIPMIXIN_FOLLOWED)
+            # A branch names what it follows among the tasks directly below it; a short circuit what it skips.
             if isinstance(followed, (list, tuple)):
                 if task_id in launch.flow.graph.outside[name] and step.task_id not in followed:
                     found[step.task_id] = task_id
@@ -140,6 +144,7 @@ def _read_feeds(launch: LaunchSpec, ti: Any) -> dict[str, Feed]:
     found = {}
     for other in (task_id for task_id in launch.launches if task_id != launch.task_id):
         raw = ti.xcom_pull(task_ids=other, key=FEED_KEY)
+        # Another version of ours may have written it: then its steps' commits say what is done.
         feed = read_feed(raw)
         if feed is not None:
             found[other] = feed

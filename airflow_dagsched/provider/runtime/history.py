@@ -40,6 +40,7 @@ def record_applications(file: Path, connection: str, applications: Iterable[Ran]
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        # A file of its own: a lock is on what is open, and the history itself is replaced.
         with file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             draft = file.with_suffix(".new")

@@ -25,6 +25,7 @@ def determine_incarnation(start_date: datetime | None, recall: Callable[[], Any]
     known = recall()
     if isinstance(known, str) and _MOMENT.fullmatch(known):
         return known
+    # The first launch of the run: no clear has moved its start date yet.
     began = format_moment(start_date)
     keep(began)
     return began

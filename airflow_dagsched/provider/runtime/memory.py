@@ -57,6 +57,7 @@ class Memory:
     def _write_file(self, known: Remembered) -> None:
         self._known = known
         self._file.parent.mkdir(parents=True, exist_ok=True)
+        # In one move: a try that is killed while it writes leaves what was there.
         fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps(encode_plain(known)))
         fresh.replace(self._file)

@@ -50,6 +50,7 @@ class Submits:
             if len(parts) == 1:
                 raise
             attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}")
+            # In place of what was too large, before the others: steps behind it may read what it writes.
             self._left.extendleft(reversed(parts))
         except Stranded as found:
             attempt.note_cut(str(found))

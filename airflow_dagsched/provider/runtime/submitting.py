@@ -75,6 +75,7 @@ def open_paths(attempt: Attempt, targets: Unit) -> Iterator[Paths]:
 def _name_folder(attempt: Attempt, targets: Unit) -> str:
     """Folder of one submit: clear and try, then what else tells it from others of its try."""
     mine, whole = attempt.facts.try_id, len(targets) == len(attempt.spec.group.steps) > 1
+    # A try may submit the same steps again, with more memory or on other workers: each submit has its own event file.
     more = f"x{attempt.level.memory_factor}" if attempt.level.memory_factor > 1 else ""
     again = f"again{attempt.stranded}" if attempt.stranded else ""
     parts = (str(mine.clear_number), str(mine.try_number), more, again, "" if whole else escape_key(targets[0]))
@@ -188,6 +189,7 @@ def _has_ended_well(
         failed = error
     attempt.standing.demand()
     attempt.follower.catch_up()  # its last lines may not have come through a pipe that broke with it
+    # It was stopped by us: what spark-submit says of its end is no cause.
     if failed is not None and watch.stranded and not attempt.launch.stopped:
         raise Stranded(watch.stranded)
     if failed is not None:
@@ -206,7 +208,7 @@ def _take_line(attempt: Attempt, nonce: str, line: str, allocation: Allocation, 
         allocation.note_start()
     watch.look(follower.executors, time.monotonic())
     if attempt.standing.lost and not attempt.launch.stopped:
-        attempt.launch.on_kill()
+        attempt.launch.on_kill()  # for good: another try is at work
     return None if taken else follower.masking.text(line)
 
 
@@ -224,6 +226,7 @@ def _make_watch(attempt: Attempt, conf: Mapping[str, str], chosen: Chosen) -> Wa
 def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began: float) -> Ran:
     """What is to be learned of an application that was submitted at ``began`` and has ended."""
     ends, begun = attempt.follower.feed.steps, attempt.follower.begun
+    # what was enough, after the plan's was not
     more = dict.fromkeys(targets, planned.memory_mb) if attempt.level.memory_factor > 1 else {}
     return Ran(
         seconds=time.monotonic() - began,

@@ -52,6 +52,7 @@ def find_source(value: Any) -> tuple[Any, str] | None:
     """(operator, output name) where ``value`` is the plain return value of an operator; None otherwise."""
     if not isinstance(value, PlainXComArg):
         return None
+    # Airflow's name for what a task returns; an output without a name is ours.
     return value.operator, "" if value.key == "return_value" else value.key
 
 
@@ -69,6 +70,7 @@ def check_signature(function: Callable[..., Any]) -> inspect.Signature:
             f"asks for {', '.join(asked)}, which does not exist on the cluster; a step may ask for "
             f"{', '.join(sorted(CONTEXT_NAMES))}"
         )
+    # Called it would return an object that nobody awaits, and the step would look done.
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError("is async, but nothing on the cluster awaits it: write a plain function")
     nameless = next((p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_ONLY), None)
@@ -87,7 +89,7 @@ def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     Raises ``TypeError`` for a call that does not fit the function.
     """
     signature = check_signature(function)
-    names = list(signature.parameters)
+    names = list(signature.parameters)  # in order, for positional arguments
     filled: dict[str, Any] = {
         name: ContextValue(name) for name in names if name in CONTEXT_NAMES and name not in kwargs
     }
@@ -130,8 +132,10 @@ def find_forbidden_names(value: Any) -> list[str]:
     texts = [leaf for leaf in iterate_leaves(value) if isinstance(leaf, str) and ("{{" in leaf or "{%" in leaf)]
     if not texts:
         return []
+    # Late: few steps have a template, and every parse would pay.
     from jinja2 import Environment, TemplateError, meta
 
+    # Parsed, never rendered here: which names a template asks for is in its tree.
     parse = Environment(autoescape=False).parse
     found: set[str] = set()
     for text in texts:

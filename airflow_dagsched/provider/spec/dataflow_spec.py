@@ -52,6 +52,7 @@ class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for t
     @cached_property
     def declared_cluster(self) -> Cluster | None:
         """The cluster that ``cluster=`` names, if it does; raises :class:`InvalidInput` for a file that is none."""
+        # A file is read when somebody needs it: in a parse that plans for it, or on the worker of a launch.
         if not isinstance(self.cluster, str | Path):
             return self.cluster
         # Most dataflows declare none: a parse of theirs need not load what reads one.

@@ -77,6 +77,7 @@ class Declared(Struct, frozen=True, kw_only=True):
             raise ValueError(f"writes must be a Table, not {type(self.writes).__name__}")
         if self.writes is not None and self.writes.where is not None:
             raise ValueError("writes: where is for reads; what is overwritten follows from the rows and partition_by")
+        # A text is iterable, too: each of its letters would be a table.
         if isinstance(self.reads, (str, Mapping)) or not isinstance(self.reads, (Table, Iterable, type(None))):
             raise ValueError(f"reads must be a Table or a list of Tables, not {self.reads!r}")
         for table in self.read_tables or ():

@@ -27,10 +27,10 @@ def find_default_work_dir() -> str:
 def parse_local_root(work_dir: str, field: str = "work_dir") -> Path:
     """The folder that ``work_dir`` names: an absolute path, or that as a ``file:`` URL of this machine.
 
-    Raises :class:`InvalidInput` about ``field`` for anything else. Not even ``~`` is expanded: the scheduler and the
-    workers may run as different users, in different folders.
+    Raises :class:`InvalidInput` about ``field`` for anything else.
     """
     path = _URL.sub("", work_dir, count=1) if work_dir.startswith("file:") else work_dir
+    # Not even ``~``: the scheduler and the workers may run as different users, in different folders.
     if not _LOCAL.fullmatch(path) or path != path.strip() or "{{" in path or "{%" in path:
         rule = "must be an absolute path ('/data/dagsched') on a disk of this machine, or one that all workers share"
         raise InvalidInput("", field, f"{rule}: no URL, template, '~' or blank at an end; it is {work_dir!r}")

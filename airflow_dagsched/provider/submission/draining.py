@@ -24,6 +24,7 @@ class Drained:
         self._held = 0
         self._left_out = 0
         self._ended = False
+        # A daemon, as the pipe of a child that hangs may never end.
         threading.Thread(target=self._read_source, name="dagsched-output", daemon=True).start()
 
     def __iter__(self) -> Iterator[str]:

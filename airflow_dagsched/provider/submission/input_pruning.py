@@ -75,6 +75,7 @@ def prune_inputs(submit: Submit, parts: Parts, master: Callable[[], str], listin
     Raises :class:`InvalidInput` for a condition of the run on a table that no step reads.
     """
     where = _read_run_conditions(submit)
+    # After the run's conditions were looked at: a misspelt one is refused in any case.
     if submit.flow.prune is False:
         return Pruning(submit.flow.graph.dataflow)
     listed = [spec for spec in parts.specs if spec.id in submit.targets or submit.states.get(spec.id) == "pruned"]
@@ -90,6 +91,7 @@ def prune_inputs(submit: Submit, parts: Parts, master: Callable[[], str], listin
     }
     selections = {key: seen.selection for key, seen in found.items()}
     idle = find_idle_steps(build_graph(dataflow), selections, asked).steps
+    # Steps of other submits have ended, or will see for themselves.
     mine = {name: reason for name, reason in idle.items() if name in submit.targets}
     needed: dict[str, dict[str, Needed]] = {}
     for (name, key), seen in found.items():
@@ -151,6 +153,7 @@ def _has_work(submit: Submit, step: Step, spec: StepSpec, told: SqlFacts | None)
         return True
     if not step.works_without_input:
         return False
+    # SQL over no rows writes none; but a table that is replaced as a whole has to lose its old ones.
     whole = spec.writes is not None and spec.writes.mode == "overwrite" and not spec.writes.partition_by
     return whole or told is None or not told.empty_if
 
@@ -165,6 +168,7 @@ def _has_written(submit: Submit, spec: StepSpec) -> bool:
     interval = "" if table.is_replaced_whole else f"/{escape_key(submit.facts.interval.key)}"
     if _has_files(f"{work_dir}/commits/{escape_key(table.key)}{interval}"):
         return True
+    # A table of this machine's disk has its records beside it.
     if table.is_path and "://" not in table.key:
         return _has_files(f"{name_hidden_folder(os.path.realpath(table.key))}/commits{interval}")
     return _has_files(f"{work_dir}/tables")  # written before or not: where its records are, Spark alone knows
@@ -173,7 +177,7 @@ def _has_written(submit: Submit, spec: StepSpec) -> bool:
 def _has_files(folder: str) -> bool:
     lister, path = FileLister.of(folder)
     try:
-        return any(lister.list_children(path))
+        return any(lister.list_children(path))  # the first entry is enough
     except FileNotFoundError:
         return False
 
@@ -206,14 +210,17 @@ class _Look(Struct, frozen=True):
         """Why the table is not listed; empty: it is."""
         if not table.is_path or table.format not in FILE_FORMATS:
             return "only Spark knows its files"
+        # An HDFS is listed all the same: it says which workers hold the blocks.
         if condition == ALWAYS and not table.location.startswith(HDFS):
             return "nothing says which of its partitions are needed"
         writers = (name for name in self.submit.targets if _does_write(self.submit, name, table))
+        # What it will have written cannot be listed before it runs.
         writer = next((name for name in writers if name != reader.id), "")
         return f"step {writer!r} of the same application writes it" if writer else ""
 
     def _list_once(self, table: Table, condition: Condition) -> Listing | str:
         key = table.key, condition
+        # Many steps read one table, and listing an object store takes seconds.
         if key not in self.listings:
             self.listings[key] = self._list_table(table, condition)
         return self.listings[key]
@@ -241,7 +248,9 @@ def _does_write(submit: Submit, name: str, table: Table) -> bool:
 def _find_needed(listing: Listing) -> Needed | None:
     """None where nothing is left out, or where Spark would read fewer folders as other types."""
     folders = tuple(dict.fromkeys(stored.folder for stored in listing.stored))
+    # Spark takes the table's columns from what it is shown: with no folder at all there would be none.
     shown = folders or listing.left_out[:1]
+    # Types of partition columns are guessed from the folders' names: from fewer, another guess.
     if not listing.left_out or not has_same_types(shown, listing.left_out):
         return None
     return Needed(shown, no_rows=not folders)

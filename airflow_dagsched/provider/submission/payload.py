@@ -46,7 +46,9 @@ def _pickle_call(where: str, name: str, call: Call) -> bytes:
 def _pickle_by_value(roots: tuple[Path, ...]) -> Iterator[None]:
     """Pickle functions of the DAG bundle's modules by value: the cluster does not have them."""
     known = cloudpickle.list_registry_pickle_by_value()
+    # A copy of the values: other threads of the worker import meanwhile.
     found = {module.__name__: module for module in list(sys.modules.values()) if _is_in_bundle(module, roots)}
+    # What the author registered stays registered.
     modules = [module for name, module in found.items() if name not in known]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
@@ -59,6 +61,7 @@ def _pickle_by_value(roots: tuple[Path, ...]) -> Iterator[None]:
 
 def _is_in_bundle(module: object, roots: Iterable[Path]) -> bool:
     file, name = getattr(module, "__file__", None), str(getattr(module, "__name__", ""))
+    # Installed packages are there for the driver program, too: it runs with this Python.
     if not isinstance(file, str) or "site-packages" in file or name.startswith("airflow_dagsched"):
         return False
     return any(Path(file).is_relative_to(root) for root in roots)

@@ -19,6 +19,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 def read_airflow_secrets() -> frozenset[str]:
     """The secrets this process's masker knows by now."""
+    # The masker keeps patterns, escaped by ``re.escape``; its set is private, and there is no other way to ask.
     return frozenset(_ESCAPED.sub(r"\1", pattern) for pattern in _secrets_masker().patterns)
 
 
@@ -26,6 +27,7 @@ def collect_secrets(settings: Mapping[str, str]) -> frozenset[str]:
     """What Airflow knows by now, and what is secret in ``settings``: by their names, also those that this Airflow hides
     (``[core] sensitive_var_conn_names``), or by how they look.
     """
+    # By Airflow's own rule, so that ``sensitive_var_conn_names`` of this Airflow count.
     named = {value for name, value in settings.items() if should_hide_value_for_key(name)}
     return read_airflow_secrets() | named | find_secrets(settings)
 

@@ -40,14 +40,17 @@ class Paths(Struct, frozen=True):
 
     @property
     def events(self) -> Path:
+        """File that the driver program writes its events to."""
         return self.folder / "events.jsonl"
 
     @property
     def manifest(self) -> Path:
+        """File that the driver program is called with."""
         return self.folder / "manifest.json"
 
     @property
     def payload(self) -> Path:
+        """File with functions and arguments."""
         return self.private / "payload"
 
 
@@ -92,9 +95,10 @@ def build_shipment(
         slots=slots,
         lease_s=flow.lease_s,
         stall_s=flow.stall_s,
-        launcher_pid=os.getpid(),
+        launcher_pid=os.getpid(),  # without its launch the driver program ends, too
     )
     masking = masking or Masking()
+    # Before the manifest is shown: a secret that is an argument may also be part of a path in it.
     masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
     shown = mask_manifest(manifest, masking)
     return Shipment(manifest, pickle_payload(manifest, parts.calls, submit.roots, masking.known), shown)
@@ -107,6 +111,7 @@ def _format_iso(moment: datetime | None) -> str | None:
 def store_shipment(shipment: Shipment, paths: Paths) -> None:
     """Write the files that the driver program reads."""
     write_file(paths.manifest, shipment.shown.encode(), 0o644)
+    # Arguments may be secrets; the manifest holds none, and people look at it.
     write_file(paths.payload, shipment.payload, 0o600)
 
 
@@ -115,7 +120,9 @@ def build_driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipme
     in the files, which others may have changed.
     """
     package = str(Path(__file__).parents[3])
+    # This very package: a driver of another version refuses the manifest.
     modules = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
+    # Executors unpickle what this Python has pickled: another minor version cannot. The author's word counts, though.
     python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
     return {
         ENV_NONCE: nonce,

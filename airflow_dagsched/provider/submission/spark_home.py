@@ -23,8 +23,9 @@ def check_spark(group: str, spark_submit: str) -> None:
 
 def find_spark_home(spark_submit: Path) -> Path | None:
     """Where ``spark_submit`` finds its Spark, as its own script ``find-spark-home`` goes about it."""
-    if home := os.environ.get("SPARK_HOME"):
+    if home := os.environ.get("SPARK_HOME"):  # as find-spark-home: it counts before all else
         return Path(home)
+    # Only the spark-submit that pip installs has this file beside it.
     if not spark_submit.with_name("find_spark_home.py").is_file():
         return spark_submit.parent.parent
     if "PYSPARK_DRIVER_PYTHON" in os.environ:

@@ -56,10 +56,9 @@ class FollowedSubmit(SparkSubmitHook):
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings, 0o600)
             env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._file)}
-            any_bytes = {
-                "encoding": "utf-8",
-                "errors": "backslashreplace",
-            }  # a step's own processes print there, too
+            # A step's own processes print there, too: whatever the bytes, the task must not end over them.
+            any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
+            # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
             return super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
 
     def _collect_settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
@@ -68,25 +67,28 @@ class FollowedSubmit(SparkSubmitHook):
             **_read_properties_file(self._properties_file),
             **{name: str(value) for name, value in self._conf.items()},
         }
+        # The provider puts an author's env_vars on the command line, where everybody may read them.
         prefix = next((prefix for manager, prefix in ENV_SETTINGS.items() if manager in self.master), None)
         named = {} if prefix is None else {f"{prefix}{name}": value for name, value in env_vars.items()}
         return {**named, **found, **collect_options(self)}
 
     def _build_spark_common_args(self) -> list[str]:
-        """Nothing here is of settings, and nothing can say another place for the driver program. With a file of its own
-        Spark leaves out its ``spark-defaults.conf``, unless it is asked not to.
-        """
+        """Nothing here is of settings, and nothing can say another place for the driver program."""
         args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._file)]
+        # With a properties file Spark leaves out its spark-defaults.conf: so it would with the author's, but not for
+        # ours.
         args += [] if self._properties_file else ["--load-spark-defaults"]
         args += ["--proxy-user", self._proxy_user] if self._proxy_user else []
         return [*args, "--verbose"] if self._verbose else args
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        # Drained: while Airflow's supervisor takes no log line, the driver program must not stand still.
         lines = (self.on_line(line) for line in Drained(itr))
         super()._process_spark_submit_log(line for line in lines if line is not None)
 
     @property
     def master(self) -> str:
+        """As spark-submit takes it."""
         return str(self._connection["master"])
 
     def on_kill(self) -> None:
@@ -95,9 +97,11 @@ class FollowedSubmit(SparkSubmitHook):
         if child is not None and child.poll() is None:
             _signal_group(child.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
+                # Killed at once it could not tell its cluster that nobody needs its executors any more.
                 child.wait(LEAVE_WITHIN_S)
         super().on_kill()
         if child is not None:
+            # Children may outlive spark-submit, and whatever they hold with them.
             _signal_group(child.pid, signal.SIGKILL)
 
 
@@ -116,6 +120,7 @@ def _signal_group(group: int, signum: int) -> None:
 
 def find_spark_submit(group: str) -> str:
     """The ``spark-submit`` to run: on the path, else beside this Python; raises :class:`LaunchRefused`."""
+    # Airflow's services often run without their environment's ``bin`` on the path.
     beside = Path(sys.executable).with_name("spark-submit")
     found = shutil.which("spark-submit") or (str(beside) if beside.exists() else None)
     if found is None:

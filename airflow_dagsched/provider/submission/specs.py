@@ -72,12 +72,15 @@ def build_parts(submit: Submit) -> Parts:
     Raises :class:`InvalidInput` for a step whose arguments this run does not have.
     """
     flow, order = submit.flow, _add_ancestors(submit)
+    # Without fingerprints at first: who will not run needs none, and its arguments may not exist.
     blank = {name: _build_spec(submit, name) for name in order}
     dead = find_hopeless(blank[name] for name in order if name in submit.targets)
     calls = {name: NO_CALL if name in dead else _build_call(submit, flow.steps[name]) for name in order}
     blocks = [block for block in flow.repeats if block.steps[0] in order]
+    # A repeat's condition is the author's code as well: shipped like a call.
     untils = {f"repeat:{block.id}": Call(block.until) for block in blocks if block.until is not None}
     specs = tuple(_add_fingerprint(submit, blank[name], calls[name]) for name in order)
+    # Only there other runs want the same of steps that do not depend on the interval.
     if submit.facts.backfill:
         specs = _add_shared(submit, specs)
     return Parts(specs, {**calls, **untils}, tuple(_build_repeat(flow, block) for block in blocks))
@@ -109,9 +112,9 @@ def _render_settings(submit: Submit, step: AuthoredStep) -> dict[str, str]:
 
 
 def _digest_settings(submit: Submit, step: AuthoredStep) -> str:
-    """Digest of the settings that may be in the step's rows, as anybody may see them: a short secret could be guessed
-    from a digest of it, and a step that could tell one from another counts as dated anyway.
-    """
+    """Digest of the settings that may be in the step's rows, as anybody may see them."""
+    # Masked first: a short secret could be guessed from a digest of it, and a step that could tell one from another
+    # counts as dated anyway.
     settings = _render_settings(submit, step)
     masking = Masking()
     masking.add(collect_secrets(settings))
@@ -167,8 +170,10 @@ def _add_fingerprint(submit: Submit, spec: StepSpec, call: Call) -> StepSpec:
     """``spec`` with the fingerprint of its rendered call."""
     untils = [block.until for block in submit.flow.repeats if spec.repeat == block.id]
     arguments = {name: _resolve_context_value(submit, value) for name, value in call.kwargs.items()}
+    # The rendered values count, not the templates: a run of another day may be the same call.
     settings = _digest_settings(submit, submit.flow.steps[spec.id])
     code = read_code([call.function or call.sql, *untils], [arguments, settings], submit.roots)
+    # By its arguments, by its tables' conditions, or by code that asks the clock or draws numbers.
     by_interval = _needs_dates(call) or any(table.is_dated for table in spec.reads or ())
     return replace(
         spec,
@@ -218,6 +223,7 @@ def _is_absent(submit: Submit, step: AuthoredStep, value: Any) -> bool:
     facts = submit.facts
     if not isinstance(value, ContextValue) or value.name == "spark" or value.name in facts.context:
         return False
+    # A manual run without a date has an interval all the same: a key alone.
     if value.name == "interval" and facts.interval.start is not None:
         return False
     if step.function is not None and value.name in list_optional_names(step.function):
@@ -249,11 +255,10 @@ def _list_stored_outputs(submit: Submit, name: str) -> tuple[str, ...]:
 
 
 def _is_forced(submit: Submit, step: AuthoredStep) -> bool:
-    """A person cleared the step: its mirror is open although the run was cleared.
-
-    The clear opened it, and nothing of an earlier round closes it again: a mirror believes no try that began before its
-    own making. In a retry of the round the mirrors of what was done are closed, and of the others its commits count.
-    """
+    """A person cleared the step: its mirror is open although the run was cleared."""
+    # The clear opened it, and nothing of an earlier round closes it again: a mirror believes no try that began before
+    # its own making. In a retry of the round the mirrors of what was done are closed, and of the others its commits
+    # count.
     return submit.facts.try_id.clear_number > 0 and submit.facts.states.get(step.task_id) != "success"
 
 

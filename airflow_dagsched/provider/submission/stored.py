@@ -76,7 +76,7 @@ def _locate_partitions(
     for location, folder in places:
         try:
             url = resolve_location(location, submit.flow.conf, master)
-            if not url.startswith(HDFS):
+            if not url.startswith(HDFS):  # nobody else says who holds what
                 return
             with listing(url) as (lister, root):
                 stored = list_stored(lister, f"{root.rstrip('/')}/{folder}").stored

@@ -37,6 +37,7 @@ def collect_options(hook: SparkSubmitHook) -> dict[str, str]:
 
 
 def _list_options(hook: SparkSubmitHook) -> Iterator[tuple[str, Any]]:
+    # What the hook makes of the connection: its own checks, and defaults, have been applied.
     connection = hook._connection
     yield from ((setting, getattr(hook, name)) for name, setting in OPTIONS.items())
     yield from ((setting, connection[name]) for name, setting in CONNECTION.items())

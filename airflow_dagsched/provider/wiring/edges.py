@@ -52,6 +52,7 @@ class Head(Struct, frozen=True):
 
     @property
     def tasks(self) -> tuple[Any, ...]:
+        """Those that there are."""
         return tuple(task for task in (self.launch, self.start, self.inputs) if task is not None)
 
 
@@ -106,6 +107,7 @@ class Wiring(Struct, frozen=True):
         waiting = {frame.home[step] for step in mirrors if frame.needs_others(step)}
         heads = {name: _make_head(frame, launch, waits=name in waiting) for name, launch in launches.items()}
         gates: dict[tuple[str, str], EmptyOperator] = {}
+        # Each once: several steps of a group may wait for one task.
         edges = tuple(dict.fromkeys(_list_edges(frame, heads, gates)))
         ours = (*(task for head in heads.values() for task in head.tasks), *gates.values())
         wiring = cls(flow, group.dag, found.grouping, launches, edges, tuple(_list_replaced(frame)), ours, found.stale)
@@ -139,6 +141,7 @@ def _tie_edges(edges: Iterable[tuple[Any, Any]]) -> None:
 
 def _cut_edges(edges: Iterable[tuple[Any, Any]]) -> None:
     for above, below in edges:
+        # The sets themselves: Airflow adds edges, and has nothing to take one away.
         above.downstream_task_ids.discard(below.task_id)
         below.upstream_task_ids.discard(above.task_id)
 
@@ -155,6 +158,7 @@ def _find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
 def _make_launches(frame: Frame, found: Structure) -> dict[str, LaunchOperator]:
     """Group -> its launch task, which is there from now on."""
     flow, tasks = frame.flow, frame.tasks
+    # Known before the tasks are made: each is told of all.
     launches = {frame.group.child_id(group.id): group for group in found.grouping.groups}
     skippers = tuple(task_id for task_id in flow.graph.ordinary if tasks[task_id].inherits_from_skipmixin)
     more = compute_turns(flow, found)
@@ -175,6 +179,7 @@ def _make_launch(frame: Frame, spec: LaunchSpec, arguments: Mapping[str, Any]) -
     except DuplicateTaskIdFound:
         raise flow.make_error(f"a task {name!r} is there already: the launch task needs that id") from None
     except (TypeError, ValueError) as error:
+        # What an author gives in launch_args only the operator itself can judge.
         raise flow.make_error(f"its launch task cannot be made: {error}") from None
     if (launch.retries or 0) < 0:
         raise flow.make_error(f"must be 0 or more, not {launch.retries}", "retries")
@@ -183,6 +188,7 @@ def _make_launch(frame: Frame, spec: LaunchSpec, arguments: Mapping[str, Any]) -
 
 def _make_head(frame: Frame, launch: LaunchOperator, *, waits: bool) -> Head:
     start_id, inputs_id = f"{launch.label}_started", f"{launch.label}_inputs"
+    # With nothing above but the launch task, ``one_done`` would wait for its end: what begins at once needs no sign.
     rule, group = "one_done" if waits else "always", frame.group
     try:
         start = StartGate(task_id=start_id, launch=launch.task_id, trigger_rule=rule, task_group=group, dag=group.dag)
@@ -197,13 +203,16 @@ def _list_edges(
 ) -> Iterator[tuple[Any, Any]]:
     graph, home = frame.flow.graph, frame.home
     for head in heads.values():
+        # Below the launch task, so that whoever clears that with what is downstream clears the gate, too.
         yield head.launch, head.start
         if head.inputs is not None:
+            # And below this one, done once the launch task may begin: the gate is deferred before that has ended.
             yield head.inputs, head.start
     for step, mirror in frame.mirrors.items():
         head = heads[home[step]]
         for task_id in graph.outside[step]:
             yield from _list_edges_from_outside(frame, frame.tasks[task_id], head, gates)
+        # Root mirrors only: the others are below them by the author's edges, which a clear follows.
         if home[step] not in {home[up] for up in graph.upstream[step]}:
             yield head.launch, mirror
         yield head.start, mirror
@@ -216,6 +225,7 @@ def _list_edges_from_outside(
     frame: Frame, task: Any, head: Head, gates: dict[tuple[str, str], EmptyOperator]
 ) -> Iterator[tuple[Any, Any]]:
     above = task
+    # A branch skips what is directly below it and was not chosen, whatever its trigger rule: a gate takes that.
     if task.inherits_from_skipmixin:
         key = (task.task_id, head.launch.task_id)
         if key not in gates:
@@ -241,6 +251,7 @@ def _make_gate(group: TaskGroup, gate_id: str) -> EmptyOperator:
 
     return EmptyOperator(
         task_id=gate_id,
+        # A skipped or failed upstream is no reason not to launch: each step's own rule decides.
         trigger_rule="all_done",
         task_group=group,
         dag=group.dag,
@@ -258,6 +269,7 @@ def hide_from_skippers(dag: DAG, ordinary: Iterable[str], hidden_from: set[str],
     """
     for task_id in ordinary:
         operator: Any = dag.task_dict[task_id]
+        # Once: wiring again must not wrap the hook again.
         if operator.inherits_from_skipmixin and task_id not in hidden_from:
             hidden_from.add(task_id)
             operator._pre_execute_hook = _wrap_hook(hide, operator._pre_execute_hook)

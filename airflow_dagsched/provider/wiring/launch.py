@@ -112,6 +112,7 @@ class LaunchOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Run what can run; fail if any step failed; return what was measured."""
+        # Late, and only here: a parse of the DAG file loads nothing of what a run needs.
         from airflow_dagsched.provider.runtime.execute import execute
 
         return execute(self, context)
@@ -142,8 +143,11 @@ class LaunchOperator(SparkSubmitOperator):
     def _get_hook(self) -> FollowedSubmit:
         from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 
+        # Looked for at launch, not at parse: the scheduler's machine need not have one.
         self._spark_binary = self.spark_submit
         plain = super()._get_hook()
+        # The operator makes its own hook, of a dozen arguments that change between releases: ours is that one, and
+        # more.
         plain.__class__ = FollowedSubmit
         return plain  # type: ignore[return-value]
 
@@ -151,6 +155,8 @@ class LaunchOperator(SparkSubmitOperator):
 @cache
 def list_launch_settings() -> frozenset[str]:
     """Every argument a launch task takes, its base classes' too."""
+    # Airflow takes whatever some class on the way to BaseOperator names: ``**kwargs`` hides it from
+    # ``LaunchOperator``'s own.
     signatures = [
         inspect.signature(vars(base)["__init__"]) for base in LaunchOperator.__mro__ if "__init__" in vars(base)
     ]

@@ -42,14 +42,13 @@ def find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
     """The groups of a dataflow: those of the plan file beside ``dag_file``, else the planner's.
 
     Raises ``InvalidInput`` for the dataflow only, ``DoesNotFit`` where a step is larger than the declared cluster.
-
-    A plan file that is torn, or of another version of the dataflow, costs time, never a DAG.
     """
     file = locate_plan_file(dag_file, flow.name)
     if not file.is_file():
         return Structure(_plan_groups(flow))
     try:
         return _read_structure(file, flow.graph.dataflow, flow.settings)
+    # Torn, or of another version of the dataflow: it costs time, never a DAG.
     except InvalidInput as error:
         remedy = f"write it anew with `airflow dagsched tune {flow.dag_id}`"
         return Structure(_plan_groups(flow), stale=f"{file} is ignored ({error}): {remedy}")
@@ -58,6 +57,7 @@ def find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
 def _plan_groups(flow: DataflowSpec) -> Grouping:
     """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
     dataflow = flow.graph.dataflow
+    # The usual case: with nothing to wait for, and room for all, fewest groups end soonest.
     if flow.cluster is None and not flow.task_runtimes:
         return find_groups(dataflow, flow.settings)
     from airflow_dagsched.model.cluster import make_idle
@@ -79,6 +79,7 @@ def _make_ample_cluster(dataflow: Dataflow) -> Cluster:
 
 
 def _read_structure(file: Path, dataflow: Dataflow, settings: Settings) -> Structure:
+    # Late: only a DAG with a plan file beside it needs what reads one.
     from airflow_dagsched.model.codec import read_file
     from airflow_dagsched.plan.plan_types import Plan
     from airflow_dagsched.plan.planned_groups import load_planned_groups

@@ -32,6 +32,7 @@ def compute_turns(flow: DataflowSpec, found: Structure) -> dict[str, dict[str, A
 
 
 def _weigh_path(path_s: float | None) -> dict[str, Any]:
+    # At least 1, as any task has: 0 is what mirrors and gates have, which let all others go first.
     return {} if path_s is None else {"priority_weight": max(1, math.ceil(path_s)), "weight_rule": "absolute"}
 
 
@@ -42,5 +43,6 @@ def _count_slots(flow: DataflowSpec, group: Grouped) -> dict[str, Any]:
     inside = set(group.steps)
     steps = [step for step in flow.graph.dataflow.steps if step.id in inside]
     widths = sorted((step.cores * step.parallelism for step in steps), reverse=True)
+    # Streaming steps all run at once; of batch steps at most ``slots``.
     together = widths if any(step.mode == "streaming" for step in steps) else widths[: flow.settings.slots]
     return {"pool_slots": min(flow.pool_cores, sum(together))}

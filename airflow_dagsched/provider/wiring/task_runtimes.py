@@ -24,6 +24,7 @@ def check_names(flow: DataflowSpec, tasks: Collection[str]) -> None:
     for name in flow.task_runtimes:
         if any(step.task_id == name for step in flow.steps.values()):
             raise flow.make_error(f"{name!r} is a step: it takes runtime_s= itself", FIELD)
+        # A task that is still to be made is fine: the file is not read to its end yet.
         if name not in tasks and f"{flow.name}.{name}" in tasks:
             raise flow.make_error(f"{name!r} is no task; did you mean '{flow.name}.{name}'?", FIELD)
 
