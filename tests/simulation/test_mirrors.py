@@ -65,9 +65,9 @@ def is_outdone(self: Any, there: Any) -> bool:
 MENDS: dict[str, tuple[Any, str, Any, int]] = {
     "a feed is of the round of its mirror": (feed, "is_of_its_round", lambda *_: True, 460),
     "a launch task that is restarting is not live": (feed, "LIVE", feed.LIVE | {"restarting"}, 996),
-    "a worker's clock does not count": (clocks, "began_at", by_worker, 13),
-    "tries have an order": (mirrors, "look", of_any_round, 2144),
-    "a feed that comes while a look is taken is no earlier one": (mirrors, "look", stale_at_once, 146),
+    "a worker's clock does not count": (clocks, "compute_begin", by_worker, 13),
+    "tries have an order": (mirrors, "update_view", of_any_round, 2144),
+    "a feed that comes while a look is taken is no earlier one": (mirrors, "update_view", stale_at_once, 146),
     "an earlier try that wakes is no reason to give up": (standing, "read_feed", of_a_later_try, 80),
     "a try that does not count tells nothing": (standing.Standing, "holds", lambda *_, **__: True, 70),
     "a try whose feed is gone does not count": (standing.Standing, "_is_followed", is_outdone, 3004),
