@@ -18,10 +18,10 @@ from statistics import fmean
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.model.order import natural_key
-from airflow_dagsched.plan.rcpsp.check import find_violations
-from airflow_dagsched.plan.rcpsp.exact import solve_exactly
 from airflow_dagsched.plan.rcpsp.schedule import THOROUGH, schedule
 from benchmarks.psplib import read_project
+from benchmarks.rcpsp_check import find_violations
+from benchmarks.rcpsp_exact import solve_exactly
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.rcpsp.check import find_violations
 from airflow_dagsched.plan.rcpsp.project import Project
 from airflow_dagsched.plan.rcpsp.schedule import Schedule, schedule
 from benchmarks.policies import Tasks, airflow_default, b_level, fifo, heft
+from benchmarks.rcpsp_check import find_violations
 
 EFFORT = 100_000
 MIB = 1024 * 1024

@@ -57,6 +57,7 @@ class Times(Value, frozen=True, kw_only=True):
 
     @property
     def total_s(self) -> float:
+        """Seconds of all parts, one after another."""
         return self.start + self.read + self.compute + self.write
 
 

@@ -16,10 +16,14 @@ class Members(Protocol):
     """A group, planned or not."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Of its launch task."""
+        ...
 
     @property
-    def steps(self) -> tuple[str, ...]: ...
+    def steps(self) -> tuple[str, ...]:
+        """Their ids."""
+        ...
 
 
 def list_regrouped(before: Sequence[Members], after: Sequence[Members]) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ class ExecutorShape(NamedTuple):
 
     @property
     def held_cores(self) -> int:
+        """Cores of all containers together."""
         return self.cores * len(self.workers)
 
 

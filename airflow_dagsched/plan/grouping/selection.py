@@ -59,6 +59,7 @@ class Selection(Struct):
 
     @property
     def problem(self) -> Problem:
+        """What is grouped."""
         return self.evaluator.problem
 
     def find_fewest(self) -> tuple[Stages, list[int]]:

@@ -7,7 +7,7 @@
 
 A step runs unless it declares that it does no work without input, and its inputs are known to be empty; or all that
 read its rows have nothing to do, and rows are all it leaves. Loops of repeated steps and streaming steps always run.
-Rules K1 to K5; a dataset that somebody waits for is still published.
+Rules K1 to K4.
 """
 
 from __future__ import annotations
@@ -118,16 +118,3 @@ def _empty_sources(step: Step, selections: Selections) -> Iterator[tuple[str, Em
         selection = selections.get((step.id, source.path))
         if selection is not None and selection.is_empty:
             yield source.path, SourceWithoutMatch(source.path, str(selection.condition))
-
-
-def list_published(graph: Graph, home: Mapping[str, str], idle: Collection[str]) -> tuple[str, ...]:
-    """Datasets of idle steps that are published as empty: a step that runs, or one of another group, reads them."""
-    return tuple(
-        sort_naturally(
-            {
-                name_dataset(channel.src, channel.output)
-                for channel in graph.dataflow.channels
-                if channel.src in idle and (channel.dst not in idle or home[channel.src] != home[channel.dst])
-            }
-        )
-    )

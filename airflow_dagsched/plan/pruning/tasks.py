@@ -1,4 +1,4 @@
-"""How many tasks a scan has, and how many executors are of use to them: from the data, not from the cluster.
+"""How many tasks a scan has: from the data, not from the cluster.
 
 Files are cut at 128 MiB and packed as Spark packs them (``FilePartition.getFilePartitions``): largest first, the next
 one that does not fit opens a new task, and each file costs 4 MiB to open. Rule M3.
@@ -23,12 +23,6 @@ def scan_tasks(partitions: Iterable[Partition]) -> int | None:
     if 0 in sizes:
         return None
     return _count_packed(piece for size in sizes for piece in _cut_pieces(size))
-
-
-def count_useful_executors(tasks: int, cores: int, hosts: int | None = None) -> int:
-    """Executors of ``cores`` tasks at once that ``tasks`` keep busy; at most one for each core of ``hosts`` of them."""
-    wanted = max(1, -(-tasks // cores))
-    return wanted if hosts is None else min(wanted, max(1, hosts * cores))
 
 
 def _partition_bytes(partition: Partition) -> int:

@@ -59,6 +59,7 @@ class Units(Struct, frozen=True):
 
     @classmethod
     def of(cls, problem: Problem) -> Units:
+        """Sum up the steps of each unit, and number the datasets between units."""
         graph, arrays = problem.graph, problem.arrays
         size, loop = len(graph.ids), graph.loop
         longest, cores, memory = [0.0] * size, [0] * size, [0] * size

@@ -28,6 +28,7 @@ class Runs(Struct, frozen=True):
         return sorted(outcome.makespan_s for outcome in self.outcomes if not outcome.unfinished)
 
     def compute_mean(self, of: Callable[[Outcome], float]) -> float:
+        """Mean of a figure over all runs, finished or not."""
         return fmean(of(outcome) for outcome in self.outcomes)
 
 

@@ -15,7 +15,7 @@ from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.pruning.apply import select_all
 from airflow_dagsched.plan.pruning.emptiness import Causes
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
-from airflow_dagsched.plan.pruning.steps import find_idle_steps, list_published
+from airflow_dagsched.plan.pruning.steps import find_idle_steps
 from airflow_dagsched.plan.report.sentences import say_idle
 from tests.plan.drawn import dataflows, drawn
 
@@ -82,14 +82,6 @@ def test_rows_that_nobody_needs() -> None:
 
 def test_what_an_earlier_group_left_empty() -> None:
     assert idle(drawn("a ~~ b", b=IDLE), empty=frozenset({"a/"})) == {"b": "no work without input: a/ has no rows"}
-
-
-def test_what_somebody_waits_for_is_published_empty() -> None:
-    """a ══> b ══> c    a and b have nothing to do; b is of another group, c runs"""
-    graph = build_graph(drawn("a == b; b == c; a == d", a=EMPTY, b=IDLE, d=IDLE))
-    home = {"a": "one", "b": "two", "c": "two", "d": "one"}
-    assert list_published(graph, home, {"a", "b", "d"}) == ("a/", "b/")
-    assert list_published(graph, dict.fromkeys("abcd", "one"), {"a", "b", "d"}) == ("b/",)
 
 
 @settings(max_examples=60, deadline=None)

@@ -19,7 +19,7 @@ from airflow_dagsched.plan.plan_types import Container, Group, Plan, Pruned
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.pruning import PruningInput, count_remaining, prune_groups, trim_instances
 from airflow_dagsched.plan.pruning.owners import Held, assign_readers, cover_blocks
-from airflow_dagsched.plan.pruning.tasks import count_useful_executors, scan_tasks
+from airflow_dagsched.plan.pruning.tasks import scan_tasks
 from tests.plan.drawn import dataflows, drawn, standalone
 
 MIB = 2**20
@@ -208,11 +208,6 @@ def test_instances_without_a_split() -> None:
 def test_tasks_of_a_scan(sizes: list[int], tasks: int | None) -> None:
     """Before the 27th file of 1 MiB, 4 MiB each to open, stand 26 x 5 = 130 MiB: a second task."""
     assert scan_tasks(Partition(bytes=size * MIB) for size in sizes) == tasks
-
-
-def test_executors_that_tasks_keep_busy() -> None:
-    assert [count_useful_executors(tasks, 4) for tasks in (0, 1, 4, 5, 40)] == [1, 1, 1, 2, 10]
-    assert count_useful_executors(40, 4, hosts=2) == 8
 
 
 def placed(flow: Dataflow, *boxes: tuple[str, str]) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.plan.rcpsp.check import find_violations
+from benchmarks.rcpsp_check import find_violations
 from tests.plan.rcpsp.drawn import drawn
 
 PAIR = drawn("a:2x2 b:3x1", "a-b", capacities=(2,))

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from airflow_dagsched.plan.rcpsp.check import find_violations
-from airflow_dagsched.plan.rcpsp.exact import solve_exactly
 from airflow_dagsched.plan.rcpsp.schedule import Schedule, schedule
+from benchmarks.rcpsp_check import find_violations
+from benchmarks.rcpsp_exact import solve_exactly
 from tests.plan.rcpsp.drawn import drawn, makespan, random_project, shortest
 
 pytest.importorskip("ortools")

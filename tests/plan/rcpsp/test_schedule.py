@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.plan.rcpsp import search
 from airflow_dagsched.plan.rcpsp.bounds import lower_bound
-from airflow_dagsched.plan.rcpsp.check import find_violations
 from airflow_dagsched.plan.rcpsp.project import Project, build_network
 from airflow_dagsched.plan.rcpsp.schedule import Schedule, schedule
+from benchmarks.rcpsp_check import find_violations
 from tests.plan.rcpsp.drawn import drawn, makespan, projects, random_project, shortest
 
 

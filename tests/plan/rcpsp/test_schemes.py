@@ -7,11 +7,11 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_dagsched.plan.rcpsp.check import find_violations
 from airflow_dagsched.plan.rcpsp.lists import cross_lists, list_back, list_onward, sort_by_rank
 from airflow_dagsched.plan.rcpsp.parallel import schedule_in_parallel
 from airflow_dagsched.plan.rcpsp.project import Network, Project, build_network, mirror_network, order_by_activity
 from airflow_dagsched.plan.rcpsp.serial import schedule_serially
+from benchmarks.rcpsp_check import find_violations
 from tests.plan.rcpsp.drawn import drawn, place_one_by_one, projects
 
 

@@ -15,11 +15,11 @@ from tests.plan.test_choose import streaming
 PROGRAM = """
 import sys
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.codec import decode
+from airflow_dagsched.model.codec import decode_json
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.planner import plan
 flow, cluster = sys.argv[1:]
-plan(decode(Dataflow, flow.encode(), "flow"), decode(Cluster, cluster.encode(), "cluster"))
+plan(decode_json(Dataflow, flow.encode(), "flow"), decode_json(Cluster, cluster.encode(), "cluster"))
 print(sum(name.startswith("airflow_dagsched.plan.resident") for name in sys.modules))
 """
 

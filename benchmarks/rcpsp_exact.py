@@ -1,4 +1,4 @@
-"""The proof: a schedule and a lower bound from CP-SAT, for the command line and ``tune``, never for a parse.
+"""The proof: a schedule and a lower bound from CP-SAT, to measure the planner's own schedules by.
 
 Needs the extra ``[exact]``, loaded when a schedule is asked for. One worker with a deterministic limit gives
 the same answer on every machine; ``interleave_search`` lets that one worker take turns at what several
