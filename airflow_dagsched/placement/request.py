@@ -64,6 +64,7 @@ class Request(Struct, frozen=True):
 
     @property
     def instance_count(self) -> int:
+        """Instances of all steps together."""
         return sum(step.parallelism for step in self.steps)
 
     def list_instances(self) -> list[tuple[StepRequest, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,17 +52,12 @@ def find_equal_containers(request: Request, budget: int = BUDGET) -> EqualContai
     # Fewest containers first: each is a JVM with a padding of its own.
     shapes = sorted((_count_fewest(request, whole, *shape), shape) for shape in _list_shapes(request))[:MAX_SHAPES]
     offered = list(_offer_shapes(request, whole, shapes))
-    for shaped_request in offered:
-        # An equal part of the budget for each shape: a hopeless one among the first would take all of it.
-        places = search_placement(shaped_request, compute_limits(shaped_request), budget // len(shapes))
-        if places is not None:
-            return EqualContainers(shaped_request.offers, places)
+    # An equal part of the budget for each shape: a hopeless one among the first would take all of it.
+    searched = ((each, search_placement(each, compute_limits(each), budget // len(shapes))) for each in offered)
     # Packing knows sizes alone: no caps or pins, and no disk that containers of one worker share.
-    for shaped_request in offered if _is_decided_by_size(request) else ():
-        places = _pack_instances(shaped_request)
-        if places is not None:
-            return EqualContainers(shaped_request.offers, places)
-    return None
+    packed = ((each, _pack_instances(each)) for each in offered if _is_decided_by_size(request))
+    found = ((each.offers, places) for each, places in chain(searched, packed) if places is not None)
+    return next((EqualContainers(offers, places) for offers, places in found), None)
 
 
 def _offer_shapes(

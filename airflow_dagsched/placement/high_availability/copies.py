@@ -30,12 +30,15 @@ class Copies:
         return copies
 
     def count_copies(self, worker: int) -> int:
+        """Copies on the worker, of all three roles."""
         return len(self.active[worker]) + len(self.standby[worker]) + len(self.warmup[worker])
 
     def holds_copy(self, worker: int, instance: int) -> bool:
+        """Whether the worker has a copy of the instance, whatever its role."""
         return instance in self.active[worker] or instance in self.standby[worker] or instance in self.warmup[worker]
 
     def find_holders(self, instance: int) -> list[int]:
+        """Workers with any copy of the instance, in natural order."""
         return [worker for worker in range(len(self.loads)) if self.holds_copy(worker, instance)]
 
     def find_free(self, instance: int) -> list[int]:
@@ -47,10 +50,12 @@ class Copies:
         return [worker for worker, held in enumerate(self.standby) if instance in held]
 
     def add_copy(self, held: list[set[int]], worker: int, instance: int) -> None:
+        """Put a copy on the worker; ``held`` is one of ``active``, ``standby`` and ``warmup``."""
         held[worker].add(instance)
         self.loads[worker] = self.count_copies(worker) / self.capacity[worker]
 
     def drop_copy(self, held: list[set[int]], worker: int, instance: int) -> None:
+        """Take a copy away, if it is there."""
         held[worker].discard(instance)
         self.loads[worker] = self.count_copies(worker) / self.capacity[worker]
 
@@ -60,6 +65,7 @@ class Copies:
         return min(among, key=self.loads.__getitem__)
 
     def compute_active_load(self, worker: int) -> float:
+        """Active instances for each unit of the worker's capacity."""
         return len(self.active[worker]) / self.capacity[worker]
 
     def deal_stateless(self, compute_load: Callable[[int], float]) -> None:

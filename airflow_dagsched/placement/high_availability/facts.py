@@ -68,9 +68,11 @@ class Facts(Struct, frozen=True):
         return self.reports[instance].get(self.workers[worker].id, self.totals[instance])
 
     def get_id(self, worker: int) -> str:
+        """The worker's id."""
         return self.workers[worker].id
 
     def get_weight(self, instance: int) -> float:
+        """The load that the instance puts on a worker, against that of others."""
         return self.instances[instance].weight
 
     def list_lags(self, instance: int) -> list[Lag]:

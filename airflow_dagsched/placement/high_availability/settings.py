@@ -47,6 +47,7 @@ class Settings(Declared, frozen=True, kw_only=True):
 
     @property
     def accepts_any_lag(self) -> bool:
+        """Whether every copy counts as caught up, whatever its lag."""
         # From 2^53 on a float skips whole numbers: lags could not be told apart.
         return self.acceptable_recovery_lag >= LARGEST
 

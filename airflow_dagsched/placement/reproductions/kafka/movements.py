@@ -22,6 +22,7 @@ class Budget(Struct):
     left: int
 
     def take_warmup(self) -> bool:
+        """Whether there was a warm-up to spare: it is taken then."""
         # Below zero it stays refused: Kafka's counter goes there, too.
         self.left -= 1
         return self.left >= 0

@@ -45,6 +45,7 @@ class Aftermath(Struct, frozen=True):
 
     @property
     def cost(self) -> Cost:
+        """The cost of this failure."""
         return compute_cost(self.over, self.under)
 
 
