@@ -32,15 +32,17 @@ def build_containers(
     if is_offered(request.settings):
         used = {box.worker for box in boxes}
         size, said = _size_as_offered(group, request, held, used)
+        required = _list_required(group, request, held, size.cores)
         # A container as large as offered gets the worker's disk as well; else each only what it needs.
         disks = {offer.worker: int(offer.disk_mb or 0) for offer in request.offers if offer.worker in used}
         schedule = replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
     else:
         # The fullest decides, for all are alike: more cores than it keeps busy would idle in each of them.
         cores = min(shape.cores, max(1, *(math.ceil(count_busy_cores(group, counts)) for counts, _ in held)))
-        size, disks = Shape(cores, _find_most_memory(_list_required(group, request, held, cores))), {}
-    # Worked out again for the final cores: fewer cores run fewer instances at once, and need less memory.
-    return _make_containers(group, boxes, _list_required(group, request, held, size.cores), size, disks), schedule
+        # Needs are those with these cores: fewer run fewer instances at once, and hold less memory.
+        required = _list_required(group, request, held, cores)
+        size, disks = Shape(cores, _find_most_memory(required)), {}
+    return _make_containers(group, boxes, required, size, disks), schedule
 
 
 def _size_as_offered(group: Group, request: Request, held: Sequence[Held], used: set[str]) -> tuple[Shape, str]:
