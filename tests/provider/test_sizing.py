@@ -56,7 +56,7 @@ def launch(dag: DAG, tmp_path: Path) -> Callable[..., LaunchOperator]:
 
 
 def room_for(launch: LaunchOperator, hook: PlannerHook) -> AbstractContextManager[allocation.Allocation]:
-    return allocation.allocate_room(launch.spec, hook, TRY, launch.group.steps, Pruning(launch.graph.dataflow))
+    return allocation.allocate_room(launch.spec, hook, TRY, launch.group.steps, Pruning(launch.flow.graph.dataflow))
 
 
 def workers(room: allocation.Allocation) -> list[str]:

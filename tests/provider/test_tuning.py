@@ -83,7 +83,7 @@ def test_the_plan_file_decides_the_groups(dag: DAG, tmp_path: Path) -> None:
         flow = flow_in(again, tmp_path)
     assert [launch.task_id for launch in flow.launches()] == ["f.launch_a", "f.launch_b"]
     assert "f.launch_b" in again.get_task("f.a").downstream_task_ids
-    assert flow.stale == ""
+    assert flow.launches()[0].spec.stale == ""
 
 
 @pytest.mark.parametrize("content", ["{", '{"version": 9}', "stale"])

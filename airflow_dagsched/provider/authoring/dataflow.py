@@ -186,11 +186,6 @@ class SparkDataflow(StepGroup):
         """The launch tasks, one a group."""
         return tuple(self._wiring.launches.values()) if self._wiring else ()
 
-    @property
-    def stale(self) -> str:
-        """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
-        return self._wiring.stale if self._wiring else ""
-
     def hide_our_edges(self) -> None:
         """Leave only the author's edges in this process (the scheduler has its own copy of the DAG)."""
         if self._wiring is not None:

@@ -90,8 +90,6 @@ class Wiring(Struct, frozen=True):
     replaced: tuple[tuple[Any, Any], ...]
     """The author's, which lead through ours."""
     tasks: tuple[Any, ...]
-    stale: str
-    """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
 
     @classmethod
     def of(cls, flow: DataflowSpec, group: TaskGroup, mirrors: Mapping[str, BaseOperator]) -> Wiring:
@@ -110,7 +108,7 @@ class Wiring(Struct, frozen=True):
         # Each once: several steps of a group may wait for one task.
         edges = tuple(dict.fromkeys(_list_edges(frame, heads, gates)))
         ours = (*(task for head in heads.values() for task in head.tasks), *gates.values())
-        wiring = cls(flow, group.dag, found.grouping, launches, edges, tuple(_list_replaced(frame)), ours, found.stale)
+        wiring = cls(flow, group.dag, found.grouping, launches, edges, tuple(_list_replaced(frame)), ours)
         wiring.show_edges()
         for step, mirror in mirrors.items():
             mirror.start_trigger_args = make_trigger_args(launches[frame.home[step]].task_id, step)

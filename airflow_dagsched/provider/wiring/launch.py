@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_dagsched.plan.grouping.coarsest import Grouped
-    from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
     from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
     from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 
@@ -81,11 +80,6 @@ class LaunchOperator(SparkSubmitOperator):
     def flow(self) -> DataflowSpec:
         """The dataflow that it runs a group of."""
         return self.spec.flow
-
-    @property
-    def graph(self) -> DataflowGraph:
-        """The author's graph around the dataflow."""
-        return self.spec.flow.graph
 
     @property
     def group(self) -> Grouped:
