@@ -6,7 +6,7 @@ import json
 import pickle
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from airflow.sdk import DAG, task
@@ -145,6 +145,17 @@ def test_steps_of_another_submit_are_outside(dag: DAG) -> None:
     second = shipped(flow, "clean", states={"orders": "reused"}, datasets={"orders/": "/d"}).manifest
     assert [spec.id for spec in second.steps] == ["orders", "clean"]
     assert (second.steps[1].upstream, second.steps[1].outside) == ((), {"orders": "reused"})
+
+
+class Bounds(NamedTuple):
+    low: int
+    high: int
+
+
+def test_a_named_tuple_arrives_as_what_it_is(dag: DAG) -> None:
+    with SparkDataflow("f", work_dir="/w") as flow:
+        orders([Bounds(1, 2)])
+    assert repr(calls(shipped(flow, "orders"))["orders"].kwargs["url"]) == "[Bounds(low=1, high=2)]"
 
 
 def test_rows_an_ordinary_task_takes_are_stored(dag: DAG) -> None:

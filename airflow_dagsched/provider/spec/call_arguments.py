@@ -44,7 +44,9 @@ def transform_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return {key: transform_leaves(item, leaf) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)(transform_leaves(item, leaf) for item in value)
+        # A named tuple takes its fields one by one; its _make takes them together, as other sequences do.
+        make = getattr(value, "_make", type(value))
+        return make(transform_leaves(item, leaf) for item in value)
     return leaf(value)
 
 
