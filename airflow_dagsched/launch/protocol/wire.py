@@ -17,7 +17,7 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -33,6 +33,10 @@ LARGEST = sys.float_info.max
 """JSON has larger numbers: no clock, and no arithmetic, takes them."""
 LONGEST = 2**63
 """Airflow sends integers below it; a step may return one that is less than twice as large."""
+
+
+_MISSING = object()
+"""In place of a field that an object does not have: None is a value of JSON."""
 
 
 class Unreadable(ValueError):
@@ -61,9 +65,9 @@ def decode_dataclass(cls: type[T], raw: Any) -> T:
     if not isinstance(raw, Mapping):
         raise TypeError(f"an object is expected, not {type(raw).__name__}")
     known = {
-        name: _decode_hint(hint, raw[name])
-        for name, hint in _read_hints(typing.cast(Hashable, cls)).items()
-        if name in raw
+        name: item if item is None or decode is None else decode(item)
+        for name, decode in _make_decoders(typing.cast(Hashable, cls))
+        if (item := raw.get(name, _MISSING)) is not _MISSING
     }
     return cls(**known)
 
@@ -92,7 +96,7 @@ def fit_dataclass(cls: type[T], raw: Any) -> T | None:
     # Whatever a field's conversion may raise: what another process wrote can be anything.
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
-    return value if _is_of_type(cls, value) else None
+    return value if _make_check(typing.cast(Hashable, cls))(value) else None
 
 
 def is_plain(value: Any, levels: int = DEEPEST) -> bool:
@@ -108,29 +112,44 @@ def is_plain(value: Any, levels: int = DEEPEST) -> bool:
     return value is None or (isinstance(value, int) and -LONGEST <= value < 2 * LONGEST)
 
 
-def _is_of_type(hint: Any, value: Any) -> bool:
-    """Whether ``value`` is of the type that ``hint`` says, as deep as JSON goes."""
-    origin, args, is_dataclass = _inspect_hint(hint)
+@cache
+def _make_check(hint: Any) -> Callable[[Any], bool]:
+    """A function that says whether a value is of the type ``hint``, as deep as JSON goes."""
+    # Made once a type: to look at the hint again for each value takes most of the time of a read.
+    origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
-        return is_plain(value)
+        return is_plain
     if origin is typing.Literal:
-        return value in args
+        return lambda value: value in args
     if origin in (Union, types.UnionType):
-        return any(_is_of_type(each, value) for each in args)
+        members = [_make_check(each) for each in args]
+        return lambda value: any(check(value) for check in members)
     if origin is tuple:
-        if len(args) == 2 and args[1] is Ellipsis:
-            return isinstance(value, tuple) and all(_is_of_type(args[0], each) for each in value)
-        return isinstance(value, tuple) and len(value) == len(args) and all(map(_is_of_type, args, value))
+        return _make_tuple_check(args)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and all(
-            _is_of_type(args[0], key) and _is_of_type(args[1], item) for key, item in value.items()
+        check_key, check_item = map(_make_check, args)
+        return lambda value: (
+            isinstance(value, Mapping) and all(check_key(key) and check_item(item) for key, item in value.items())
         )
-    if is_dataclass:
-        fields = _read_hints(typing.cast(Hashable, hint)).items()
-        return isinstance(value, typing.cast(type, hint)) and all(
-            _is_of_type(of, getattr(value, name)) for name, of in fields
-        )
-    return _is_scalar(hint, value)
+    if dataclasses.is_dataclass(hint):
+        return _make_dataclass_check(typing.cast(type, hint))
+    return lambda value: _is_scalar(hint, value)
+
+
+def _make_tuple_check(args: tuple[Any, ...]) -> Callable[[Any], bool]:
+    checks = [_make_check(each) for each in args if each is not Ellipsis]
+    if len(args) == 2 and args[1] is Ellipsis:
+        return lambda value: isinstance(value, tuple) and all(map(checks[0], value))
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(checks)
+        and all(check(each) for check, each in zip(checks, value, strict=True))
+    )
+
+
+def _make_dataclass_check(kind: type) -> Callable[[Any], bool]:
+    checks = [(name, _make_check(hint)) for name, hint in _read_hints(typing.cast(Hashable, kind)).items()]
+    return lambda value: isinstance(value, kind) and all(check(getattr(value, name)) for name, check in checks)
 
 
 def _is_scalar(hint: Any, value: Any) -> bool:
@@ -157,28 +176,47 @@ def _list_names(kind: Hashable) -> tuple[str, ...]:
 
 
 @cache
-def _inspect_hint(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """Origin and arguments of a type, and whether it is a dataclass: half of the time of a read, if asked each time."""
-    return get_origin(hint), get_args(hint), dataclasses.is_dataclass(hint)
+def _make_decoders(cls: Hashable) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+    """Each field's name and decoder."""
+    return tuple((name, _make_decoder(hint)) for name, hint in _read_hints(cls).items())
 
 
-def _decode_hint(hint: Any, raw: Any) -> Any:
-    if raw is None:
-        return None
-    origin, args, is_dataclass = _inspect_hint(hint)
+@cache
+def _make_decoder(hint: Any) -> Callable[[Any], Any] | None:
+    """A function that makes a value of the type ``hint`` of parsed JSON; None where JSON has it as it is."""
+    origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         present = [arg for arg in args if arg is not type(None)]
-        return _decode_hint(present[0], raw) if len(present) == 1 else raw
+        return _make_decoder(present[0]) if len(present) == 1 else None
     if origin is tuple:
+        return _make_tuple_decoder(args)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        decode_item = _make_decoder(args[1]) or _return_same
+        return lambda raw: {_decode_key(args[0], key): _decode_present(decode_item, item) for key, item in raw.items()}
+    if dataclasses.is_dataclass(hint):
+        return lambda raw: decode_dataclass(typing.cast(type, hint), raw)
+    return None
+
+
+def _make_tuple_decoder(args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    decoders = [_make_decoder(each) or _return_same for each in args if each is not Ellipsis]
+    is_endless = len(args) == 2 and args[1] is Ellipsis
+
+    def decode(raw: Any) -> tuple[Any, ...]:
         # A text would pass for the list of its letters.
         if not isinstance(raw, (list, tuple)):
             raise TypeError(f"a list is expected, not {type(raw).__name__}")
-        inner = [args[0]] * len(raw) if len(args) == 2 and args[1] is Ellipsis else args
-        return tuple(_decode_hint(hint_, item) for hint_, item in zip(inner, raw, strict=True))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {_decode_key(args[0], key): _decode_hint(args[1], item) for key, item in raw.items()}
-    if is_dataclass:
-        return decode_dataclass(typing.cast(type, hint), raw)
+        inner = decoders * len(raw) if is_endless else decoders
+        return tuple(_decode_present(each, item) for each, item in zip(inner, raw, strict=True))
+
+    return decode
+
+
+def _decode_present(decode: Callable[[Any], Any], raw: Any) -> Any:
+    return None if raw is None else decode(raw)
+
+
+def _return_same(raw: Any) -> Any:
     return raw
 
 
