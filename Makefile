@@ -1,6 +1,6 @@
 # make demo    the main job on real data, to look at
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
-# make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (a quarter of an hour)
+# make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (three quarters of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
 # make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
