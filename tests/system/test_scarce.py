@@ -32,6 +32,8 @@ SETTINGS = {
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
     # Attempts of each request. The default, 5, ends a task without heartbeats after up to five minutes, this after two.
     "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "4",
+    # Airflow's own: with more a task outlives the whole outage, and no try is lost that could be given back.
+    "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "5",
 }
 
 
