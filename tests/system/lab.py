@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,15 +18,28 @@ from typing import Any
 
 import psutil
 import pyarrow.dataset
+import pytest
 
 from demo.rest import AirflowClient, Run, until
 from demo.standalone import AirflowStandalone
+from tests.testbed.postgres import postgres, server_programs
 
 DAGS = Path(__file__).parent / "dags"
 DAY = datetime(2026, 3, 5, tzinfo=UTC)
 PER_STEP = {"dagsched": {"run": "per_step"}}
 PATIENCE_S = 600.0
 """For what takes seconds on an idle machine: a deadline, no measurement."""
+
+
+ON_POSTGRES = [
+    pytest.mark.system,
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.airflow,
+    pytest.mark.postgres,
+    pytest.mark.skipif(server_programs() is None, reason="no PostgreSQL server programs installed"),
+]
+"""Of files whose Airflow keeps its state in PostgreSQL."""
 
 
 @dataclass(frozen=True)
@@ -180,3 +193,13 @@ def _with_argument(prefix: str) -> Iterable[psutil.Process]:
 def reused(feed: dict[str, Any]) -> set[str]:
     """Steps that the launch task's feed calls reused."""
     return {step for step, done in feed["steps"].items() if done["state"] == "reused"}
+
+
+@contextmanager
+def open_lab(home: Path, env: Mapping[str, str] | None = None) -> Iterator[Lab]:
+    """An Airflow on a PostgreSQL of its own; ``env`` changes its settings."""
+    with (
+        postgres() as database,
+        AirflowStandalone(home, DAGS, database=database, master="local[2]", env=env) as airflow,
+    ):
+        yield Lab(airflow)

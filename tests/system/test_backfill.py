@@ -11,18 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from demo.rest import until
-from demo.standalone import AirflowStandalone
-from tests.system.lab import DAGS, PATIENCE_S, PER_STEP, Lab
-from tests.testbed.postgres import postgres, server_programs
+from tests.system.lab import ON_POSTGRES, PATIENCE_S, PER_STEP, Lab, open_lab
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.slow,
-    pytest.mark.spark,
-    pytest.mark.airflow,
-    pytest.mark.postgres,
-    pytest.mark.skipif(server_programs() is None, reason="no PostgreSQL server programs installed"),
-]
+pytestmark = ON_POSTGRES
 
 DAYS = 7
 PLANNED = ("intervals", "partitions")
@@ -30,9 +21,8 @@ PLANNED = ("intervals", "partitions")
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    home = tmp_path_factory.mktemp("backfill")
-    with postgres() as database, AirflowStandalone(home, DAGS, database=database, master="local[2]") as airflow:
-        yield Lab(airflow)
+    with open_lab(tmp_path_factory.mktemp("backfill")) as lab:
+        yield lab
 
 
 def backfill(lab: Lab, dag_id: str, last: int, reprocess: str, conf: object = None) -> None:

@@ -12,18 +12,9 @@ import pytest
 
 from airflow_dagsched.launch.protocol.push_limit import PUSH_BYTES
 from demo.rest import Run
-from demo.standalone import AirflowStandalone
-from tests.system.lab import DAGS, Lab, gone
-from tests.testbed.postgres import postgres, server_programs
+from tests.system.lab import ON_POSTGRES, Lab, gone, open_lab
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.slow,
-    pytest.mark.spark,
-    pytest.mark.airflow,
-    pytest.mark.postgres,
-    pytest.mark.skipif(server_programs() is None, reason="no PostgreSQL server programs installed"),
-]
+pytestmark = ON_POSTGRES
 
 STEPS, LINES = 60, 150
 SAID = LINES + 3
@@ -33,9 +24,8 @@ SHOWN = "nul \\x00, escape \\x1b[31m, half a pair \\ud83d, return \\x0d, C1 \\x9
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    home = tmp_path_factory.mktemp("noise")
-    with postgres() as database, AirflowStandalone(home, DAGS, database=database, master="local[2]") as airflow:
-        yield Lab(airflow)
+    with open_lab(tmp_path_factory.mktemp("noise")) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="module")

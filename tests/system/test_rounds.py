@@ -15,18 +15,9 @@ import psutil
 import pytest
 
 from demo.rest import Run, until
-from demo.standalone import AirflowStandalone
-from tests.system.lab import DAGS, PATIENCE_S, Lab, gone, kill
-from tests.testbed.postgres import postgres, server_programs
+from tests.system.lab import ON_POSTGRES, PATIENCE_S, Lab, gone, kill, open_lab
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.slow,
-    pytest.mark.spark,
-    pytest.mark.airflow,
-    pytest.mark.postgres,
-    pytest.mark.skipif(server_programs() is None, reason="no PostgreSQL server programs installed"),
-]
+pytestmark = ON_POSTGRES
 
 LAUNCH, PRICES, TOTALS = "shop.launch", "shop.prices", "shop.totals"
 ENDS_WITHIN_S = 60.0
@@ -38,12 +29,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    home = tmp_path_factory.mktemp("rounds")
-    with (
-        postgres() as database,
-        AirflowStandalone(home, DAGS, database=database, master="local[2]", env=SETTINGS) as airflow,
-    ):
-        yield Lab(airflow)
+    with open_lab(tmp_path_factory.mktemp("rounds"), SETTINGS) as lab:
+        yield lab
 
 
 def write_input(lab: Lab, dag_id: str, price: int) -> None:

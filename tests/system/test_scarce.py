@@ -12,18 +12,9 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from demo.standalone import AirflowStandalone
-from tests.system.lab import DAGS, Lab
-from tests.testbed.postgres import postgres, server_programs
+from tests.system.lab import ON_POSTGRES, Lab, open_lab
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.slow,
-    pytest.mark.spark,
-    pytest.mark.airflow,
-    pytest.mark.postgres,
-    pytest.mark.skipif(server_programs() is None, reason="no PostgreSQL server programs installed"),
-]
+pytestmark = ON_POSTGRES
 
 CAPACITY = 10
 AWAY_S = 300.0
@@ -39,12 +30,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    home = tmp_path_factory.mktemp("scarce")
-    with (
-        postgres() as database,
-        AirflowStandalone(home, DAGS, database=database, master="local[2]", env=SETTINGS) as airflow,
-    ):
-        yield Lab(airflow)
+    with open_lab(tmp_path_factory.mktemp("scarce"), SETTINGS) as lab:
+        yield lab
 
 
 def test_mirrors_leave_the_triggerer_to_others(lab: Lab) -> None:

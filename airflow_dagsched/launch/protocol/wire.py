@@ -35,10 +35,6 @@ LONGEST = 2**63
 """Airflow sends integers below it; a step may return one that is less than twice as large."""
 
 
-_MISSING = object()
-"""In place of a field that an object does not have: None is a value of JSON."""
-
-
 class Unreadable(ValueError):
     """A text that is torn, nested too deep, or something else than it should be."""
 
@@ -65,9 +61,9 @@ def decode_dataclass(cls: type[T], raw: Any) -> T:
     if not isinstance(raw, Mapping):
         raise TypeError(f"an object is expected, not {type(raw).__name__}")
     known = {
-        name: item if item is None or decode is None else decode(item)
+        name: _decode_with(decode, raw[name])
         for name, decode in _make_decoders(typing.cast(Hashable, cls))
-        if (item := raw.get(name, _MISSING)) is not _MISSING
+        if name in raw
     }
     return cls(**known)
 
@@ -191,15 +187,15 @@ def _make_decoder(hint: Any) -> Callable[[Any], Any] | None:
     if origin is tuple:
         return _make_tuple_decoder(args)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        decode_item = _make_decoder(args[1]) or _return_same
-        return lambda raw: {_decode_key(args[0], key): _decode_present(decode_item, item) for key, item in raw.items()}
+        decode_item = _make_decoder(args[1])
+        return lambda raw: {_decode_key(args[0], key): _decode_with(decode_item, item) for key, item in raw.items()}
     if dataclasses.is_dataclass(hint):
         return lambda raw: decode_dataclass(typing.cast(type, hint), raw)
     return None
 
 
 def _make_tuple_decoder(args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    decoders = [_make_decoder(each) or _return_same for each in args if each is not Ellipsis]
+    decoders = [_make_decoder(each) for each in args if each is not Ellipsis]
     is_endless = len(args) == 2 and args[1] is Ellipsis
 
     def decode(raw: Any) -> tuple[Any, ...]:
@@ -207,17 +203,13 @@ def _make_tuple_decoder(args: tuple[Any, ...]) -> Callable[[Any], Any]:
         if not isinstance(raw, (list, tuple)):
             raise TypeError(f"a list is expected, not {type(raw).__name__}")
         inner = decoders * len(raw) if is_endless else decoders
-        return tuple(_decode_present(each, item) for each, item in zip(inner, raw, strict=True))
+        return tuple(_decode_with(each, item) for each, item in zip(inner, raw, strict=True))
 
     return decode
 
 
-def _decode_present(decode: Callable[[Any], Any], raw: Any) -> Any:
-    return None if raw is None else decode(raw)
-
-
-def _return_same(raw: Any) -> Any:
-    return raw
+def _decode_with(decode: Callable[[Any], Any] | None, raw: Any) -> Any:
+    return raw if raw is None or decode is None else decode(raw)
 
 
 def _decode_key(hint: Any, key: Any) -> Any:

@@ -148,16 +148,20 @@ def _has_overlap(one: Group, other: Group) -> bool:
 
 def _subtract_groups(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]:
     """What the groups, if they all ran at once, would leave of each worker: never too much."""
-    held: dict[str, Amounts] = {}
-    for group in groups:
-        taken = [(box.worker, Amounts(box.memory_mb, box.disk_mb, box.cores)) for box in group.containers]
-        if group.driver.worker is not None:
-            taken.append((group.driver.worker, Amounts(group.driver.memory_mb, 0, group.driver.cores)))
-        for worker, amounts in taken:
-            # As if all of them ran at once: groups that overlap this one need not overlap each other, but it is never
-            # too much.
-            held[worker] = held.get(worker, Amounts()) + amounts
+    # As if all of them ran at once: groups that overlap this one need not overlap each other, but it is never too much.
+    held = _sum_by_worker(box for group in groups for box in group.containers)
+    for driver in (group.driver for group in groups):
+        if driver.worker is not None:
+            amounts = Amounts(driver.memory_mb, 0, driver.cores)
+            held[driver.worker] = held.get(driver.worker, Amounts()) + amounts
     return tuple(_subtract_amounts(offer, held.get(offer.worker, Amounts())) for offer in offers)
+
+
+def _sum_by_worker(containers: Iterable[Container]) -> dict[str, Amounts]:
+    held: dict[str, Amounts] = {}
+    for box in containers:
+        held[box.worker] = held.get(box.worker, Amounts()) + Amounts(box.memory_mb, box.disk_mb, box.cores)
+    return held
 
 
 def _subtract_amounts(offer: Offer, taken: Amounts) -> Offer:
@@ -200,11 +204,12 @@ def _refuse_overfull(group: Group, containers: Sequence[Container], offers: Sequ
     """Raise ``DoesNotFit`` where a worker has less than the containers on it ask for."""
     # A policy fills containers of the offered shape. What stands by for others comes on top of what runs at once, so
     # the fullest can need more than the shape has; and all become as large as it.
+    held = _sum_by_worker(containers)
     for offer in offers:
-        there = [box for box in containers if box.worker == offer.worker]
+        there = held.get(offer.worker, Amounts())
         for dimension, has, needed in (
-            ("memory", offer.memory_mb, sum(box.memory_mb for box in there)),
-            ("disk", offer.disk_mb, sum(box.disk_mb for box in there)),
+            ("memory", offer.memory_mb, there.memory_mb),
+            ("disk", offer.disk_mb, there.disk_mb),
         ):
             if has is not None and needed > has:
                 raise DoesNotFit(f"group {group.id!r}", f"{dimension} of worker {offer.worker!r}", needed, has, "MiB")

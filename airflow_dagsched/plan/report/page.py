@@ -11,9 +11,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from airflow_dagsched.plan.plan_types import Compared, Container, Group, Limit, Plan, Spill, Times
+from airflow_dagsched.plan.plan_types import Compared, Container, Group, Limit, Plan, Times
 from airflow_dagsched.plan.report.bars import draw_bars
-from airflow_dagsched.plan.report.words import format_count, format_duration, format_size, join_names
+from airflow_dagsched.plan.report.words import format_count, format_duration, format_size, join_names, name_dataset
 
 WIDTH = 110
 """Characters of a line that is broken where it can be."""
@@ -173,7 +173,7 @@ def _write_spills(plan: Plan) -> Iterator[str]:
         yield "spills"
     for spill in plan.spills:
         amount = format_size(spill.bytes) if spill.bytes else "size unknown"
-        text = f"{_name_dataset(spill)} -> {join_names(spill.dst)}, {amount}: {spill.reason}"
+        text = f"{name_dataset(spill)} -> {join_names(spill.dst)}, {amount}: {spill.reason}"
         yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
@@ -183,7 +183,3 @@ def _write_movements(plan: Plan) -> Iterator[str]:
         yield "movements" + (", plan again after the pause of follow_up_s" if plan.follow_up else "")
     for moving in plan.movements:
         yield f"  {moving.instance}  {moving.from_worker} -> {moving.to_worker}: {moving.reason}"
-
-
-def _name_dataset(spill: Spill) -> str:
-    return f"{spill.src}.{spill.output}" if spill.output else spill.src

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from airflow_dagsched.plan.plan_types import Group, Plan, Spill
-from airflow_dagsched.plan.report.words import MINUTE_S, format_count, format_duration, join_names
+from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.plan.report.words import MINUTE_S, format_count, format_duration, join_names, name_dataset
 
 WIDTH, ROW, BAR, MARGIN, HEAD, FOOT = 1000, 44, 30, 20, 60, 24
 """Pixels: of the time line, from bar to bar, of a bar, around all, above the first bar, for the scale below."""
@@ -30,7 +30,7 @@ def draw_dot(plan: Plan) -> str:
     lines += [f"  {_quote_text(before)} -> {_quote_text(group.id)};" for group in plan.groups for before in group.after]
     lines += [
         f"  {_quote_text(group_of[spill.src])} -> {_quote_text(target)} "
-        f"[style=dashed, label={_quote_text(_name_spill(spill))}];"
+        f"[style=dashed, label={_quote_text(name_dataset(spill))}];"
         for spill in plan.spills
         for target in dict.fromkeys(group_of[dst] for dst in spill.dst)
     ]
@@ -148,10 +148,6 @@ def _list_tasks(plan: Plan) -> list[str]:
 def _write_label(group: Group) -> str:
     span = f"{format_duration(group.start_s)} to {format_duration(group.end_s)}"
     return f"{group.id}\n{join_names(group.steps, STEPS)}\n{span}"
-
-
-def _name_spill(spill: Spill) -> str:
-    return f"{spill.src}.{spill.output}" if spill.output else spill.src
 
 
 def _quote_text(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_dagsched.model.units import MIB
+from airflow_dagsched.plan.plan_types import Spill
 
 MINUTE_S, HOUR_S = 60.0, 3600.0
 LONG_S, VERY_LONG_S = 10 * MINUTE_S, 2 * HOUR_S
@@ -29,6 +30,11 @@ def join_names(names: Sequence[str], most: int = 8) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+
+
+def name_dataset(spill: Spill) -> str:
+    """``load``, or ``load.errors`` for an output with a name."""
+    return f"{spill.src}.{spill.output}" if spill.output else spill.src
 
 
 def format_count(number: int, what: str) -> str:
