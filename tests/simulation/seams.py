@@ -60,14 +60,15 @@ def simulated(world: World, write_draft: Callable[..., Any]) -> Iterator[None]:
     replaced = {
         "threading": SimpleNamespace(Lock=lambda: TaskLock(world)),
         "uuid": SimpleNamespace(uuid4=lambda: UUID(int=world.draw_bits(128))),
-        "parse": cache(
-            parse_dataclass
-        ),  # pure, and asked the same again and again while somebody waits: half of all time
-        "safe": cache(escape_key),
+        # Pure, and asked the same again and again while somebody waits: half of all time.
+        "parse_dataclass": cache(parse_dataclass),
+        "escape_key": cache(escape_key),
         "_write_draft": write_draft,
         "_as_os_errors": lambda path: AS_THEY_ARE,
     }
     before = [(module, name, getattr(module, name)) for module in MODULES for name in replaced if hasattr(module, name)]
+    # A name that nobody has any more would be replaced nowhere, without a word.
+    assert {name for _, name, _ in before} == replaced.keys()
     for module, name, _ in before:
         setattr(module, name, replaced[name])
     try:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
-from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.clientserver import JavaClient, JavaParameters, PythonParameters  # type: ignore[import-untyped]
+from py4j.java_gateway import GatewayProperty, JavaObject  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 
 from airflow_dagsched.launch.protocol.manifest import StepSpec
-from airflow_dagsched.spark.driver.failures import classify_error, describe_failure, find_culprit, make_message
+from airflow_dagsched.spark.driver.failures import (
+    JAVA_IS_GONE,
+    classify_error,
+    describe_failure,
+    find_culprit,
+    make_message,
+)
 from airflow_dagsched.spark.steps.call_step import StepFault
 
 
@@ -94,3 +104,29 @@ def test_java_that_is_gone_when_it_is_asked_for_its_exception():
             raise ConnectionRefusedError(111, "Connection refused")  # noqa: B904 - as Py4J does
     assert classify_error(asked_java.value) == "lost_driver"
     assert classify_error(ConnectionRefusedError(111, "Connection refused")) == "author"
+
+
+def test_java_that_is_gone_before_it_is_asked_what_its_exception_says():
+    """Py4J's exceptions have no text of their own: ``str`` of one asks Java, and raises where it is gone."""
+    closed = socket.create_server(("127.0.0.1", 0))
+    port = closed.getsockname()[1]
+    closed.close()
+    client = JavaClient(
+        JavaParameters(port=port, auth_token="x"), PythonParameters(), GatewayProperty(False, None, False)
+    )
+    error = Py4JJavaError("An error occurred while calling o38.parquet.", JavaObject("o39", client))
+    with pytest.raises(ConnectionRefusedError):
+        str(error)
+    failure = describe_failure(error, "a")
+    assert failure.kind == "lost_driver"
+    assert failure.message == f"Py4JJavaError: {JAVA_IS_GONE}"
+    assert find_culprit(error, STEPS) is None
+
+
+def test_an_exception_without_a_text_is_its_authors():
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    assert describe_failure(Silent(), "a").kind == "author"
+    assert make_message(Silent(), "a") == "Silent: (its text can't be had: ConnectionRefusedError)"

@@ -81,7 +81,7 @@ def _rename_partition(partition: Partition, called: Callable[[str], str]) -> Par
 def match_hosts(hosts: Iterable[str]) -> Callable[[str], str]:
     """How a name is said with the names in ``hosts``: the host it means, or itself.
 
-    >>> naming(["w1.a.com", "w2.a.com"])("W2")
+    >>> match_hosts(["w1.a.com", "w2.a.com"])("W2")
     'w2.a.com'
     """
     # Names of hosts are the same in capitals (RFC 4343).

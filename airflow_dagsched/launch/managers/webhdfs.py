@@ -163,7 +163,7 @@ class Page(NamedTuple):
 def parse_location(location: str) -> tuple[tuple[str, ...], str]:
     """Where the NameNode of ``hdfs://host[:port]/path`` answers by HTTP, if by a default port, and the path.
 
-    >>> address_of("hdfs://n:8020/data/clean")
+    >>> parse_location("hdfs://n:8020/data/clean")
     (('http://n:9870', 'http://n:50070'), '/data/clean')
     """
     authority, _, path = location.partition("://")[2].partition("/")

@@ -14,7 +14,7 @@ LONGEST = 180
 def escape_key(key: str) -> str:
     """A folder name for ``key``: different keys have different names, and none is hidden from Spark.
 
-    >>> safe("sales/clean:2013-01-01")
+    >>> escape_key("sales/clean:2013-01-01")
     'sales%2Fclean%3A2013-01-01'
     """
     # An empty key has a name, too: a lone % comes of no other.

@@ -62,7 +62,7 @@ def encode_feed(feed: Feed, now_s: float) -> dict[str, Any]:
 
 
 def read_feed(raw: Any) -> Feed | None:
-    """The feed that :func:`pushed` made ``raw`` of; None where it is none, as what another version says."""
+    """The feed that :func:`encode_feed` made ``raw`` of; None where it is none, as what another version says."""
     steps = raw.get("steps", {}) if isinstance(raw, Mapping) else None
     if not isinstance(steps, Mapping) or not all(isinstance(done, Mapping) for done in steps.values()):
         return None

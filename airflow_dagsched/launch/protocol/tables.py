@@ -20,7 +20,7 @@ _COMPARED = re.compile(r"[=<>]\s*([A-Za-z_]\w*\.\w+)")
 def normalise_location(location: str) -> str:
     """``location``, with and without ``file://`` or a last slash the same.
 
-    >>> place("file:///data/clean/")
+    >>> normalise_location("file:///data/clean/")
     '/data/clean'
     """
     plain = location.rstrip("/")

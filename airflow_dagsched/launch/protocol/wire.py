@@ -4,9 +4,10 @@ The driver program may run where only Python and PySpark are installed, so what 
 boundary must be readable there. Unknown fields are ignored on reading: a newer writer stops an older
 reader by its version number, not by a stray field.
 
-What another process wrote is read by :func:`parse`, or :func:`fitting` where its JSON was parsed already: it is of its
-type as deep as it goes, with texts that every database and file system takes and numbers that are numbers, or it is
-None. :func:`decode` looks at nothing: it is for what this process has just made, or knows by its digest.
+What another process wrote is read by :func:`parse_dataclass`, or :func:`fit_dataclass` where its JSON was parsed
+already: it is of its type as deep as it goes, with texts that every database and file system takes and numbers that are
+numbers, or it is None. :func:`decode_dataclass` looks at nothing: it is for what this process has just made, or knows
+by its digest.
 """
 
 from __future__ import annotations

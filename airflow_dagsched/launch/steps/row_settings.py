@@ -16,7 +16,7 @@ _NOT_IN_ROWS = re.compile(
 def select_row_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of ``settings`` that may be in rows: a person who gives a run more memory repairs it, and repeats nothing.
 
-    >>> row_settings({"spark.executor.memory": "8g", "spark.sql.ansi.enabled": "false"})
+    >>> select_row_settings({"spark.executor.memory": "8g", "spark.sql.ansi.enabled": "false"})
     {'spark.sql.ansi.enabled': 'false'}
     """
     return {name: value for name, value in settings.items() if not _NOT_IN_ROWS.fullmatch(name)}

@@ -27,7 +27,7 @@ from airflow_dagsched.provider.spec.work_dir import parse_local_root
 
 
 class Reservations:
-    """Those for one cluster. Whoever reads, decides and adds does so inside :meth:`exclusively`."""
+    """Those for one cluster. Whoever reads, decides and adds does so inside :meth:`hold_lock`."""
 
     def __init__(self, work_dir: str, master: str) -> None:
         # A master's address has slashes and colons.

@@ -87,7 +87,7 @@ def check_signature(function: Callable[..., Any]) -> inspect.Signature:
 def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of a call, with :class:`ContextValue` for names the author left to us.
 
-    A context parameter with a default is left out where the run has no such value; see :func:`optional`.
+    A context parameter with a default is left out where the run has no such value; see :func:`list_optional_names`.
     Raises ``TypeError`` for a call that does not fit the function.
     """
     signature = check_signature(function)

@@ -15,7 +15,7 @@ _LOCAL = re.compile(r"/(?!/)[^\x00-\x1f]*")
 def find_default_work_dir() -> str:
     """``[dagsched] work_dir``, else ``dagsched`` beside the DAGs folder.
 
-    Raises :class:`InvalidInput` as :func:`local_root`.
+    Raises :class:`InvalidInput` as :func:`parse_local_root`.
     """
     from airflow.sdk.configuration import conf
 

@@ -80,7 +80,7 @@ class Frame(Struct, frozen=True):
 
 
 class Wiring(Struct, frozen=True):
-    """What was added to the DAG for one dataflow; :meth:`undo` takes all of it away again."""
+    """What was added to the DAG for one dataflow; :meth:`undo_wiring` takes all of it away again."""
 
     flow: DataflowSpec
     dag: DAG

@@ -17,6 +17,9 @@ from airflow_dagsched.spark.steps.call_step import StepFault
 TEXT_CHARS = 20_000
 """Most of an exception's own text that is looked at. What is shown of it is cut once it is masked, see ``masked``."""
 
+JAVA_IS_GONE = "what went wrong is not known, since Java was gone when it was asked"
+"""In place of the text of a Java exception."""
+
 KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
     (
         "out_of_memory",
@@ -39,7 +42,7 @@ KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
         "lost_driver",
         re.compile(
             r"Py4JNetworkError|Answer from Java side is empty|SparkContext was shut down|a stopped SparkContext"
-            r'|SparkContext\.dagScheduler\(\)" is null'
+            rf'|SparkContext\.dagScheduler\(\)" is null|{re.escape(JAVA_IS_GONE)}'
         ),
     ),
 )
@@ -78,27 +81,41 @@ def classify_error(error: BaseException) -> FailureKind:
         return "out_of_memory"
     if isinstance(error, WriteRefused):
         return "refused"
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {read_text(error)}"
     kind = next((kind for kind, pattern in KINDS if pattern.search(text)), None)
     return kind or ("lost_driver" if _has_met_dead_java(error) else "author")
 
 
-def _has_met_dead_java(error: BaseException) -> bool:
-    """Whether the error came of one that says that Java is gone.
+def read_text(error: BaseException) -> str:
+    """The exception's own text, or why there is none."""
+    try:
+        return str(error)
+    # Py4J asks Java for the text of Java's exceptions; what an author's exception does here is the author's.
+    except Exception as silent:  # noqa: BLE001
+        return JAVA_IS_GONE if _has_met_dead_java(silent) else f"(its text can't be had: {type(silent).__name__})"
+
+
+def _has_met_dead_java(error: BaseException | None) -> bool:
+    """Whether the error, or one that it came of, says that Java is gone.
 
     PySpark asks Java what its exception says; where Java stopped meanwhile, as it does when memory runs out, what is
-    raised in the end is that nobody answers: ``ConnectionRefusedError``, as of any server.
+    raised in the end is that nobody answers: ``ConnectionRefusedError``, as of any server, but in Py4J's own code.
     """
-    while (earlier := error.__cause__ or error.__context__) is not None:
-        if type(earlier).__name__ == "Py4JNetworkError":
+    while error is not None:
+        if type(error).__name__ == "Py4JNetworkError" or (isinstance(error, OSError) and _is_of_py4j(error)):
             return True
-        error = earlier
+        error = error.__cause__ or error.__context__
     return False
+
+
+def _is_of_py4j(error: BaseException) -> bool:
+    frames = _list_frames(error.__traceback__)
+    return bool(frames) and f"{os.sep}py4j{os.sep}" in frames[-1].filename
 
 
 def make_message(error: BaseException, step: str) -> str:
     """One line: what to do where that is known, else the exception's own first line."""
-    text = str(error)[:TEXT_CHARS]
+    text = read_text(error)[:TEXT_CHARS]
     for pattern, remedy in REMEDIES:
         if match := pattern.search(text):
             return remedy.format(what=match["what"])
@@ -122,7 +139,7 @@ def format_traceback(error: BaseException) -> str:
     frames = [frame for frame in _list_frames(error.__traceback__) if not any(part in frame.filename for part in _OURS)]
     listed = "".join(traceback.format_list(traceback.StackSummary.from_list(frames)))
     head = f"Traceback (most recent call last):\n{listed}" if listed else ""
-    return f"{head}{type(error).__name__}: {str(error)[:TEXT_CHARS]}"
+    return f"{head}{type(error).__name__}: {read_text(error)[:TEXT_CHARS]}"
 
 
 def _list_frames(where: TracebackType | None) -> list[traceback.FrameSummary]:
@@ -135,7 +152,8 @@ def find_culprit(error: BaseException, candidates: Iterable[StepSpec]) -> str | 
     Such a place is a frame of a function Spark called back, or the line that made a failing expression.
     """
     places = [
-        (match["file"] or match["file2"], int(match["line"] or match["line2"])) for match in _FRAME.finditer(str(error))
+        (match["file"] or match["file2"], int(match["line"] or match["line2"]))
+        for match in _FRAME.finditer(read_text(error))
     ]
     known = [(spec.id, spec.location) for spec in candidates if spec.location is not None]
     found = [

@@ -11,7 +11,7 @@
                          /<draft>/                                what a writer has not committed yet
 
 Two dataflows with two work dirs that write one table so meet at it. Names of outputs and intervals are made
-folder names one to one (``launch/keys.safe``).
+folder names one to one (``launch.protocol.keys.escape_key``).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Kept:
                 df.persist(choose_level(*measure_storage_memory(self._sc)))
 
     def release_frame(self, df: DataFrame) -> None:
-        """Undo one :meth:`keep`."""
+        """Undo one :meth:`keep_frame`."""
         with self._guard:
             plan = df.semanticHash()
             self._holders[plan] -= 1

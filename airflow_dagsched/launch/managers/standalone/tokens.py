@@ -52,7 +52,7 @@ def format_resources(offer: Offer) -> str:
 def format_worker_properties(offer: Offer, resources: str) -> str:
     """Text of the worker's properties (its ``--properties-file``, or lines for ``spark-defaults.conf``).
 
-    ``resources``: absolute path, on the worker, of :func:`resources_file`.
+    ``resources``: absolute path, on the worker, of :func:`format_resources`.
     """
     amounts = [f"{COMPONENT}.resource.{token}.amount {offer.executors}" for token in offer.tokens]
     return "\n".join([f"{COMPONENT}.resourcesFile {resources}", *amounts]) + "\n"
