@@ -15,7 +15,17 @@ from uuid import UUID
 from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.launch.protocol.wire import parse_dataclass
 from airflow_dagsched.spark.files import hadoop_store, store
-from airflow_dagsched.spark.outputs import commits, datasets, homes, leases, locks, path_tables, swap, table_commit
+from airflow_dagsched.spark.outputs import (
+    commits,
+    datasets,
+    homes,
+    leases,
+    locks,
+    path_tables,
+    swap,
+    table_checks,
+    table_commit,
+)
 from tests.simulation.world import World
 
 MODULES: tuple[ModuleType, ...] = (
@@ -28,6 +38,7 @@ MODULES: tuple[ModuleType, ...] = (
     path_tables,
     store,
     swap,
+    table_checks,
     table_commit,
 )
 
@@ -61,6 +72,7 @@ def simulated(world: World, write_draft: Callable[..., Any]) -> Iterator[None]:
         "threading": SimpleNamespace(Lock=lambda: TaskLock(world)),
         "uuid": SimpleNamespace(uuid4=lambda: UUID(int=world.draw_bits(128))),
         # Pure, and asked the same again and again while somebody waits: half of all time.
+        "join_path": cache(store.join_path),
         "parse_dataclass": cache(parse_dataclass),
         "escape_key": cache(escape_key),
         "_write_draft": write_draft,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
 
 
 class File:
@@ -33,6 +35,12 @@ class Folder:
 Node = File | Folder
 
 
+@lru_cache(maxsize=10_000)
+def split_path(path: str) -> tuple[str, ...]:
+    """Names of the folders on the way, and the last one's."""
+    return tuple(filter(None, path.split("/")))
+
+
 class Tree:
     """All files of the simulated world. ``now`` dates what changes."""
 
@@ -42,14 +50,15 @@ class Tree:
 
     def find(self, path: str) -> Node | None:
         """What has this name."""
-        node: Node = self.root
-        for name in path.split("/"):
-            if not name:
-                continue
-            if node.__class__ is not Folder or (child := node.children.get(name)) is None:
-                return None
-            node = child
-        return node
+        node: Any = self.root
+        try:
+            for name in split_path(path):
+                node = node.children[name]
+        # No such name; or what should be a folder is a file, which has none.
+        except (KeyError, AttributeError):
+            return None
+        found: Node = node
+        return found
 
     def folder(self, path: str) -> Folder:
         """The folder; raises where there is none."""
@@ -63,7 +72,7 @@ class Tree:
     def make_folder(self, path: str) -> Folder:
         """The folder, with those above it, made where it is missing."""
         node = self.root
-        for name in filter(None, path.split("/")):
+        for name in split_path(path):
             child = node.children.get(name)
             if child is None:
                 child = Folder(self._now())

@@ -119,8 +119,7 @@ def _make_check(hint: Any) -> Callable[[Any], bool]:
     if origin is typing.Literal:
         return lambda value: value in args
     if origin in (Union, types.UnionType):
-        members = [_make_check(each) for each in args]
-        return lambda value: any(check(value) for check in members)
+        return _make_union_check(args)
     if origin is tuple:
         return _make_tuple_check(args)
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -130,7 +129,16 @@ def _make_check(hint: Any) -> Callable[[Any], bool]:
         )
     if dataclasses.is_dataclass(hint):
         return _make_dataclass_check(typing.cast(type, hint))
-    return lambda value: _is_scalar(hint, value)
+    return _SCALAR_CHECKS.get(hint) or (lambda value: isinstance(value, hint))
+
+
+def _make_union_check(args: tuple[Any, ...]) -> Callable[[Any], bool]:
+    checks = [_make_check(each) for each in args if each is not types.NoneType]
+    has_none = len(checks) < len(args)
+    if len(checks) == 1:
+        (check,) = checks
+        return lambda value: (value is None and has_none) or check(value)
+    return lambda value: (value is None and has_none) or any(check(value) for check in checks)
 
 
 def _make_tuple_check(args: tuple[Any, ...]) -> Callable[[Any], bool]:
@@ -146,18 +154,30 @@ def _make_tuple_check(args: tuple[Any, ...]) -> Callable[[Any], bool]:
 
 def _make_dataclass_check(kind: type) -> Callable[[Any], bool]:
     checks = [(name, _make_check(hint)) for name, hint in _read_hints(typing.cast(Hashable, kind)).items()]
-    return lambda value: isinstance(value, kind) and all(check(getattr(value, name)) for name, check in checks)
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, kind):
+            return False
+        # No ``all`` over a generator: half of the time would be its own.
+        for name, check_field in checks:  # noqa: SIM110
+            if not check_field(getattr(value, name)):
+                return False
+        return True
+
+    return check
 
 
-def _is_scalar(hint: Any, value: Any) -> bool:
-    # First, since to Python True is an int.
-    if isinstance(value, bool):
-        return hint is bool
-    if hint is float:
-        return isinstance(value, (int, float)) and abs(value) <= LARGEST  # false of NaN, too
-    if hint is int:
-        return isinstance(value, int) and -LONGEST <= value < LONGEST
-    return isinstance(value, hint) and (hint is not str or is_clean(value))
+def _is_integer(value: Any) -> bool:
+    # To Python True is an int.
+    return isinstance(value, int) and not isinstance(value, bool) and -LONGEST <= value < LONGEST
+
+
+def _is_number(value: Any) -> bool:
+    # The comparison is false of NaN, too.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+_SCALAR_CHECKS: Mapping[Any, Callable[[Any], bool]] = {str: is_clean, int: _is_integer, float: _is_number}
 
 
 @cache
