@@ -170,7 +170,18 @@ def test_private_files_of_dead_launches_go(work: WorkDir, tmp_path: Path):
     assert work.expired(temporary=f"{tmp_path}/temporary") == (f"{tmp_path}/temporary/dagsched-launch-dead",)
 
 
-FOREIGN = ["null", "[]", "3", '""', "", '{"ta', '{"expires": null}', '{"path": 3, "writer": [], "table": 0}', "\udcff"]
+FOREIGN = [
+    "null",
+    "[]",
+    "3",
+    '""',
+    "",
+    '{"ta',
+    '{"expires": null}',
+    '{"path": 3, "writer": [], "table": 0}',
+    '{"path": "/x", "writer": "\\ud800", "table": "file:///t"}',
+    "\udcff",
+]
 
 
 @pytest.mark.parametrize("text", FOREIGN)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
 """What JSON in a database can't hold."""
@@ -15,7 +15,7 @@ _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Control characters but tab and newline, and what else ends a line somewhere."""
 
 
-def is_clean(text: Any) -> bool:
+def is_clean(text: Any) -> TypeGuard[str]:
     """Whether ``text`` is one, and every database and file system takes it."""
     return isinstance(text, str) and _REFUSED.search(text) is None
 

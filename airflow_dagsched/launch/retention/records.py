@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_dagsched.launch.protocol.printable import is_clean
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS
 
 
@@ -48,7 +49,8 @@ class Record:
 def read_record(file: str, modified: float, raw: Mapping[str, Any]) -> Record:
     """The record in ``file``."""
     path, writer = raw.get("path"), raw.get("writer", "")
-    if not isinstance(path, str) or not isinstance(writer, str):
+    # Whoever reads it for its rows takes one with half a surrogate pair for none, too: no file is named so.
+    if not is_clean(path) or not is_clean(writer):
         return Record(file, modified, is_refused="refused" in raw)
     return Record(
         file,
