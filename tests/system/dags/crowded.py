@@ -19,6 +19,8 @@ from airflow_dagsched import SparkDataflow, Table
 
 MIRRORS = 12
 WAITS_S = 5
+# Airflow takes a task that is deferred and back within a scheduler's turn for one that its executor lost, and fails it.
+AGAIN = {"retries": 2, "retry_delay": timedelta(seconds=1)}
 
 
 class Waits(BaseOperator):
@@ -51,7 +53,7 @@ def end_at(table):
 
 @dag(dag_id="crowded", schedule=None)
 def crowded():
-    waits = Waits(task_id="waits")
+    waits = Waits(task_id="waits", **AGAIN)
     with SparkDataflow("flow", work_dir=str(WORK), retries=1, retry_delay=timedelta(seconds=1)):
         rows = first = begin()
         for number in range(MIRRORS - 2):
@@ -62,12 +64,12 @@ def crowded():
 
 @dag(dag_id="watching", schedule=None)
 def watching():
-    Waits(task_id="waits")
+    Waits(task_id="waits", **AGAIN)
 
 
 @dag(dag_id="few", schedule=None)
 def few():
-    waits = Waits(task_id="waits")
+    waits = Waits(task_id="waits", **AGAIN)
     with SparkDataflow("flow", work_dir=str(WORK), retries=1, retry_delay=timedelta(seconds=1)):
         first = begin()
         end_at(f"{TABLES}/few")(first)
