@@ -9,7 +9,8 @@ class DagschedError(Exception):
     """Root of every error this package raises on purpose."""
 
 
-@dataclass
+# Compared and shown as exceptions are: what ``dataclass`` would write for it takes longer than all of this file.
+@dataclass(eq=False, repr=False)
 class InvalidInput(DagschedError):
     """Something the author or caller wrote breaks a rule. Printed as one line."""
 
@@ -24,7 +25,7 @@ class InvalidInput(DagschedError):
         return ": ".join(part for part in (self.where, self.field, self.rule) if part)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class DoesNotFit(DagschedError):
     """Something is larger than what is there."""
 
@@ -44,7 +45,7 @@ class DoesNotFit(DagschedError):
         return f"{self.what} does not fit: {self.dimension} {self.amounts}"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LaunchRefused(DagschedError):
     """A group cannot be launched as things are; the message says what to change."""
 
@@ -58,7 +59,7 @@ class LaunchRefused(DagschedError):
         return f"{self.group}: {self.reason} ({self.remedy})"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ClusterUnknown(DagschedError):
     """A cluster manager gave no answer that can be read."""
 

@@ -129,10 +129,10 @@ def _green_after_s(airflow: AirflowStandalone, connection: Any, run: Run) -> flo
 
 
 def _triggerer(airflow: AirflowStandalone) -> list[psutil.Process]:
-    everyone = psutil.Process(airflow.pid).list_children(recursive=True)
+    everyone = psutil.Process(airflow.pid).children(recursive=True)
     named = {each.pid: each for each in everyone if _last_word(each) == "triggerer"}
     (top,) = [each for each in named.values() if each.ppid() not in named]
-    return [top, *top.list_children(recursive=True)]
+    return [top, *top.children(recursive=True)]
 
 
 def _last_word(process: psutil.Process) -> str:

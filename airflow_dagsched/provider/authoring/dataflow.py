@@ -15,7 +15,6 @@ from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake, mistake_in_pool
 from airflow_dagsched.provider.authoring.policy_check import check_policy
 from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, read_dataflow
-from airflow_dagsched.provider.authoring.repeats import make_repeat_block
 from airflow_dagsched.provider.authoring.step_group import StepGroup
 from airflow_dagsched.provider.spec.dataflow_spec import FlowSettings, make_flow_error
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
@@ -208,6 +207,8 @@ class SparkDataflow(StepGroup):
         :param feedback: ``{"step.parameter": step}``: from the second iteration on the parameter is that step's
             last output. Left out: the last step's output goes back into the first step's first input.
         """
+        from airflow_dagsched.provider.authoring.repeats import make_repeat_block
+
         self.repeats += (make_repeat_block(self._declared_flow(), steps, until, max_iterations, feedback or {}),)
         # Said after the block it changes the groups as an edge does.
         self.note_new_edge()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
 from airflow_dagsched.plan.settings import Mode
 from airflow_dagsched.provider.spec.hints import suggest_name
 from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, list_launch_settings
@@ -83,7 +82,14 @@ def find_mistake(settings: Mapping[str, Any]) -> Mistake | None:
     # Looked for, and read by whoever needs it: not every parse plans for a cluster.
     if isinstance(cluster, str | Path) and not Path(cluster).is_file():
         return "cluster", f"no file {str(cluster)!r}"
-    mistake = find_settings_mistake(settings["conf"]) if settings["conf"] is not None else ""
+    return None if settings["conf"] is None else _find_conf_mistake(settings["conf"])
+
+
+def _find_conf_mistake(conf: Any) -> Mistake | None:
+    # Here, since few dataflows have any, and a DAG file is parsed every few seconds.
+    from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
+
+    mistake = find_settings_mistake(conf)
     return ("conf", mistake) if mistake else None
 
 

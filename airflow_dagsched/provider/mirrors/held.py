@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_dagsched.provider.mirrors.pools import MIRROR_POOL
+MIRROR_POOL = "default_pool"
+"""Where mirrors are deferred."""
 
 HOLDS_NOTHING: dict[str, Any] = {
     # A mirror that ends red shows what happened; what is tried again is its launch task.

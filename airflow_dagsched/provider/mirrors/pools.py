@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.listeners import hookimpl
 
+from airflow_dagsched.provider.mirrors.held import MIRROR_POOL
+
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
     from sqlalchemy.orm import Session
 
-MIRROR_POOL = "default_pool"
-"""Where mirrors are deferred."""
 OURS = "airflow_dagsched.provider."
 REFUSAL = (
     f"pool {MIRROR_POOL!r} counts deferred tasks: the mirrors of this run would take the slots that their launch "

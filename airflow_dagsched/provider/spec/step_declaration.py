@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
 from airflow_dagsched.launch.protocol.rules import RULES
 from airflow_dagsched.launch.protocol.tables import Table
 
@@ -68,8 +67,14 @@ class Declared(Struct, frozen=True, kw_only=True):
         if self.mode != "batch" or self.stateful:
             wanted = "stateful=True" if self.mode == "batch" else f"mode={self.mode!r}"
             raise ValueError(f"{wanted} does not run yet: a step of a DAG reads what is there, and ends; leave it out")
-        mistake = find_settings_mistake(self.application)
-        if mistake:
+        if self.application != {}:
+            self._check_application()
+
+    def _check_application(self) -> None:
+        # Here, since few steps have settings of their own, and a DAG file is parsed every few seconds.
+        from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
+
+        if mistake := find_settings_mistake(self.application):
             raise ValueError(f"application: {mistake}")
 
     def _check_tables(self) -> None:
