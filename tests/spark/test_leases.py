@@ -300,6 +300,42 @@ def test_a_higher_number_is_no_lease_if_all_were_removed_meanwhile(tmp_path: Pat
     assert frozen.acquire_lease("out", "day").generation == 2, "after the other's, which has expired since"
 
 
+def test_a_lease_whose_number_another_made_again_is_lost(tmp_path: Path, clock: Clock):
+    """Its holder stood still for so long that it was cleaned away: then it has none, and leaves the other's alone."""
+    late, other = keeper(tmp_path, clock), keeper(tmp_path, clock, "other")
+    lease = late.acquire_lease("out", "day")
+    (tmp_path / "leases" / "out" / "day" / "0000000001.json").unlink()
+    with pytest.raises(LeaseLost, match="its lease file was removed"):
+        late.check_lease(lease)
+    taken = other.acquire_lease("out", "day")
+    assert taken.generation == lease.generation
+    for use in (late.check_lease, late.advance_lease):
+        with pytest.raises(LeaseLost, match="run other, try 1, has taken the lease"):
+            use(lease)
+    late.renew_leases()
+    late.release_lease(lease)
+    assert other.find_newest("out", "day") == taken
+
+
+def test_a_lease_given_back_while_others_are_renewed_is_let_be(tmp_path: Path, clock: Clock):
+    """It is not renewed, for that kept others out; nor is it lost, where another has taken it since."""
+    store, other = Overtaken(), keeper(tmp_path, clock, "other")
+    held = Keeper(CommitLog(store, str(tmp_path)), run_id="run", clock=clock)
+    _, second, third = (held.acquire_lease("out", day) for day in ("first", "second", "third"))
+
+    def give_back() -> None:
+        for lease in (second, third):
+            held.release_lease(lease)
+        other.acquire_lease("out", "third")
+
+    store.meanwhile = give_back
+    held.renew_leases()
+    assert held.lost is None
+    newest = held.find_newest("out", "second")
+    assert newest is not None
+    assert newest.expires == RELEASED
+
+
 def test_a_later_try_that_commits_under_its_lock_ends_the_earlier(tmp_path: Path, clock: Clock):
     """Its lease was taken while its text was torn: then nobody can see whose it is."""
     later, earlier = (keeper(tmp_path, clock, try_number=number) for number in (2, 1))
@@ -325,6 +361,22 @@ class Stalling(LocalStore):
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()
         return super().create_exclusive(path, text)
+
+
+def test_who_takes_a_lease_late_sees_that_a_later_try_has_committed(tmp_path: Path, clock: Clock):
+    """Before it writes anything: rows of a format that commits by itself could not be taken back. See above for how."""
+    later = keeper(tmp_path, clock, try_number=2)
+    lease = later.acquire_lease("out", "day")
+    path = tmp_path / "leases" / "out" / "day" / "0000000001.json"
+    path.write_text("")
+    os.utime(path, (clock.time, clock.time))
+    clock.time += 1000
+    log = CommitLog(LocalStore(), str(tmp_path))
+    stalling = Stalling(lambda: log.commit_record(replace(record(later), generation=lease.generation)))
+    earlier = Keeper(CommitLog(stalling, str(tmp_path)), run_id="run", try_id=TryId("", 0, 1), clock=clock)
+    with pytest.raises(LeaseLost, match="a later try of the same run has taken over"):
+        earlier.acquire_lease("out", "day")
+    assert keeper(tmp_path, clock, "other").acquire_lease("out", "day").generation == 3
 
 
 def test_a_number_that_was_taken_long_ago_is_no_lease(tmp_path: Path, clock: Clock):
