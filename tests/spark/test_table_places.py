@@ -15,13 +15,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.spark.files.store import LocalStore, join_path
+from airflow_dagsched.spark.files.store import Entry, LocalStore, join_path
 from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 from airflow_dagsched.spark.outputs.leases import LeaseLost
 from airflow_dagsched.spark.outputs.table_checks import DraftChanged, NoWayIn
@@ -99,29 +99,35 @@ sys.path[:0] = sys.argv[2].split(os.pathsep)
 from tests.spark.test_table_commit import Writer, content, left
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.table_checks import NoWayIn
-folder, what = sys.argv[1], sys.argv[3]
+folder, what, before, written = sys.argv[1], *sys.argv[3:]
 writer = Writer(folder, LocalStore())
 at = writer.table + what
-for path in (at, folder + "/disk"):
-    os.makedirs(path)
-subprocess.run(["mount", "--bind", folder + "/disk", at], check=True)
+if before:
+    writer.write("mon", (before,))
+    writer.commits.close()
+os.makedirs(at, exist_ok=True)
+subprocess.run(["mount", "--bind", at, at], check=True)
+made, there = writer.log.find_latest("table", "mon"), content(writer.table)
 try:
-    writer.write("mon", (what.strip("/"),))
+    writer.write("mon", (written,))
 except NoWayIn:
-    assert writer.log.find_latest("table", "mon") is None
-    assert (left(writer.table), content(writer.table)) == ([], {})
+    assert writer.log.find_latest("table", "mon") == made
+    assert (left(writer.table), content(writer.table)) == ([], there)
     print("refused")
 writer.keeper.close()
 """
 
 
-@pytest.mark.parametrize("what", ["", "/p=1"])
-def test_a_mount_point_is_refused_before_the_record(tmp_path: Path, what: str):
-    """The table, or a partition of it, is a mount: a rename into it fails, of the same disk too."""
+@pytest.mark.parametrize(
+    ("what", "before", "written"), [("", "", ""), ("/p=1", "", "p=1"), ("/p=1", "p=1", "p=2")], ids=str
+)
+def test_a_mount_point_is_refused_before_the_record(tmp_path: Path, what: str, before: str, written: str):
+    """The table, or a partition that rows go to or from, is a mount: a rename there fails, of the same disk too."""
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-m", "true"], check=False, capture_output=True).returncode:
         pytest.skip("this system lets us mount nothing: no name space of its own")
     command = [unshare, "-m", sys.executable, "-c", MOUNTED, str(tmp_path), os.pathsep.join(sys.path), what]
+    command += [before, written]
     ran = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True)
     assert ran.stdout.strip() == "refused", ran.stderr
 
@@ -149,6 +155,53 @@ def test_a_draft_that_is_not_what_was_written_is_not_committed(tmp_path: Path, d
     assert left(writer.table) == []
     writer.write("mon", ("p=2",))
     assert content(writer.table) == {"p=2": {"mon-3"}}
+    writer.keeper.close()
+
+
+class Overtaken(LocalStore):
+    """Stands still once before it looks into a draft."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.meanwhile: Callable[[], None] | None = meanwhile
+
+    def list(self, path: str) -> tuple[Entry, ...]:
+        if self.meanwhile is not None and path.endswith("/new"):
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return super().list(path)
+
+
+def test_a_draft_that_went_with_its_lease_is_no_damage(tmp_path: Path):
+    """A later try took both: this one is told that, and is not blamed for files that are missing."""
+    old, new = (Writer(str(tmp_path), LocalStore(), number) for number in (1, 2))
+    committed, swap, lease = old.prepare("mon", ("p=1",))
+
+    def take_over() -> None:
+        new.keeper.acquire_lease("table", "mon")
+        shutil.rmtree(swap.draft)
+
+    with pytest.raises(LeaseLost, match="try 2, has taken the lease"):
+        old.commits.commit_table(Overtaken(take_over), committed, swap, lease)
+    for each in (old, new):
+        each.keeper.close()
+
+
+class Removing(LocalStore):
+    """Somebody removes a partition just before a file is moved into it for the first time."""
+
+    def rename(self, source: str, target: str) -> None:
+        if "/.dagsched-probe-" in target and "/p=" in target:
+            shutil.rmtree(Path(target).parent)
+        super().rename(source, target)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_partition_that_goes_as_the_way_in_is_tried_is_made_again(tmp_path: Path, mode: str):
+    """By the program that owned its rows: there is nothing to move into, and nothing wrong."""
+    writer = Writer(str(tmp_path), LocalStore())
+    writer.write("mon", ("p=1",), mode)
+    writer.commits.commit_table(Removing(), *writer.prepare("mon", ("p=1", "p=2"), mode))
+    assert content(writer.table) == {"p=1": {"mon-2"}, "p=2": {"mon-2"}}
     writer.keeper.close()
 
 
