@@ -21,9 +21,13 @@ from pathlib import Path
 
 import pytest
 
+from airflow_dagsched.spark.files.clock import MachineClock
 from airflow_dagsched.spark.files.store import Entry, LocalStore, join_path
+from airflow_dagsched.spark.outputs.commits import OutputGone
 from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 from airflow_dagsched.spark.outputs.leases import LeaseLost
+from airflow_dagsched.spark.outputs.locks import lease_lock
+from airflow_dagsched.spark.outputs.swap import list_torn, lock_path
 from airflow_dagsched.spark.outputs.table_checks import DraftChanged, NoWayIn
 from tests.spark.test_table_commit import Crashed, Writer, content, left
 
@@ -98,6 +102,8 @@ import os, subprocess, sys
 sys.path[:0] = sys.argv[2].split(os.pathsep)
 from tests.spark.test_table_commit import Writer, content, left
 from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.locks import lease_lock
+from airflow_dagsched.spark.outputs.swap import list_torn, lock_path
 from airflow_dagsched.spark.outputs.table_checks import NoWayIn
 folder, what, before, written = sys.argv[1], *sys.argv[3:]
 writer = Writer(folder, LocalStore())
@@ -203,6 +209,85 @@ def test_a_partition_that_goes_as_the_way_in_is_tried_is_made_again(tmp_path: Pa
     writer.commits.commit_table(Removing(), *writer.prepare("mon", ("p=1", "p=2"), mode))
     assert content(writer.table) == {"p=1": {"mon-2"}, "p=2": {"mon-2"}}
     writer.keeper.close()
+
+
+class Emptied(LocalStore):
+    """Without locks, as on HDFS; the partition is emptied just before its writer looks at what it has moved in."""
+
+    def __init__(self, table: str, by_next_holder: bool) -> None:
+        self.table = table
+        self.next_lock = f"{name_hidden_folder(table)}/lock/table/0000000002.json" if by_next_holder else ""
+
+    def lock(self, path: str) -> None:
+        return None
+
+    def list(self, path: str) -> tuple[Entry, ...]:
+        if path == f"{self.table}/p=1" and super().list(path) and not list_torn(LocalStore(), self.table):
+            shutil.rmtree(path)
+            if self.next_lock:
+                self.create_exclusive(self.next_lock, "")
+        return super().list(path)
+
+
+def test_rows_that_went_on_the_way_in_are_not_said_to_be_written(tmp_path: Path):
+    """Their step fails; those that the next holder of the lock replaced were there."""
+    writer = Writer(str(tmp_path), LocalStore())
+    prepared = writer.prepare("mon", ("p=1",))
+    with pytest.raises(OutputGone, match="went on the way in"):
+        writer.commits.commit_table(Emptied(writer.table, by_next_holder=False), *prepared)
+    writer.keeper.release_lease(prepared[2])
+    shutil.rmtree(f"{name_hidden_folder(writer.table)}/lock")
+    made = writer.commits.commit_table(Emptied(writer.table, by_next_holder=True), *writer.prepare("mon", ("p=1",)))
+    assert writer.log.find_latest("table", "mon") == made
+    writer.keeper.close()
+
+
+class Later(MachineClock):
+    """By which all that is held now has expired."""
+
+    def now(self) -> float:
+        return super().now() + 100
+
+
+class LosesLock(LocalStore):
+    """Without locks, as on HDFS; its driver stands still once as it looks into a draft, and another has the lock."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.stands = True
+
+    def lock(self, path: str) -> None:
+        return None
+
+    def list(self, path: str) -> tuple[Entry, ...]:
+        if self.stands and "/new" in path:
+            self.stands = False
+            with lease_lock(LocalStore(), lock_path(self.table), Later()):
+                pass
+        return super().list(path)
+
+
+def test_who_lost_the_lock_before_the_record_commits_under_the_next_number(tmp_path: Path):
+    """What it wrote aside is still good: an hour's work is not done again."""
+    writer = Writer(str(tmp_path), LocalStore())
+    made = writer.commits.commit_table(LosesLock(writer.table), *writer.prepare("mon", ("p=1",)))
+    assert (made.generation, writer.log.find_latest("table", "mon")) == (2, made)
+    assert content(writer.table) == {"p=1": {"mon-1"}}
+    writer.keeper.close()
+
+
+def test_who_lost_the_lock_while_it_finished_a_swap_finishes_it_after_all(tmp_path: Path):
+    """A reader, that is: it has nothing to be refused."""
+    writer, reader = (Writer(str(tmp_path), LocalStore(), number) for number in (1, 2))
+    writer.write("mon", ("p=1", "p=2"), "append")
+    prepared = writer.prepare("mon", ("p=2",), "append")
+    with pytest.raises(Crashed):
+        writer.commits.commit_table(DiesTakingOut(), *prepared)
+    Path(lock_path(writer.table)).unlink()  # a file here, of this machine's lock; else a folder
+    reader.commits.finish_torn(LosesLock(writer.table), writer.table)
+    assert content(writer.table) == {"p=2": {"mon-2"}}
+    for each in (writer, reader):
+        each.keeper.close()
 
 
 @pytest.mark.parametrize("text", NO_RECORDS)
