@@ -83,6 +83,17 @@ def test_a_torn_record_is_no_commit(tmp_path: Path):
     assert log.get_last_generation(FIRST.output, FIRST.interval) == 2
 
 
+def test_a_record_is_refused_unless_it_is_of_these_files(tmp_path: Path):
+    """Under the number that one writer wanted another may have committed; and what is refused is never made."""
+    log = log_in(tmp_path)
+    log.commit_record(replace(FIRST, tag="mine"))
+    made, free = (log.get_record_path(FIRST.output, FIRST.interval, number) for number in (1, 2))
+    assert [log.refuse(path, "mine", LocalStore()) for path in (made, free)] == [False, True]
+    assert log.refuse(made, "another's", LocalStore())
+    with pytest.raises(CommitRefused):
+        log.commit_record(replace(FIRST, generation=2))
+
+
 def _commit(folder: str, run_id: str) -> bool:
     try:
         log_in(folder).commit_record(replace(FIRST, run_id=run_id))

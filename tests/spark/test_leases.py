@@ -395,3 +395,15 @@ def test_a_number_that_was_taken_long_ago_is_no_lease(tmp_path: Path, clock: Clo
     frozen = Keeper(CommitLog(Stalling(take_both), str(tmp_path)), run_id="run", clock=clock)
     assert frozen.acquire_lease("out", "day").generation == 3
     assert [path.name for path in (tmp_path / "leases" / "out" / "day").iterdir()] == ["0000000003.json"]
+
+
+def test_a_number_that_was_committed_long_ago_is_no_lease(tmp_path: Path, clock: Clock):
+    """A driver saw none and was frozen; another committed under 1, and its lease was removed since."""
+    other, log = keeper(tmp_path, clock, "other"), CommitLog(LocalStore(), str(tmp_path))
+
+    def commit() -> None:
+        commit_next(log, other, record(other), other.acquire_lease("out", "day"))
+        (tmp_path / "leases" / "out" / "day" / "0000000001.json").unlink()
+
+    frozen = Keeper(CommitLog(Stalling(commit), str(tmp_path)), run_id="run", clock=clock)
+    assert frozen.acquire_lease("out", "day").generation == 2

@@ -18,12 +18,13 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_dagsched.spark.files.clock import MachineClock
 from airflow_dagsched.spark.files.store import Entry, LocalStore, join_path
-from airflow_dagsched.spark.outputs.commits import OutputGone
+from airflow_dagsched.spark.outputs.commits import REFUSED, OutputGone
 from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 from airflow_dagsched.spark.outputs.leases import LeaseLost
 from airflow_dagsched.spark.outputs.locks import lease_lock
@@ -240,6 +241,88 @@ def test_rows_that_went_on_the_way_in_are_not_said_to_be_written(tmp_path: Path)
     made = writer.commits.commit_table(Emptied(writer.table, by_next_holder=True), *writer.prepare("mon", ("p=1",)))
     assert writer.log.find_latest("table", "mon") == made
     writer.keeper.close()
+
+
+class TimesOut(LocalStore):
+    """A record is made, or not, and nobody hears of it."""
+
+    def __init__(self, is_made: bool) -> None:
+        self.is_made = is_made
+
+    def create_exclusive(self, path: str, text: str) -> bool:
+        if "/commits/" in path and text != REFUSED:
+            if self.is_made:
+                super().create_exclusive(path, text)
+            raise TimeoutError(path)
+        return super().create_exclusive(path, text)
+
+
+def test_a_record_in_doubt_is_asked_for(tmp_path: Path):
+    """If it is there, so are its rows; else it never will be, and nothing changes."""
+    deaf = Writer(str(tmp_path), TimesOut(is_made=False))
+    with pytest.raises(TimeoutError):
+        deaf.write("mon", ("p=1",))
+    assert (content(deaf.table), left(deaf.table)) == ({}, [])
+    writer = Writer(str(tmp_path), TimesOut(is_made=True), try_number=2)
+    writer.write("mon", ("p=1",))
+    assert content(writer.table) == {"p=1": {"mon-2"}}
+    for each in (deaf, writer):
+        each.keeper.close()
+
+
+class Meanwhile(LocalStore):
+    """Something happens just before the record of a number is made."""
+
+    def __init__(self, number: int, happens: Callable[[], object]) -> None:
+        self.record = f"{number:010d}.json"
+        self.happens = happens
+
+    def create_exclusive(self, path: str, text: str) -> bool:
+        if "/commits/" in path and path.endswith(self.record) and text != REFUSED:
+            self.happens()
+        return super().create_exclusive(path, text)
+
+
+def test_a_draft_under_the_next_number_is_met_by_no_late_removal(tmp_path: Path):
+    """Who committed under the first number removes what was written under it, and may stand still as it does."""
+    drafts: list[str] = []
+    writer = Writer(str(tmp_path), Meanwhile(2, lambda: shutil.rmtree(drafts[0], ignore_errors=True)))
+    prepared = writer.prepare("mon", ("p=1",))
+    drafts.append(prepared[1].draft)
+    LocalStore().create_exclusive(writer.log.get_record_path("table", "mon", 1), "")
+    writer.commits.commit_table(writer.store, *prepared)
+    assert content(writer.table) == {"p=1": {"mon-1"}}
+    writer.keeper.close()
+
+
+def test_drafts_of_those_who_lost_the_lease_go(tmp_path: Path):
+    """Of one who died, with the next commit; but not what a later try is just writing."""
+    dead, new = Writer(str(tmp_path), LocalStore()), Writer(str(tmp_path), LocalStore(), try_number=3)
+    later: list[Any] = []
+    old = Writer(str(tmp_path), Meanwhile(2, lambda: later.append(new.prepare("mon", ("p=3",)))), try_number=2)
+    gone = dead.prepare("mon", ("p=1",))[1].draft
+    old.write("mon", ("p=2",))
+    assert not Path(gone).exists()
+    new.commits.commit_table(new.store, *later[0])
+    assert content(new.table) == {"p=3": {"mon-3"}}
+    for each in (dead, old, new):
+        each.keeper.close()
+
+
+def test_who_lost_both_number_and_lease_leaves_no_draft(tmp_path: Path):
+    """There is no next number for it."""
+    new = Writer(str(tmp_path), LocalStore(), try_number=2)
+
+    def take_both() -> None:
+        LocalStore().create_exclusive(new.log.get_record_path("table", "mon", 1), REFUSED)
+        new.keeper.acquire_lease("table", "mon")
+
+    old = Writer(str(tmp_path), Meanwhile(1, take_both))
+    with pytest.raises(LeaseLost):
+        old.write("mon", ("p=1",))
+    assert (content(old.table), left(old.table)) == ({}, [])
+    for each in (old, new):
+        each.keeper.close()
 
 
 class Later(MachineClock):
