@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -321,3 +322,5 @@ def test_a_table_that_lost_a_file_does_not_hold_its_commit(
     assert not outputs.holds(committed)
     with pytest.raises(OutputGone, match="1 of 4 files are missing"):
         outputs.read(committed, spark)
+    # Records of before the field ``files``: then the bytes tell.
+    assert not outputs.holds(replace(committed, files=()))

@@ -468,3 +468,18 @@ def test_a_swap_that_lost_its_journal_leaves_no_rows_of_before(tmp_path: Path):
     assert content(writer.table) == {"p=2": {"mon-3"}}
     for each in (writer, dying, third):
         each.keeper.close()
+
+
+def test_rows_of_before_go_from_wherever_new_ones_come(tmp_path: Path):
+    """The same, and the record of the rows of before was removed, too: an append looks where it writes."""
+    writer, dying, third = (Writer(str(tmp_path), LocalStore(), number) for number in (1, 2, 3))
+    writer.write("mon", ("p=1",), "append")
+    committed, swap, lease = dying.prepare("mon", ("p=2",), "append")
+    with pytest.raises(Crashed):
+        dying.commits.commit_table(DiesTakingOut(), committed, swap, lease)
+    Path(swap.draft, "swap.json").unlink()
+    Path(writer.log.get_record_path("table", "mon", 1)).unlink()
+    third.write("mon", ("p=1",), "append")
+    assert content(writer.table) == {"p=1": {"mon-3"}}
+    for each in (writer, dying, third):
+        each.keeper.close()
