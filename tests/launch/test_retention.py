@@ -147,6 +147,15 @@ def test_beside_a_table(work: WorkDir, tmp_path: Path):
     ]
 
 
+def test_records_beside_a_table_stay_while_its_interval_is_leased(work: WorkDir, tmp_path: Path):
+    """Who holds the lease may have read any of them."""
+    work.file("tables/t.json", 100, {"table": f"{tmp_path}/t"})
+    for generation in (1, 2):
+        work.file(f"../.dagsched-t/commits/i/{generation:010d}.json", 100, record("a"))
+    work.file("../.dagsched-t/leases/i/0000000001.json", 0, {"expires": NOW + 10})
+    assert work.expired() == ()
+
+
 def test_a_torn_record_beside_a_table_stays(work: WorkDir, tmp_path: Path):
     """It says that there are rows of which nobody knows: the next write looks for them. A refused one says nothing."""
     work.file("tables/t.json", 100, {"table": f"{tmp_path}/t"})

@@ -54,6 +54,7 @@ def test_the_newest_commit_of_a_writer(tmp_path: Path):
         log.commit_record(each)
     found = [log.find_latest(FIRST.output, FIRST.interval, writer) for writer in ("a", "b", "c", "")]
     assert found == [a, b, old, b]
+    assert log.find_earlier(FIRST.output, FIRST.interval, "a") == (a, True)
 
 
 def test_what_another_writer_wrote_over(tmp_path: Path):
