@@ -57,8 +57,7 @@ class Tree:
         # No such name; or what should be a folder is a file, which has none.
         except (KeyError, AttributeError):
             return None
-        found: Node = node
-        return found
+        return node
 
     def folder(self, path: str) -> Folder:
         """The folder; raises where there is none."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 from py4j.clientserver import JavaClient, JavaParameters, PythonParameters  # type: ignore[import-untyped]
 from py4j.java_gateway import GatewayProperty, JavaObject  # type: ignore[import-untyped]
@@ -18,6 +16,7 @@ from airflow_dagsched.spark.driver.failures import (
     make_message,
 )
 from airflow_dagsched.spark.steps.call_step import StepFault
+from demo.standalone import free_ports
 
 
 @pytest.mark.parametrize(
@@ -108,9 +107,7 @@ def test_java_that_is_gone_when_it_is_asked_for_its_exception():
 
 def test_java_that_is_gone_before_it_is_asked_what_its_exception_says():
     """Py4J's exceptions have no text of their own: ``str`` of one asks Java, and raises where it is gone."""
-    closed = socket.create_server(("127.0.0.1", 0))
-    port = closed.getsockname()[1]
-    closed.close()
+    (port,) = free_ports(1)
     client = JavaClient(
         JavaParameters(port=port, auth_token="x"), PythonParameters(), GatewayProperty(False, None, False)
     )
