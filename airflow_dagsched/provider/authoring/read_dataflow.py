@@ -141,7 +141,7 @@ def _build_step(flow: DeclaredFlow, step: AuthoredStep, order: int) -> Step:
     named = declared.placement
     return Step(
         id=step.id,
-        parallelism=declared.parallelism,
+        parallelism=declared.instances,
         cores=declared.cores,
         memory_mb=parse_mebibytes(declared.memory),
         disk_mb=parse_mebibytes(declared.disk),

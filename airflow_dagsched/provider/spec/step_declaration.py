@@ -33,7 +33,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     cores: int = 1
     memory: str | int = 0
     disk: str | int = 0
-    parallelism: int = 1
+    parallelism: int | None = None
+    """None: the author says nothing. Planned as one instance; Spark shares its work out as it does by default."""
     runtime_s: float = 0
     reads: Table | Sequence[Table] | None = None
     writes: Table | None = None
@@ -50,7 +51,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise ValueError(f"trigger_rule {self.rule!r} is none of {', '.join(RULES)}")
-        for count, name in ((self.parallelism, "parallelism"), (self.cores, "cores")):
+        for count, name in ((self.instances, "parallelism"), (self.cores, "cores")):
             if not isinstance(count, int) or count < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {count!r}")
         if not isinstance(self.runtime_s, (int, float)) or self.runtime_s < 0:
@@ -92,6 +93,11 @@ class Declared(Struct, frozen=True, kw_only=True):
             mistake = each.find_mistake() if each is not None else ""
             if mistake:
                 raise ValueError(f"{name}: {mistake}")
+
+    @property
+    def instances(self) -> int:
+        """What is planned: one where the author says nothing."""
+        return 1 if self.parallelism is None else self.parallelism
 
     @property
     def read_tables(self) -> tuple[Table, ...] | None:
