@@ -15,7 +15,8 @@ from airflow_dagsched import Interval, SparkDataflow, Table
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, read_manifest
+from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, StepSpec, read_manifest
+from airflow_dagsched.launch.steps.outcome import find_hopeless
 from airflow_dagsched.provider.runtime.gather_facts import RunFacts, derive_interval
 from airflow_dagsched.provider.submission.shipping import Paths, Shipment, build_shipment
 from airflow_dagsched.provider.submission.specs import Submit, build_parts
@@ -195,6 +196,38 @@ def test_a_hopeless_step_needs_no_arguments(dag: DAG) -> None:
         orders(fetch())
     spec = shipped(flow, "orders", known=facts(states={"f.fetch": "failed"})).manifest.steps[0]
     assert spec.outside == {"f.fetch": "failed"}
+
+
+def test_instances_of_a_mapped_task_count_one_by_one(dag: DAG) -> None:
+    """One of three failed: a step below with the rule ``none_failed`` does not run, one with ``one_failed`` does."""
+
+    @task
+    def fetch(which):
+        return URL
+
+    @task
+    def fetch_0():
+        return URL
+
+    with SparkDataflow("f", work_dir="/w") as flow:
+        found = fetch.expand(which=[1, 2, 3])
+        alone = fetch_0()
+        strict, lenient = (
+            orders.override(task_id=rule, trigger_rule=rule)(URL) for rule in ("none_failed", "one_failed")
+        )
+        found >> strict
+        found >> lenient
+        alone >> lenient
+    states = {"f.fetch_1": "success", "f.fetch_2": "failed", "f.fetch_0": "success", "f.fetch_12x": "failed"}
+    specs = build_specs(flow, facts(states=states))
+    assert specs["none_failed"].outside == {"f.fetch_1": "success", "f.fetch_2": "failed"}
+    assert specs["one_failed"].outside == {**specs["none_failed"].outside, "f.fetch_0": "success"}
+    assert set(find_hopeless(specs.values())) == {"none_failed"}
+
+
+def build_specs(flow: SparkDataflow, known: RunFacts) -> dict[str, StepSpec]:
+    manifest = shipped(flow, *flow.graph.sort_steps(), known=known).manifest
+    return {spec.id: spec for spec in manifest.steps}
 
 
 def test_what_cannot_be_pickled_names_its_step(dag: DAG) -> None:

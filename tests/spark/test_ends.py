@@ -18,9 +18,9 @@ MAIL = StepSpec("mail", "")
 NEW, CLEARED = TryId("2026", 0, 1), TryId("2026", 1, 2)
 
 
-def ends(folder: Path, each: TryId = NEW, run: str = "run", mask: Any = lambda value: value) -> Ends:
+def ends(folder: Path, each: TryId = NEW, run: str = "run", mask: Any = lambda value: value, group: str = "g") -> Ends:
     manifest = Manifest(
-        "1", "3.11", "d", "f", "g", run, each.try_number, each.clear_number, str(folder), "", "key", (), (),
+        "1", "3.11", "d", "f", group, run, each.try_number, each.clear_number, str(folder), "", "key", (), (),
         incarnation=each.incarnation,
     )  # fmt: skip
     return Ends(LocalStore(), manifest, mask)
@@ -84,3 +84,15 @@ def test_a_disk_that_is_full_ends_no_step(tmp_path: Path, caplog: pytest.LogCapt
     (tmp_path / "ends").write_text("no folder")
     end(ends(tmp_path))
     assert "a retry would run it again" in caplog.text
+
+
+def test_two_launch_tasks_leave_two_records(tmp_path: Path) -> None:
+    """Equal numbers of tries, two code versions: each finds its own; a clear since then counts over both."""
+    mine, other = ends(tmp_path), ends(tmp_path, group="h")
+    end(mine, 1, "old")
+    end(other, 2, "new")
+    found = [made.find_latest(MAIL, fingerprint) for made in (mine, other) for fingerprint in ("old", "new")]
+    assert [(each.value, each.group) for each in found if each] == [(1, "g"), (2, "h")] * 2
+    end(ends(tmp_path, CLEARED), 3, "newer")
+    found = [other.find_latest(MAIL, fingerprint) for fingerprint in ("old", "new")]
+    assert [each.value for each in found if each] == [3, 3]

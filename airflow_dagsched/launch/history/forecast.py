@@ -124,7 +124,7 @@ def derive_state(
     # An earlier round's feed is still there until its launch task runs again: the worker wipes XComs, a clear does not.
     current = {name: feed for name, feed in feeds.items() if feed.try_id.round == this_round}
     # Whatever it waits for is over, in whatever way: else Airflow would not have begun it.
-    over = _find_upstream_groups(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
+    over = find_upstream_groups(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
     running = {name: feed for name, feed in current.items() if not feed.final and name not in over}
     ends = [done for feed in current.values() for done in feed.steps.values()]
     sizes = {done.step: done.bytes for done in ends if done.bytes is not None and done.state in GREEN}
@@ -143,7 +143,7 @@ def _is_over(feed: Feed) -> bool:
     return feed.final and all(done.state in GREEN or done.state == "skipped" for done in feed.steps.values())
 
 
-def _find_upstream_groups(mine: str, groups: Iterable[Grouped]) -> set[str]:
+def find_upstream_groups(mine: str, groups: Iterable[Grouped]) -> set[str]:
     """Groups that ``mine`` waits for."""
     after = {group.id: group.after for group in groups}
     found: set[str] = set()

@@ -77,6 +77,11 @@ class Attempt:
         return self.launch.spec
 
     @property
+    def steps(self) -> tuple[str, ...]:
+        """What this try runs, or finds done: the steps of its group."""
+        return self.spec.group.steps
+
+    @property
     def flow(self) -> DataflowSpec:
         """The dataflow, as it was declared."""
         return self.launch.spec.flow

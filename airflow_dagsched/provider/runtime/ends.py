@@ -45,10 +45,10 @@ def translate_errors(attempt: Attempt) -> Iterator[None]:
 
 def _blame_steps(attempt: Attempt, error: DagschedError) -> None:
     """Steps without an end yet fail with it: those it names, else all."""
-    failure, steps, group = Failure("refused", str(error)), attempt.flow.steps, attempt.spec.group
+    failure, steps = Failure("refused", str(error)), attempt.flow.steps
     where = error.where if isinstance(error, InvalidInput) else ""
-    named = {name for name in group.steps if repr(steps[name].task_id) in where}
-    for name in group.steps:
+    named = {name for name in attempt.steps if repr(steps[name].task_id) in where}
+    for name in attempt.steps:
         if name in attempt.follower.feed.steps:
             continue
         if not named or name in named:
@@ -64,7 +64,7 @@ def _stop_overtime(attempt: Attempt) -> str:
     follower.catch_up()
     timeout, stalls = attempt.launch.execution_timeout, dict(follower.stalls)
     limit_s = timeout.total_seconds() if timeout else 0.0
-    follower.take(end_overtime_steps(attempt.spec.group.steps, follower.feed, limit_s, stalls))
+    follower.take(end_overtime_steps(attempt.steps, follower.feed, limit_s, stalls))
     return explain_timeout(limit_s, stalls)
 
 
@@ -72,7 +72,7 @@ def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
     """What the launch task returns; raises what Airflow is to know where a step failed, or all were skipped."""
     attempt.standing.demand()
     follower, ends = attempt.follower, attempt.follower.feed.steps
-    missing = [name for name in attempt.spec.group.steps if name not in ends]
+    missing = [name for name in attempt.steps if name not in ends]
     if missing:
         raise AirflowException(f"the driver program ended without a word on {', '.join(missing)}")
     raise_for(list_failed(ends.values()))
@@ -101,7 +101,7 @@ def _emit_outlets(attempt: Attempt, ends: Mapping[str, StepDone]) -> None:
     fresh = {name for name, done in ends.items() if is_fresh(done, emitted)}
     # Airflow reads the operator's outlets once its ``execute`` has returned, and sends an event for each.
     steps = attempt.flow.steps
-    attempt.launch.outlets = list_outlets(steps[name] for name in attempt.spec.group.steps if name in fresh)
+    attempt.launch.outlets = list_outlets(steps[name] for name in attempt.steps if name in fresh)
     attempt.memory.note_good_end(fresh, clears)
 
 

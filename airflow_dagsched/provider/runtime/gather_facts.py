@@ -12,6 +12,7 @@ from airflow.sdk.bases.skipmixin import XCOM_SKIPMIXIN_FOLLOWED, XCOM_SKIPMIXIN_
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.sdk.execution_time.xcom import XCom
 
+from airflow_dagsched.launch.history.forecast import find_upstream_groups
 from airflow_dagsched.launch.protocol.clocks import compute_begin
 from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed
 from airflow_dagsched.launch.protocol.identity import TryId, read_creation_time
@@ -43,17 +44,18 @@ def _ask_airflow(launch: LaunchSpec, context: Context) -> RunFacts:
     outside = sorted({task_id for ids in launch.flow.graph.outside.values() for task_id in ids})
     answer = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[*mirrors, *outside], run_ids=[ti.run_id])
     states = {task_id: str(state) for task_id, state in answer.get(ti.run_id, {}).items() if state}
+    try_id = _identify_try(launch, ti, dag_run)
     return RunFacts(
         dag_id=ti.dag_id,
         run_id=ti.run_id,
-        try_id=_identify_try(launch, ti, dag_run),
+        try_id=try_id,
         began=_estimate_beginning(ti, dag_run),
         conf=dag_run.conf or {},
         interval=derive_interval(dag_run),
         context=collect_json_context(context),
         states=states,
         skipped=_find_skipped(launch, ti, states),
-        feeds=_read_feeds(launch, ti),
+        feeds=select_feeds(_read_feeds(launch, ti), launch, try_id.round),
         backfill=dag_run.run_type == "backfill",
     )
 
@@ -151,3 +153,17 @@ def _read_feeds(launch: LaunchSpec, ti: Any) -> dict[str, Feed]:
         elif raw is not None:
             log.warning("the feed of %s can't be read: what its steps left is looked up among the commits", other)
     return found
+
+
+def select_feeds(feeds: Mapping[str, Feed], launch: LaunchSpec, this_round: str) -> dict[str, Feed]:
+    """Those that say how far the run is: of this round, or of launch tasks that ``launch`` waits for.
+
+    A clear leaves the feed of a launch task where it is until that begins again. Of one above, which is over, it is the
+    last word all the same: it need not have been cleared. Of any other one it tells of what is to be done anew.
+    """
+    above = find_upstream_groups(launch.group.id, launch.launches.values())
+    return {
+        task_id: feed
+        for task_id, feed in feeds.items()
+        if feed.try_id.round == this_round or launch.launches[task_id].id in above
+    }

@@ -69,7 +69,7 @@ class Submits:
 
 def list_submits(attempt: Attempt) -> tuple[Unit, ...]:
     """The steps of each submit, in order: all of the group in one, or as the level and the author ask for."""
-    units = list_units(attempt, attempt.spec.group.steps)
+    units = list_units(attempt, attempt.steps)
     if attempt.level.per_step or _is_per_step(attempt):
         return units
     return split_in_halves(units) if attempt.level.halved else (tuple(chain.from_iterable(units)),)

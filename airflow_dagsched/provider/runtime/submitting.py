@@ -74,7 +74,7 @@ def open_paths(attempt: Attempt, targets: Unit) -> Iterator[Paths]:
 
 def _name_folder(attempt: Attempt, targets: Unit) -> str:
     """Folder of one submit: clear and try, then what else tells it from others of its try."""
-    mine, whole = attempt.facts.try_id, len(targets) == len(attempt.spec.group.steps) > 1
+    mine, whole = attempt.facts.try_id, len(targets) == len(attempt.steps) > 1
     # A try may submit the same steps again, with more memory or on other workers: each submit has its own event file.
     more = f"x{attempt.level.memory_factor}" if attempt.level.memory_factor > 1 else ""
     again = f"again{attempt.stranded}" if attempt.stranded else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -237,13 +238,14 @@ def _is_absent(submit: Submit, step: AuthoredStep, value: Any) -> bool:
 def _collect_outside_states(submit: Submit, name: str) -> dict[str, str]:
     """How everything directly above the step ended that is not in this submit."""
     graph, facts, states = submit.flow.graph, submit.facts, submit.states
-    ordinary = {task_id: facts.states.get(task_id, "success") for task_id in graph.outside[name]}
+    # Instances of a mapped task count one by one, as Airflow counts them.
+    ordinary = [facts.find_states(each, graph.ordinary) or {each: "success"} for each in graph.outside[name]]
     steps = {
         up: states.get(up) or facts.states.get(submit.flow.steps[up].task_id, "success")
         for up in graph.upstream[name]
         if up not in submit.targets
     }
-    return {**ordinary, **steps}
+    return {**dict(chain.from_iterable(each.items() for each in ordinary)), **steps}
 
 
 def _list_stored_outputs(submit: Submit, name: str) -> tuple[str, ...]:

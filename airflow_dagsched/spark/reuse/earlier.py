@@ -60,7 +60,7 @@ class Earlier:
 
     def find_end(self, step: str) -> End | None:
         """How the step ended in this run, if it left no rows and would do the same now."""
-        found = self._ends.find_latest(self._specs[step])
+        found = self._ends.find_latest(self._specs[step], self._fingerprints[step])
         return found if found is not None and found.fingerprint == self._fingerprints[step] else None
 
     def _is_since_clear(self, found: Committed) -> bool:

@@ -2,7 +2,7 @@
 
 ::
 
-    <work_dir>/ends/<dag/dataflow/step>/<run>/00000-00001-9f86d081884c7d65.json     one a try
+    <work_dir>/ends/<dag/dataflow/step>/<run>/00000-00001-9f86d081884c7d65.json     one a try of a group
 
     function called ── its actions ended ── record ── event ── mirror green
                                         └── a driver that is killed here has the step run again
@@ -43,6 +43,8 @@ class End:
     rows: int | None = None
     """Of a DataFrame that nobody reads, and that was executed for its effect."""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    group: str = ""
+    """Whose launch task ran it: tries of two have no order."""
 
     def can_serve(self, outputs: tuple[str, ...]) -> bool:
         """Whether who wants ``outputs`` of the step gets them from here: none, or its plain value."""
@@ -66,21 +68,28 @@ class Ends:
         """The step has ended well. A record that cannot be written costs a repeat, if there is another try."""
         # A value with a secret in it is stored with stars, so it cannot be given to a reader: ``whole`` says that.
         masked, run = self._mask(value), self._manifest
-        end = End(step, run.run_id, run.try_id, fingerprint, masked, masked == value, rows, metrics)
+        end = End(step, run.run_id, run.try_id, fingerprint, masked, masked == value, rows, metrics, run.group)
         try:
             self._store.write_text(
-                join_path(self._get_folder(step), _make_name(run.try_id)), json.dumps(encode_plain(end), sort_keys=True)
+                join_path(self._get_folder(step), _make_name(run.try_id, run.group)),
+                json.dumps(encode_plain(end), sort_keys=True),
             )
         except OSError as error:
             log.warning("the end of step %s is not recorded, a retry would run it again: %s", step, error)
 
-    def find_latest(self, spec: StepSpec) -> End | None:
-        """The newest end of the step in this run; none that is older than the clear that has it run again."""
+    def find_latest(self, spec: StepSpec, fingerprint: str = "") -> End | None:
+        """The newest end of the step in this run; none that is older than the clear that has it run again.
+
+        Where several launch tasks ran it since the same clear, one with ``fingerprint`` goes first.
+        """
         run, folder = self._manifest.try_id, self._get_folder(spec.id)
         found = [end for name in self._list_names(folder) if (end := self._read_end(join_path(folder, name)))]
         # A run that was deleted and made again has the id of the old one.
         mine = [end for end in found if end.try_id.incarnation == run.incarnation]
-        end = max(mine, key=lambda end: end.try_id, default=None)
+        newest = {end.group: end for end in sorted(mine, key=lambda end: end.try_id)}.values()
+        end = max(
+            newest, key=lambda end: (end.try_id.clear_number, end.fingerprint == fingerprint, end.try_id), default=None
+        )
         return None if end is None or (spec.force and end.try_id.clear_number < run.clear_number) else end
 
     def _read_end(self, path: str) -> End | None:
@@ -100,6 +109,7 @@ class Ends:
         )
 
 
-def _make_name(each: TryId) -> str:
-    # One writer a name: tries of one run never write the same file.
-    return f"{each.clear_number:05d}-{each.try_number:05d}-{digest_parts(each.incarnation)}.json"
+def _make_name(each: TryId, group: str) -> str:
+    # One writer a name: tries of one launch task never write the same file, and another one that runs the step has
+    # tries of the same numbers.
+    return f"{each.clear_number:05d}-{each.try_number:05d}-{digest_parts(each.incarnation, group)}.json"
