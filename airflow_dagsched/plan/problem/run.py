@@ -20,6 +20,15 @@ class StoredDataset(Struct, frozen=True):
     """Steps and ordinary tasks: until the last of them has ended it takes room for spills."""
 
 
+class FixedGroup(Struct, frozen=True):
+    """A group that is decided: the launch task of a DAG, or what is submitted at once."""
+
+    id: str
+    steps: tuple[str, ...]
+    reason: str
+    """Why these steps are one group, as it was told when that was decided."""
+
+
 class Policy(Struct, frozen=True):
     """The placement policy, and what it is told besides the dataflow and the workers."""
 
@@ -40,6 +49,8 @@ class Run(Struct, frozen=True):
     """What its steps read besides the datasets of the dataflow."""
     policy: Policy | None = None
     """Places anew what the planner has sized; None: nothing is."""
+    groups: tuple[FixedGroup, ...] | None = None
+    """All groups there are, each step in one of them; None: the planner's to choose."""
 
 
 NO_RUN = Run()

@@ -98,7 +98,7 @@ CutReason = (
     | GroupLimit
     | TogetherTooLarge
     | Saving
-    | Literal["settings", "settings of groups", "too large", "begun"]
+    | Literal["settings", "settings of groups", "too large", "begun", "wired"]
 )
 """Why two groups are not one."""
 

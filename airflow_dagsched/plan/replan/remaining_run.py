@@ -14,7 +14,8 @@ gone, a group no longer fits) needs no gain. Equal facts give the equal plan: re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +32,7 @@ from airflow_dagsched.plan.passes.report_constraints import say_constraints
 from airflow_dagsched.plan.plan_types import Group, Plan, Replanned
 from airflow_dagsched.plan.planner import plan as plan_of
 from airflow_dagsched.plan.problem.rules import apply_rules
-from airflow_dagsched.plan.problem.run import Run
+from airflow_dagsched.plan.problem.run import FixedGroup, Policy, Run
 from airflow_dagsched.plan.pruning.pruning_input import NO_PRUNING_INPUT, PruningInput
 from airflow_dagsched.plan.reasons.changes import Change, ChangeKind, ChangeReason, EndsSooner, GroupsRefused
 from airflow_dagsched.plan.replan.merge_plans import Rest, merge_plans
@@ -40,9 +41,11 @@ from airflow_dagsched.plan.replan.remainder import Leftover, find_leftover, subt
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 GROUP = "dagsched.group"
-"""Key in ``application`` that keeps the steps of different groups apart while the groups so far are priced."""
+"""Key in ``application`` that keeps the steps of different groups apart where groups so far have to be cut."""
 Refused = DoesNotFit | InvalidInput
 """Why what is left cannot be grouped so: there is no room, or what its author asks of groups is against it."""
+Grouped = Literal["anew", "as before", "as before, or cut"]
+"""How what is left is grouped."""
 
 
 class _Facts(Struct, frozen=True):
@@ -53,6 +56,7 @@ class _Facts(Struct, frozen=True):
     cluster: Cluster
     settings: Settings
     asked: PruningInput
+    policy: Policy | None
 
 
 def replan_run(
@@ -63,12 +67,14 @@ def replan_run(
     settings: Settings = DEFAULTS,
     *,
     asked: PruningInput = NO_PRUNING_INPUT,
+    policy: Policy | None = None,
 ) -> Replanned:
     """``plan`` of ``dataflow``, part-way through a run, planned anew for what is known now.
 
     :param cluster: what this run may have now: what its running groups hold counts as free.
     :param state: finished and running groups, finished ordinary tasks, what was measured.
     :param asked: how to prune what is left.
+    :param policy: places what is left; None: it stays as it is sized.
 
     Raises ``InvalidInput`` where the plan is not of this dataflow, the state not of this plan, or one of the others
     breaks a rule; ``DoesNotFit`` where what is left is larger than the cluster even after cutting it anew.
@@ -76,7 +82,7 @@ def replan_run(
     # Measured values are not in the digest: a plan stays one of its dataflow whatever is learnt.
     if plan.digest != digest_dataflow(dataflow):
         raise InvalidInput("plan", "digest", f"is not that of dataflow {dataflow.name!r}: plan it again")
-    facts = _Facts(plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, asked)
+    facts = _Facts(plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, asked, policy)
     apply_rules(
         build_valid_graph(facts.dataflow), settings
     )  # of the whole: what is left may not have all the steps they name
@@ -87,7 +93,7 @@ def replan_run(
 def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
     """The groups so far, unless others are better by the margin, or they are not possible any more."""
     # First, for it often gives the groups so far: then they need not be planned a second time.
-    anew = _try_both(facts, progress, _keep_dataflow)
+    anew = _try_both(facts, progress, "anew")
     kept = anew if _has_same_groups(facts.old, anew) else _keep_groups(facts, progress)
     best = _regroup_remainder(facts, progress, anew)
     if isinstance(kept, Refused):
@@ -106,12 +112,8 @@ def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
 
 def _keep_groups(facts: _Facts, progress: Progress) -> Plan | Refused:
     """The groups so far; where they do not fit any more, or the settings forbid them by now, cut."""
-    over = {step for group in (*progress.finished, *progress.running) for step in group.steps}
-    left = tuple(group.steps for group in facts.old.groups if over.isdisjoint(group.steps))
-    # Kept apart by borders and together by lists: so the planner has no other groups to choose.
-    told = replace(facts.settings, together=(*facts.settings.together, *left))
-    made = _try_both(replace(facts, settings=told), progress, _draw_borders(facts.old))
-    return _try_both(facts, progress, _draw_borders(facts.old)) if isinstance(made, Refused) else made
+    made = _try_both(facts, progress, "as before")
+    return _try_both(facts, progress, "as before, or cut") if isinstance(made, Refused) else made
 
 
 def _report_replanned(facts: _Facts, progress: Progress, made: Plan, saved_s: float, why: ChangeReason) -> Replanned:
@@ -139,7 +141,7 @@ def _regroup_remainder(facts: _Facts, progress: Progress, anew: Plan | Refused) 
     # Nothing runs that could be stopped.
     if not progress.running:
         return anew
-    stopped = _try_both(facts, progress.restart_running(), _keep_dataflow)
+    stopped = _try_both(facts, progress.restart_running(), "anew")
     plans = [made for made in (anew, stopped) if not isinstance(made, Refused)]
     # At a tie the first, which stops nothing.
     return min(plans, key=lambda made: made.makespan_s) if plans else stopped
@@ -150,7 +152,7 @@ def _has_same_groups(old: Plan, made: Plan | Refused) -> bool:
     return not isinstance(made, Refused) and before == {frozenset(group.steps) for group in made.groups}
 
 
-def _try_both(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Plan | Refused:
+def _try_both(facts: _Facts, progress: Progress, grouped: Grouped) -> Plan | Refused:
     """What is left beside the running groups, or behind them, whichever ends first; or why neither is possible."""
     found: list[Plan] = []
     refusal: Refused | None = None
@@ -166,38 +168,38 @@ def _try_both(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], D
     return refusal
 
 
-def _plan_beside(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
+def _plan_beside(facts: _Facts, progress: Progress, grouped: Grouped) -> Rest:
     """At once, on what the running groups leave free."""
     left = find_leftover(facts.dataflow, facts.settings, progress, progress.running, progress.now_s)
     return Rest(_plan_leftover(facts, left, grouped, subtract_held(facts.cluster, progress.running)), progress.now_s)
 
 
-def _plan_behind(facts: _Facts, progress: Progress, grouped: Callable[[Dataflow], Dataflow]) -> Rest:
+def _plan_behind(facts: _Facts, progress: Progress, grouped: Grouped) -> Rest:
     """After the last running group, on all there is."""
     start = max([progress.now_s, *(group.end_s for group in progress.running)])
     left = find_leftover(facts.dataflow, facts.settings, progress, (), start)
     return Rest(_plan_leftover(facts, left, grouped, facts.cluster), start)
 
 
-def _plan_leftover(facts: _Facts, left: Leftover, grouped: Callable[[Dataflow], Dataflow], cluster: Cluster) -> Plan:
-    run = Run(pruning_input=facts.asked, stored=left.stored)
-    return plan_of(grouped(left.dataflow), cluster, left.settings, run=run)
+def _plan_leftover(facts: _Facts, left: Leftover, grouped: Grouped, cluster: Cluster) -> Plan:
+    dataflow = _draw_borders(left.dataflow, facts.old) if grouped == "as before, or cut" else left.dataflow
+    groups = _fix_groups(left.dataflow, facts.old) if grouped == "as before" else None
+    run = Run(pruning_input=facts.asked, stored=left.stored, policy=facts.policy, groups=groups)
+    return plan_of(dataflow, cluster, left.settings, run=run)
 
 
-def _keep_dataflow(dataflow: Dataflow) -> Dataflow:
-    return dataflow
+def _fix_groups(left: Dataflow, old: Plan) -> tuple[FixedGroup, ...]:
+    """Those of ``old`` that are left."""
+    there = {step.id for step in left.steps}
+    return tuple(FixedGroup(one.id, one.steps, one.reason) for one in old.groups if there.issuperset(one.steps))
 
 
-def _draw_borders(old: Plan) -> Callable[[Dataflow], Dataflow]:
-    """Gives each step a setting that tells the groups of ``old`` apart."""
+def _draw_borders(dataflow: Dataflow, old: Plan) -> Dataflow:
+    """Each step with a setting that tells the groups of ``old`` apart."""
     home = {step: group.id for group in old.groups for step in group.steps}
-
-    def bordered(dataflow: Dataflow) -> Dataflow:
-        # Different settings, different colors: no rule of the planner need know of old groups.
-        steps = (replace(step, application={**step.application, GROUP: home[step.id]}) for step in dataflow.steps)
-        return replace(dataflow, steps=tuple(steps))
-
-    return bordered
+    # Different settings, different colors: no rule of the planner need know of old groups.
+    steps = (replace(step, application={**step.application, GROUP: home[step.id]}) for step in dataflow.steps)
+    return replace(dataflow, steps=tuple(steps))
 
 
 def _list_changes(old: Plan, new: Plan, progress: Progress, why: ChangeReason) -> Iterator[Change]:

@@ -64,6 +64,8 @@ def say_cut(reason: CutReason) -> str:
             return "larger groups do not fit the cluster, or end later"
         case "begun":
             return "its reader is planned after it has begun"
+        case "wired":
+            return "its reader is in another launch task"
         case CutBetween(between):
             return f"{_say_between(between)} stands between"
         case KeptApart(src, dst):
