@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from airflow_dagsched.model.dataflow import Block, Dataflow, Step
+from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import measure_levels, natural_key, sort_naturally
+from airflow_dagsched.model.partition_order import sort_blocks, sort_partitions
 from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.placement.containers.sizing import resolve_needs, resolve_runtime
 from airflow_dagsched.placement.settings import PlacementSettings
@@ -147,11 +148,9 @@ def _list_inputs(graph: Graph) -> list[tuple[InputChannel, ...]]:
 
 
 def _list_blocks(step: Step) -> tuple[Block, ...]:
-    """Blocks of all partitions by path, then as listed; one whose partition has none has no known hosts."""
-    sources = {path: [source for source in step.sources if source.path == path] for path in _list_paths(step)}
-    parts = (part for path in sources for source in sources[path] for part in source.partitions)
-    return tuple(block for part in parts for block in part.blocks or (Block(bytes=part.bytes),))
-
-
-def _list_paths(step: Step) -> list[str]:
-    return sort_naturally({source.path for source in step.sources})
+    """Blocks of all partitions by path, then in one order however they are listed."""
+    listed: dict[str, list[Partition]] = {}
+    for source in step.sources:
+        listed.setdefault(source.path, []).extend(source.partitions)
+    parts = (part for path in sort_naturally(listed) for part in sort_partitions(listed[path]))
+    return tuple(block for part in parts for block in sort_blocks(part))

@@ -315,9 +315,9 @@ def test_round_robin_keeps_the_planned_cores() -> None:
 
 
 def reading(*hosts: str) -> tuple[Source, ...]:
-    return (
-        Source(path="t", partitions=tuple(Partition(blocks=(Block(bytes=2**27, hosts=(host,)),)) for host in hosts)),
-    )
+    """A table of a partition a day, each with one block."""
+    days = (Partition(key={"day": day}, blocks=(Block(bytes=2**27, hosts=(host,)),)) for day, host in enumerate(hosts))
+    return (Source(path="t", partitions=tuple(days)),)
 
 
 @pytest.mark.parametrize("name", ["data_locality", "auto"])

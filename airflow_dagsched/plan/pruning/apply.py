@@ -17,6 +17,7 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Source, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_key, sort_naturally
+from airflow_dagsched.model.partition_order import sort_partitions
 from airflow_dagsched.plan.plan_types import Group, Plan, Pruned
 from airflow_dagsched.plan.pruning.conditions.condition import ALWAYS, Condition, Some
 from airflow_dagsched.plan.pruning.instances import list_surplus, may_go, trim_group
@@ -45,7 +46,9 @@ def select_all(graph: Graph, asked: PruningInput) -> Selections:
 
 def _select_partitions(step: Step, path: str, asked: PruningInput) -> Selection:
     sources = [source for source in step.sources if source.path == path]
-    listed = {partition_name(one): one for source in sources for one in source.partitions}
+    # Of two that are called the same the one that is last in order counts, whichever is declared first.
+    declared = sort_partitions(one for source in sources for one in source.partitions)
+    listed = {partition_name(one): one for one in declared}
     # A source declared twice is one table: its partitions are those that either declares, each once.
     whole = sources[0] if len(sources) == 1 else Source(path=path, partitions=tuple(listed.values()))
     return select_listed(whole, combine_conditions(step, path, asked))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Partition, Source
+from airflow_dagsched.model.partition_order import PartitionKey, rank_partition
 from airflow_dagsched.plan.plan_types import Pruned
 from airflow_dagsched.plan.pruning.buckets import find_needed_buckets
 from airflow_dagsched.plan.pruning.conditions.condition import ALWAYS, Condition, Every, Unknown
@@ -66,8 +67,8 @@ def select_listed(source: Source, condition: Condition) -> Selection:
     if not source.partitions:
         return Selection(source.path, condition, objection="not listed", listed=False)
     # The order in which partitions are declared must not show in the plan.
-    named = sorted(((partition_name(one), one.bytes, at) for at, one in enumerate(source.partitions)))
-    partitions = tuple(source.partitions[at] for _, _, at in named)
+    named = sorted(((partition_name(one), one) for one in source.partitions), key=_rank_named)
+    partitions = tuple(one for _, one in named)
     if isinstance(condition, Unknown):
         return Selection(source.path, condition, partitions, objection=NotUnderstood(str(condition)))
     kept = match_keys(condition, [partition.key for partition in partitions])
@@ -77,8 +78,13 @@ def select_listed(source: Source, condition: Condition) -> Selection:
     buckets = None if source.buckets is None else find_needed_buckets(condition, source.buckets)
     reads = [keep and _is_in_buckets(partition, buckets) for partition, keep in zip(partitions, kept, strict=True)]
     needed = (partition for partition, read in zip(partitions, reads, strict=True) if read)
-    left_out = (name for (name, _, _), read in zip(named, reads, strict=True) if not read)
+    left_out = (name for (name, _), read in zip(named, reads, strict=True) if not read)
     return Selection(source.path, condition, tuple(needed), tuple(left_out))
+
+
+def _rank_named(named: tuple[str, Partition]) -> tuple[str, int, PartitionKey]:
+    name, partition = named
+    return name, partition.bytes, rank_partition(partition)
 
 
 def _is_in_buckets(partition: Partition, buckets: frozenset[int] | None) -> bool:

@@ -99,7 +99,8 @@ def _list_channels_into(scene: Scene, steps: Sequence[Step]) -> Iterator[Channel
 
 
 def _list_unlisted(scene: Scene, step: Step) -> Iterator[WorkerObjection]:
-    for source in step.sources:
+    # By path: of several sources the first objection is told, however they are listed.
+    for source in sorted(step.sources, key=lambda source: source.path):
         selection = scene.selections[step.id, source.path]
         if not selection.listed:
             yield SourceUnknown(source.path, step.id, selection.objection or "not listed")
