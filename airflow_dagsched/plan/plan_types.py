@@ -80,6 +80,9 @@ class Group(Value, frozen=True, kw_only=True):
     end_s: Seconds = 0.0
     finish_spread_s: Seconds = 0.0
     """How far apart its steps are predicted to end."""
+    begins: dict[Id, Seconds] = {}
+    """Step -> when its first instance starts, counted from the start of ``time.compute``; empty where only one step
+    runs, or all begin at once, being resident."""
     reason: str
     progress: Literal["planned", "running", "finished"] = "planned"
     """Of a plan made part-way through a run: one that runs has the times it was started with, a finished one none."""

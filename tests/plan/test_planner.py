@@ -123,6 +123,23 @@ def test_steps_side_by_side_end_apart() -> None:
     flow = drawn("a == b; c == b", a={"runtime_s": 10}, b={"runtime_s": 30}, c={"runtime_s": 25})
     group = plan(flow, standalone(4)).groups[0]
     assert (group.slots, group.time.compute, group.finish_spread_s) == (2, 25 + 30, 55 - 10)
+    assert group.begins == {"a": 0.0, "c": 0.0, "b": 25.0}
+
+
+def test_a_plan_says_when_each_step_begins() -> None:
+    """
+    2 cores    c c c c c c    c (30 s) first, a and b (15 s each) one after the other beside it: 30 s.
+               a a a b b b    With a and b first, c would begin at 15 s and all end at 45 s.
+    """
+    flow = drawn("a; b; c", a={"runtime_s": 15}, b={"runtime_s": 15}, c={"runtime_s": 30})
+    group = plan(flow, standalone(2), Settings(slots=2)).groups[0]
+    assert (group.steps, group.slots, group.time.compute) == (("c", "a", "b"), 2, 30.0)
+    assert group.begins == {"c": 0.0, "a": 0.0, "b": 15.0}
+    # On one core each waits for the one before; alone, or resident, there is nothing to tell.
+    assert plan(flow, standalone(1)).groups[0].begins == {"c": 0.0, "a": 30.0, "b": 45.0}
+    assert plan(drawn("a"), standalone(1)).groups[0].begins == {}
+    streams = drawn("a == b", a={"mode": "streaming"}, b={"mode": "streaming"})
+    assert plan(streams, standalone(2)).groups[0].begins == {}
 
 
 def test_groups_without_room_wait_for_it() -> None:

@@ -13,21 +13,32 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.problem.problem import Problem
 
 
 class GroupSchedule(NamedTuple):
-    """Seconds until the last step ends and between the first end and the last; the most at one moment."""
+    """Seconds until the last step ends and between the first end and the last; the most at one moment; when each step
+    begins.
+    """
 
     compute_s: float
     spread_s: float
     steps: int
     cores: int
+    begins: tuple[float, ...] = ()
+    """Seconds, by place in the group; empty for residents, which all begin at once."""
+
+    def name_begins(self, steps: Iterable[str]) -> dict[str, float]:
+        """Step -> seconds, for the group's ``steps``; empty where there is nothing to tell them apart by."""
+        if len(self.begins) < 2:
+            return {}
+        return {step: round(begin, DIGITS) for step, begin in zip(steps, self.begins, strict=True)}
 
 
 class CorePool(Struct, frozen=True):
@@ -52,6 +63,8 @@ class _Walk(Struct):
     running: int = 0
     waiting: list[int] = field(default_factory=list)
     """Running steps with instances left, in order."""
+    begins: dict[int, float] = field(default_factory=dict)
+    """Steps that have begun -> when."""
     events: list[tuple[float, int, int]] = field(default_factory=list)
 
     def count_fitting(self, at: int) -> int:
@@ -81,6 +94,7 @@ class _Walk(Struct):
         while ready and self.running < slots and (count := self.count_fitting(ready[0])):
             at = heapq.heappop(ready)
             self.running += 1
+            self.begins[at] = now
             self.start_instances(at, count, now)
             if self.waiting_instances[at]:
                 insort(self.waiting, at)  # by place: running steps are served in the group's order
@@ -128,7 +142,8 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
         walk.serve_waiting(now)
         walk.begin_steps(ready, slots, now)
         most_steps, least_free = max(most_steps, walk.running), min(least_free, walk.free)
-    return GroupSchedule(now, now - first, most_steps, pool.cores - least_free)
+    begins = tuple(map(walk.begins.__getitem__, range(len(members))))
+    return GroupSchedule(now, now - first, most_steps, pool.cores - least_free, begins)
 
 
 def schedule_residents(members: Sequence[int], problem: Problem) -> GroupSchedule:

@@ -26,7 +26,7 @@ def recompute_times(plan: Plan, problem: Problem) -> Plan:
         # A resident group takes as long as its longest step, wherever it is.
         if group.residency == "slots" and group.containers:
             # On the list as it has become: earlier groups may have put this one off.
-            groups = _replace_times(groups, at, _schedule_in_containers(group, problem))
+            groups = _replace_times(groups, at, problem)
     makespan = round(_find_last_end(groups, problem), DIGITS)
     # The bound is of all instances; without those that were trimmed the plan may end sooner.
     bound = min(plan.lower_bound_s, makespan)
@@ -34,12 +34,12 @@ def recompute_times(plan: Plan, problem: Problem) -> Plan:
     return replace(plan, groups=tuple(groups), makespan_s=makespan, lower_bound_s=bound, gap=gap)
 
 
-def _schedule_in_containers(group: Group, problem: Problem) -> GroupSchedule:
-    nodes = [
-        problem.graph.index[name]
-        for name in group.steps
-        if problem.graph.index[name] not in problem.exclusions.idle_steps
-    ]
+def _list_running(group: Group, problem: Problem) -> list[int]:
+    nodes = map(problem.graph.index.__getitem__, group.steps)
+    return [node for node in nodes if node not in problem.exclusions.idle_steps]
+
+
+def _schedule_in_containers(group: Group, nodes: Sequence[int], problem: Problem) -> GroupSchedule:
     containers, steps = group.containers, [problem.graph.steps[node] for node in nodes]
     lanes = [
         sum(
@@ -53,15 +53,18 @@ def _schedule_in_containers(group: Group, problem: Problem) -> GroupSchedule:
     return schedule_in_slots(nodes, problem, group.slots, pool)
 
 
-def _replace_times(groups: list[Group], at: int, schedule: GroupSchedule) -> list[Group]:
-    """All groups, the one at ``at`` computing as ``inside`` says; what is after it is put off, never drawn in."""
-    group, compute = groups[at], round(schedule.compute_s, DIGITS)
+def _replace_times(groups: list[Group], at: int, problem: Problem) -> list[Group]:
+    """All groups, the one at ``at`` timed in the containers it has; what is after it is put off, never drawn in."""
+    group, nodes = groups[at], _list_running(groups[at], problem)
+    schedule = _schedule_in_containers(group, nodes, problem)
+    compute = round(schedule.compute_s, DIGITS)
     # Negative where it computes sooner: the group ends earlier, but nobody is drawn in, for others may have the room.
     late = round(compute - group.time.compute, DIGITS)
     changed = replace(
         group,
         end_s=round(group.end_s + late, DIGITS),
         finish_spread_s=round(schedule.spread_s, DIGITS),
+        begins=schedule.name_begins([problem.graph.ids[node] for node in nodes]),
         time=replace(group.time, compute=compute),
     )
     found = groups if late <= 0 else [_put_off(other, group.end_s, late) for other in groups]

@@ -92,6 +92,7 @@ def _schedule_group(group: Group, first: int, evaluated: EvaluatedGrouping, make
         end_s=rounded[span.end_s],
         time=_measure_times(shape, evaluated.traffic.read[first], evaluated.traffic.written[first], maker),
         finish_spread_s=rounded[shape.schedule.spread_s],
+        begins=shape.schedule.name_begins([problem.graph.ids[node] for node in steps]),
         residency=shape.residency,
         slots=shape.slots,
         limit=_find_limit(members, shape, problem),

@@ -238,4 +238,5 @@ def _finish_group(group: Group, end_s: float, cluster: Cluster) -> Group:
         start_s=end_s,
         end_s=end_s,
         finish_spread_s=0.0,
+        begins={},
     )

@@ -63,6 +63,10 @@ GROUPS: dict[str, Callable[[Group], Group]] = {
     "nothing required": each_box(required=Resources(cores=0, memory_mb=0, disk_mb=0)),
     "no disk": each_box(disk_mb=0, required=lambda box: replace(box.required, disk_mb=0)),
     "an empty container": with_empty_container,
+    "its first step begins later": lambda group: replace(
+        group, begins={**group.begins, group.steps[0]: group.begins.get(group.steps[0], 0.0) + LATE_S}
+    ),
+    "one begins who is not there": lambda group: replace(group, begins={**group.begins, "s99": 0.0}),
     "another residency": lambda group: replace(group, residency="slots" if group.residency == "all" else "all"),
     "slots nobody uses": lambda group: replace(group, slots=64),
     "a limit of streams": lambda group: replace(group, limit="longest step"),

@@ -31,6 +31,7 @@ def check_durations(facts: Facts) -> Iterator[Violation]:
         simulated = _simulate_in_slots(facts, group, steps, first_place)
         read_s, write_s = bytes_read[number] / rate, bytes_written[number] / rate
         yield from _compare_parts(group, (start_s, read_s, simulated.compute_s, write_s, simulated.spread_s))
+        yield from _compare_begins(group, simulated)
 
 
 def list_simulated_groups(facts: Facts) -> Iterator[tuple[Group, list[SimulatedStep]]]:
@@ -59,6 +60,20 @@ def _compare_parts(group: Group, expected: tuple[float, ...]) -> Iterator[Violat
         for part, planned_s, expected_s in zip(PARTS, planned, expected, strict=True):
             if abs(planned_s - expected_s) > TOLERANCE_S + 1e-9 * expected_s:
                 yield Violation("times", group.id, f"{part} is {planned_s:g} s, by simulation {expected_s:g} s")
+
+
+def _compare_begins(group: Group, simulated: SimulatedGroup) -> Iterator[Violation]:
+    """Each step that runs begins when the simulation has a core and a slot for it; a plan may also leave all unsaid."""
+    expected = {group.steps[at]: begin for at, begin in simulated.begins.items()}
+    if not group.begins:
+        return
+    for step in sorted(expected.keys() ^ group.begins.keys()):
+        text = "begins at a moment that is not told" if step in expected else "begins, though it does not run here"
+        yield Violation("times", group.id, f"{step!r} {text}")
+    for step in sorted(expected.keys() & group.begins.keys()):
+        if abs(group.begins[step] - expected[step]) > TOLERANCE_S + 1e-9 * expected[step]:
+            text = f"begins at {group.begins[step]:g} s, by simulation at {expected[step]:g} s"
+            yield Violation("times", group.id, f"{step!r} {text}")
 
 
 def _check_begun(group: Group) -> Iterator[Violation]:

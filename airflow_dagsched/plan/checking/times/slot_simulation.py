@@ -9,7 +9,7 @@ its last input, without a slot, and is no end of the group's work.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -39,6 +39,8 @@ class SimulatedGroup(NamedTuple):
     """Between the first end of a step and the last."""
     side_by_side: int
     """Steps, at most."""
+    begins: Mapping[int, float] = {}
+    """Batch steps that run, by place in the group -> when the first of their instances starts."""
 
 
 def simulate_group(group: Group, steps: list[SimulatedStep]) -> SimulatedGroup:
@@ -46,7 +48,7 @@ def simulate_group(group: Group, steps: list[SimulatedStep]) -> SimulatedGroup:
     if group.residency == "all":
         return _measure_ends(_end_together(steps), len(steps))
     slots = _SlotSimulation(steps, sum(container.cores for container in group.containers), group.slots, group.slots)
-    return _measure_ends(slots.run(), group.slots - slots.unused)
+    return _measure_ends(slots.run(), group.slots - slots.unused)._replace(begins=slots.begins)
 
 
 def simulate_single_step(seconds: float, count: int, at_once: int) -> SimulatedGroup:
@@ -83,6 +85,7 @@ class _SlotSimulation(Struct):
     partly_started: list[int] = field(default_factory=list)
     """Steps that run and have instances left, sorted."""
     ending: list[tuple[float, int, int]] = field(default_factory=list)
+    begins: dict[int, float] = field(default_factory=dict)
 
     def run(self) -> list[float]:
         """When each step ends."""
@@ -123,6 +126,7 @@ class _SlotSimulation(Struct):
         # The first that is ready is not overtaken, even by one that would find cores.
         while self.ready and self.slots and self._start_instances(self.ready[0]):
             at = heapq.heappop(self.ready)
+            self.begins[at] = self.now
             self.slots -= 1
             if self.steps[at].to_start:
                 self.partly_started = sorted([*self.partly_started, at])
