@@ -15,10 +15,12 @@ Position = Annotated[int, Meta(ge=0, le=LARGEST)]
 Cores = Annotated[int, Meta(ge=0, le=1_000_000)]
 MiB = Annotated[int, Meta(ge=0, le=LARGEST)]
 Bytes = Annotated[int, Meta(ge=0, le=LARGEST)]
-MOST_SECONDS, MOST = 1e12, 1e15
-Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
-Quantity = Annotated[float, Meta(ge=0, le=MOST)]
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+Quantity = Annotated[float, Meta(ge=0, le=1e15)]
 Positive = Annotated[float, Meta(gt=0, le=1e15)]
+MOST_PLANNED = 1e36
+"""Of what a plan adds up: 100,000 steps of 1,000,000 waves of the longest runtime, on all cores there may be."""
+Planned = Annotated[float, Meta(ge=0, le=MOST_PLANNED)]
 
 
 def describe_setting(what: str, unit: str) -> Meta:

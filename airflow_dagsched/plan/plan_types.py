@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Position, Quantity, Seconds, Value
+from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Planned, Position, Value
 from airflow_dagsched.model.state import Assignment, Movement
 from airflow_dagsched.plan.reasons.changes import Change
 
@@ -50,10 +50,10 @@ class Driver(Value, frozen=True, kw_only=True):
 class Times(Value, frozen=True, kw_only=True):
     """Predicted seconds of a group, one after another: start the application, read, compute, write."""
 
-    start: Seconds = 0.0
-    compute: Seconds = 0.0
-    read: Seconds = 0.0
-    write: Seconds = 0.0
+    start: Planned = 0.0
+    compute: Planned = 0.0
+    read: Planned = 0.0
+    write: Planned = 0.0
 
     @property
     def total_s(self) -> float:
@@ -76,11 +76,11 @@ class Group(Value, frozen=True, kw_only=True):
     steps: tuple[Id, ...]
     after: tuple[Id, ...] = ()
     """Groups and ordinary tasks it waits for."""
-    start_s: Seconds = 0.0
-    end_s: Seconds = 0.0
-    finish_spread_s: Seconds = 0.0
+    start_s: Planned = 0.0
+    end_s: Planned = 0.0
+    finish_spread_s: Planned = 0.0
     """How far apart its steps are predicted to end."""
-    begins: dict[Id, Seconds] = {}
+    begins: dict[Id, Planned] = {}
     """Step -> when its first instance starts, counted from the start of ``time.compute``; empty where only one step
     runs, or all begin at once, being resident."""
     reason: str
@@ -118,8 +118,8 @@ class Compared(Value, frozen=True, kw_only=True):
     """A kind of grouping that was compared, and what its best one would take; expected failures included."""
 
     what: str
-    makespan_s: Seconds
-    core_seconds: Quantity
+    makespan_s: Planned
+    core_seconds: Planned
     spilled_bytes: Bytes
     groups: Count
 
@@ -130,13 +130,13 @@ class Plan(Value, frozen=True, kw_only=True):
     version: Literal[1] = 1
     dataflow: str
     digest: str
-    makespan_s: Seconds = 0.0
-    lower_bound_s: Seconds = 0.0
+    makespan_s: Planned = 0.0
+    lower_bound_s: Planned = 0.0
     """No plan of this dataflow can end sooner."""
     lower_bound_reason: str = ""
     lower_bound_proof: Literal["exact"] | UnsetType = UNSET
     """There only if the exact mode has proved the bound: deriving it again takes the exact mode again."""
-    gap: Quantity = 0.0
+    gap: Planned = 0.0
     """How much longer the plan takes, as a share of the lower bound."""
     compared: tuple[Compared, ...] = ()
     """What the groups were chosen from: the chosen first, then the runner-up."""

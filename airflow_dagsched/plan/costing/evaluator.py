@@ -98,9 +98,7 @@ class Evaluator:
         allowed = self.problem.exclusions.allowed_workers.get(first)
         if allowed is None:
             return self._sizes.find_shape(name, running)
-        arrays = self.problem.arrays
-        workers = tuple(worker for worker in arrays.workers if worker.id in allowed)
-        there = replace(self.problem, arrays=replace(arrays, workers=workers))
+        there = replace(self.problem, arrays=self.problem.arrays.limit_workers(allowed))
         # Sized for these workers, the group must not be moved by first fit to one that it was barred from.
         return size_group(name, running, there)._replace(pinned=True)
 

@@ -28,6 +28,7 @@ from airflow_dagsched.plan.costing.demand import Demand, Residency, Share, deal_
 from airflow_dagsched.plan.costing.first_fit import choose_workers, explain_refusal, select_roomy, sum_resident_memory
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
 from airflow_dagsched.plan.needs import measure_padding
+from airflow_dagsched.plan.problem.free_room import has_disk_limits
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings_file import parse_placement_settings
 
@@ -71,18 +72,16 @@ def size_group(name: str, members: Sequence[int], problem: Problem) -> ExecutorS
         if demand.residency == "all"
         else _size_in_slots(demand, members, problem)
     )
-    if _has_disk_limits(problem.arrays.workers):
+    if problem.arrays.room.has_disk_limits:
         return _deal_disk(shape, demand, problem.arrays.workers)
     return shape
 
 
 def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> ExecutorShape:
     """First as if cores were a pool with room for all; then what that used, in containers."""
-    workers = problem.arrays.workers
     # A pool with room for all shows how many cores the steps can use at once: more would be asked for in vain.
-    free = sum(worker.free_cores for worker in workers)
     least = demand.find_widest_cores()
-    widest = max(least, min(free, demand.count_wanted_cores()))
+    widest = max(least, min(problem.arrays.room.cores, demand.count_wanted_cores()))
     schedule = schedule_in_slots(
         members, problem, demand.slots, CorePool(widest, [step.parallelism for step in demand.steps])
     )
@@ -135,7 +134,7 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
     most, without_disk = 0, None
     for cores in _list_core_counts(demand, wanted, problem):
         chosen = _place_containers(demand, cores, wanted, problem)
-        if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if _has_disk_limits(chosen) else ()):
+        if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if has_disk_limits(chosen) else ()):
             without_disk = cores, chosen
         # Smaller containers with no more cores in all would compute no sooner: nothing to choose.
         elif cores * len(chosen) > most:
@@ -160,7 +159,7 @@ def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem)
     chosen = choose_workers(demand, problem.arrays.workers, shape, count)
     while (
         count < most
-        and _has_disk_limits(chosen)
+        and has_disk_limits(chosen)
         and _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)))
     ):
         # Doubled, not counted up: with disk scarce there may be as many containers as instances.
@@ -181,7 +180,7 @@ def _drop_empty(demand: Demand, chosen: tuple[Worker, ...]) -> tuple[Worker, ...
 def _list_core_counts(demand: Demand, wanted: int, problem: Problem) -> Iterator[int]:
     """Cores of a container, most first. A local application has all the cores there are."""
     least = demand.find_widest_cores()
-    most = max((worker.free_cores for worker in problem.arrays.workers), default=0)
+    most = problem.arrays.room.most_cores
     if problem.cluster.manager != "local":
         # Large executors of Spark collect garbage for long: the setting caps them, but never below one instance.
         most = min(most, max(least, min(demand.settings.container_cores, wanted)))
@@ -205,16 +204,16 @@ def pool_containers(demand: Demand, cores: int, chosen: Sequence[Worker]) -> Cor
 
 def _size_resident(demand: Demand, members: Sequence[int], problem: Problem) -> ExecutorShape:
     """One container on each of the fewest workers, in order, that hold everything at once; else several on some."""
-    workers = problem.arrays.workers
+    workers, room = problem.arrays.workers, problem.arrays.room
     schedule = schedule_residents(members, problem)
     # Cheap, and before anything is dealt: a search tries many groups that are too large.
-    if not _has_enough(demand, schedule.cores, workers):
+    if schedule.cores > room.cores or sum_resident_memory(demand) > room.memory_mb:
         raise explain_refusal(demand, workers)
     short = None
     # The fewest workers first: what is resident holds them for ever, and each container costs its padding.
-    for count in range(_count_fewest_workers(schedule.cores, workers), len(workers) + 1):
+    for count in range(-(-schedule.cores // room.most_cores), len(workers) + 1):
         shape = _try_one_each(demand, schedule, workers, count)
-        if shape is not None and not (_has_disk_limits(workers) and _find_short_disk(shape, demand, workers)):
+        if shape is not None and not (room.has_disk_limits and _find_short_disk(shape, demand, workers)):
             return shape
         # Disk alone was short: of all refusals that is the one to tell, if nothing else fits either.
         short = short or shape
@@ -242,12 +241,6 @@ def _try_one_each(
     # More containers than instances: those that were dealt nothing are not asked for.
     used = tuple(worker.id for worker, share in zip(chosen, shares, strict=True) if share.instances)
     return ExecutorShape(demand.residency, demand.slots, cores, memory, (), used, schedule, "", _is_pinned(demand))
-
-
-def _has_enough(demand: Demand, cores: int, workers: Sequence[Worker]) -> bool:
-    """Whether all workers together have what all instances together need, padding left aside."""
-    offered = sum([worker.free_cores for worker in workers]), sum([worker.free_memory_mb for worker in workers])
-    return cores <= offered[0] and sum_resident_memory(demand) <= offered[1]
 
 
 def _is_pinned(demand: Demand) -> bool:
@@ -303,12 +296,6 @@ def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequ
     )
 
 
-def _count_fewest_workers(cores: int, workers: Sequence[Worker]) -> int:
-    """No fewer workers have so many cores."""
-    most = max((worker.free_cores for worker in workers), default=0)
-    return max(1, -(-cores // most)) if most else len(workers) + 1
-
-
 def _deal_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> ExecutorShape:
     """What each container is dealt decides its disk; raises ``DoesNotFit``."""
     short = _find_short_disk(shape, demand, workers)
@@ -317,10 +304,6 @@ def _deal_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) 
         what = f"group {demand.group!r}"  # else first fit keeps to the limit when the group starts
         raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
     return shape._replace(disk_mb=tuple(share.disk_mb for share in _list_shares(shape, demand)))
-
-
-def _has_disk_limits(workers: Sequence[Worker]) -> bool:
-    return any(worker.free_disk_mb is not None for worker in workers)
 
 
 def _is_disk_scarce(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
@@ -345,7 +328,8 @@ def _find_first_short(places: Sequence[Worker], shares: Sequence[Share]) -> tupl
 
 
 def _refuse_pins(demand: Demand, workers: Sequence[Worker]) -> None:
-    known = {worker.id for worker in workers}
-    for step in demand.steps:
-        if step.pinned and known.isdisjoint(step.pinned):
+    pinned = [step for step in demand.steps if step.pinned]
+    known = {worker.id for worker in workers} if pinned else set()
+    for step in pinned:
+        if known.isdisjoint(step.pinned):
             raise DoesNotFit(f"step {step.id!r}", "workers it is pinned to", 1, 0)

@@ -21,23 +21,29 @@ def choose_workers(
 
     Every pinned step has one of its workers among them: that may take more than ``count``. Empty: no room.
     """
-    room = [1 if size is None else _count_copies(worker, size) for worker in workers]
     taken = [0] * len(workers)
     for step in (step for step in demand.steps if step.pinned):
         allowed = [at for at, worker in enumerate(workers) if worker.id in step.pinned]
         # One container may serve several pinned steps: only a step without any takes another.
         if not any(taken[at] for at in allowed):
-            first = next((at for at in allowed if room[at]), None)
+            first = next((at for at in allowed if _count_copies(workers[at], size)), None)
             if first is None:
                 return ()
             taken[first] = 1
+    # Below zero where pinned steps took more: that stays.
+    left = count - sum(taken)
     for at in _list_allowed(demand, workers):
-        # Never below zero: what pinned steps took beyond ``count`` stays.
-        taken[at] += min(room[at] - taken[at], max(0, count - sum(taken)))
+        if left <= 0:
+            break
+        more = min(_count_copies(workers[at], size) - taken[at], left)
+        taken[at] += more
+        left -= more
     return tuple(worker for at, worker in enumerate(workers) for _ in range(taken[at]))
 
 
-def _count_copies(worker: Worker, size: ContainerSize) -> int:
+def _count_copies(worker: Worker, size: ContainerSize | None) -> int:
+    if size is None:
+        return 1
     cores, memory, disk = size
     # 0 MiB: a cluster that tells no memory.
     copies = min(worker.free_cores // cores, worker.free_memory_mb // max(1, memory))

@@ -66,7 +66,7 @@ def search_launch_order(
 
 def bound_launches(evaluated: EvaluatedGrouping, problem: Problem) -> float:
     """Seconds in which these groups end at least, in whatever order: by their longest path, and by what they hold."""
-    cores, memory = problem.free_cores, problem.free_memory_mb
+    cores, memory = problem.arrays.room.cores, problem.arrays.room.memory_mb
     held = [(shape, evaluated.jobs[first].seconds) for first, shape in evaluated.shapes.items()]
     path = max(measure_job_tails(evaluated.jobs, evaluated.edges).values(), default=0.0)
     by_cores = sum(shape.held_cores * seconds for shape, seconds in held) / max(1, cores)
@@ -118,5 +118,5 @@ def _make_project(evaluated: EvaluatedGrouping, problem: Problem, nodes: list[in
         durations=tuple(min(round(seconds * MICROSECONDS), LONGEST) for seconds in lengths),
         demands=tuple((one.held_cores, one.memory_mb * len(one.workers)) if one else (0, 0) for one in shapes),
         successors=tuple(tuple(place[after] for after in evaluated.edges[node]) for node in nodes),
-        capacities=(problem.free_cores, problem.free_memory_mb),
+        capacities=(problem.arrays.room.cores, problem.arrays.room.memory_mb),
     )

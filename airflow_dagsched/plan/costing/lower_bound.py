@@ -178,7 +178,7 @@ class Gaps:
 
 def _bound_by_areas(problem: Problem, times: Moments, streams: bool) -> Iterator[LowerBound]:
     arrays = problem.arrays
-    cores, memory = problem.free_cores, problem.free_memory_mb
+    cores, memory = problem.arrays.room.cores, problem.arrays.room.memory_mb
     rows = _list_areas(problem, times)
     # By falling heads: then one running sum serves all heads at once.
     rows.sort(reverse=True)

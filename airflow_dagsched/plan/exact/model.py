@@ -133,7 +133,7 @@ class _Model(Struct):
     def add_capacity_limits(self, intervals: list[Any], cores: list[int], memory: list[int]) -> None:
         """All of these find room on the cluster's workers taken together."""
         workers = self.problem.arrays.workers
-        self.cp.add_cumulative(intervals, cores, sum(worker.free_cores for worker in workers))
+        self.cp.add_cumulative(intervals, cores, self.problem.arrays.room.cores)
         if memory:
             self.cp.add_cumulative(intervals, memory, sum(worker.free_memory_mb for worker in workers))
 

@@ -68,7 +68,7 @@ def bound_by_phases(problem: Problem) -> LowerBound:
     # All may share a group: there are no phases.
     if not any(moments.apart):
         return LowerBound()
-    units, cores = _list_units(problem), sum(worker.free_cores for worker in problem.arrays.workers)
+    units, cores = _list_units(problem), problem.arrays.room.cores
     above, below = _find_reachable(problem, units)
     weight = {one: sum(units[other].cores for other in (*above[one], *below[one])) for one in units}
     chosen = sorted(sorted(units, key=lambda one: (-weight[one], one))[:PASSED], key=lambda one: len(above[one]))

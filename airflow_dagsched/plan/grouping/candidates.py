@@ -139,7 +139,7 @@ def _may_skip_single_steps(best: EvaluatedGrouping, problem: Problem) -> bool:
         for need, seconds, step in zip(arrays.needs, arrays.runtime_s, graph.steps, strict=False)
     )
     # Each step with a start of its own would hold more core-seconds than there are until the best ends.
-    if best.cost.makespan_s * problem.free_cores <= held:
+    if best.cost.makespan_s * problem.arrays.room.cores <= held:
         return True
     seconds = [least + start if graph.is_step(node) else least for node, least in enumerate(arrays.least_s)]
     return best.cost.makespan_s <= max(measure_step_tails(graph, seconds))

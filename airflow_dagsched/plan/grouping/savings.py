@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
+from airflow_dagsched.model.ranges import MOST_PLANNED
 from airflow_dagsched.plan.costing.evaluated_grouping import Cost, EvaluatedGrouping, GroupOf
 from airflow_dagsched.plan.grouping.candidates import COARSEST, FEWEST, PER_STEP
 from airflow_dagsched.plan.grouping.reasons import Reasons
@@ -154,8 +154,8 @@ def _describe_cost(what: str, cost: Cost) -> Compared:
     """With no more than a plan can say: where failures never let a group end, it would take longer."""
     return Compared(
         what=what,
-        makespan_s=min(cost.makespan_s, MOST_SECONDS),
-        core_seconds=min(cost.core_seconds, MOST),
+        makespan_s=min(cost.makespan_s, MOST_PLANNED),
+        core_seconds=min(cost.core_seconds, MOST_PLANNED),
         spilled_bytes=cost.spilled_bytes,
         groups=cost.groups,
     )

@@ -158,6 +158,6 @@ class Selection(Struct):
             problem.arrays.tail_s
         ):
             return False  # Cores of a container are left over that another one could use.
-        whole = shape.held_cores >= problem.free_cores
+        whole = shape.held_cores >= problem.arrays.room.cores
         # Neither cores nor memory nor slots hold it up: then only its longest path does, which no cut shortens.
         return whole or (not shape.short_of and shape.schedule.steps < problem.settings.slots)

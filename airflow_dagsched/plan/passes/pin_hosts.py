@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.model.order import natural_key, sort_naturally
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.reasons.hosts import HostsReason, KeptOutByTokens, MasterChooses, NodesAvoided, NodesExcluded
 from airflow_dagsched.plan.report.sentences import say_hosts
 
@@ -56,24 +57,29 @@ def choose_exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -
     A token counts only if every chosen worker has one left for each of its containers: an application that
     asks for what nobody can give waits for ever, without an error.
     """
+    return _exclude_others(containers, sorted(workers, key=lambda worker: natural_key(worker.id)))
+
+
+def _exclude_others(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclusion:
+    """See ``choose_exclusion``; ``workers`` in natural order."""
     chosen = [worker for worker in workers if worker.id in containers]
-    others = sorted((w for w in workers if w.id not in containers), key=lambda worker: natural_key(worker.id))
+    others = [worker for worker in workers if worker.id not in containers]
     usable = (
         set.intersection(*(_list_usable_tokens(worker, containers[worker.id]) for worker in chosen))
         if chosen
         else set()
     )
     asked: set[str] = set()
-    for worker in others:
+    for worker in others if usable else ():
         lacking = usable - set(worker.tokens)
         # A worker that lacks one of the tokens asked for already is kept out by it: no second one for it.
         if lacking and not lacking & asked:
             # Any would do: the least, so that equal plans ask for the same.
             asked.add(min(lacking, key=natural_key))
-    out = [worker.id for worker in others if asked - set(worker.tokens)]
-    return Exclusion(
-        tuple(sort_naturally(asked)), tuple(out), tuple(worker.id for worker in others if worker.id not in out)
-    )
+    out = [worker.id for worker in others if asked - set(worker.tokens)] if asked else []
+    kept_out = set(out)
+    stay = tuple(worker.id for worker in others if worker.id not in kept_out)
+    return Exclusion(tuple(sort_naturally(asked)), tuple(out), stay)
 
 
 def _list_usable_tokens(worker: Worker, containers: int) -> set[str]:
@@ -85,19 +91,20 @@ def _list_usable_tokens(worker: Worker, containers: int) -> set[str]:
 
 def pin_hosts(draft: Draft) -> Draft:
     """The draft, each group with how its executors come to the workers it names."""
-    cluster, known = draft.problem.cluster, dict[tuple[str, ...], str]()
+    problem, known = draft.problem, dict[tuple[str, ...], str]()
     groups = []
     for group in draft.plan.groups:
         # Many groups are on the same workers: the reason is worked out once for each set of them.
         workers = tuple([container.worker for container in group.containers])
         if workers not in known:
-            known[workers] = say_hosts(_explain_hosts(count_containers(group), cluster))
+            known[workers] = say_hosts(_explain_hosts(count_containers(group), problem))
         groups.append(replace(group, hosts=known[workers]))
     return draft.replace_groups(groups)
 
 
-def _explain_hosts(containers: Counter[str], cluster: Cluster) -> HostsReason:
-    others = len(cluster.workers) - len(containers)
+def _explain_hosts(containers: Counter[str], problem: Problem) -> HostsReason:
+    cluster, workers = problem.cluster, problem.arrays.workers
+    others = len(workers) - len(containers)
     if cluster.manager == "local" or not containers:
         return "no choice"
     if not others:
@@ -106,5 +113,5 @@ def _explain_hosts(containers: Counter[str], cluster: Cluster) -> HostsReason:
         return NodesExcluded(others)
     if cluster.manager == "kubernetes":
         return NodesAvoided(others)
-    found = choose_exclusion(containers, cluster.workers)
+    found = _exclude_others(containers, workers)
     return MasterChooses(len(found.open)) if found.open else KeptOutByTokens(len(found.kept_out), len(found.tokens))

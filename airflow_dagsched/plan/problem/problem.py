@@ -62,16 +62,6 @@ class Problem(Struct, frozen=True):
         """Whether any step streams: its group then holds what it needs from start to end."""
         return any(self.arrays.streaming)
 
-    @property
-    def free_cores(self) -> int:
-        """Of all workers together."""
-        return sum([worker.free_cores for worker in self.arrays.workers])
-
-    @property
-    def free_memory_mb(self) -> int:
-        """Of all workers together, in MiB."""
-        return sum([worker.free_memory_mb for worker in self.arrays.workers])
-
 
 def _number_stored(stored: Sequence[StoredDataset], graph: Graph) -> tuple[StoredNodes, ...]:
     """The datasets by size, names as nodes."""

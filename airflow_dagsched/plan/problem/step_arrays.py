@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import natural_key
 from airflow_dagsched.plan.needs import Need, resolve_step_needs, resolve_step_runtime, resolve_task_runtime
+from airflow_dagsched.plan.problem.free_room import FreeRoom
 from airflow_dagsched.plan.settings import Settings
 
 _kind = attrgetter("cores", "memory_mb", "disk_mb", "parallelism", "pinned", "mode")
@@ -34,6 +36,8 @@ class StepArrays(Struct, frozen=True):
     """All nodes, the longest tail first: a topological order."""
     workers: Sequence[Worker]
     """In natural order."""
+    room: FreeRoom
+    """What is free on them."""
     kind: Sequence[int]
     """Of each step: those of one kind differ in nothing but their names and runtimes, once they are alone."""
 
@@ -65,8 +69,14 @@ class StepArrays(Struct, frozen=True):
             # A stable sort of a topological order by what never rises along an edge is topological.
             sorted(graph.order, key=[-seconds for seconds in tail_s].__getitem__),
             workers,
+            FreeRoom.of(workers),
             kind,
         )
+
+    def limit_workers(self, allowed: Collection[str]) -> StepArrays:
+        """The same on no workers but those ``allowed``."""
+        workers = tuple(worker for worker in self.workers if worker.id in allowed)
+        return replace(self, workers=workers, room=FreeRoom.of(workers))
 
 
 def _count_waves(steps: Iterable[Step], workers: Sequence[Worker]) -> list[int]:

@@ -147,8 +147,8 @@ def _split_by_group(problem: Problem, group_of: Sequence[int], order: Sequence[i
 
 def _share_cluster(problem: Problem, share: float) -> RunLimit:
     """This share of the cluster."""
-    cores = share * sum(worker.free_cores for worker in problem.arrays.workers)
-    memory = share * sum(worker.free_memory_mb for worker in problem.arrays.workers)
+    cores = share * problem.arrays.room.cores
+    memory = share * problem.arrays.room.memory_mb
     # The most that fits with its padding: rounded up, the padding has no exact inverse.
     fits = bisect_right(range(int(memory) + 1), memory, key=lambda held: held + measure_padding(held, problem.settings))
     return RunLimit(cores, fits - 1)

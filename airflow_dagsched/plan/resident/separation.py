@@ -55,8 +55,8 @@ def _list_limits(problem: Problem) -> Iterator[_Limit]:
     cores = [need.cores * count for need, count in zip(arrays.needs, counts, strict=True)]
     memory = [need.memory_mb * count for need, count in zip(arrays.needs, counts, strict=True)]
     for amounts, room in (
-        (cores, sum(worker.free_cores for worker in arrays.workers)),
-        (memory, sum(worker.free_memory_mb for worker in arrays.workers)),
+        (cores, arrays.room.cores),
+        (memory, arrays.room.memory_mb),
         ([1] * len(counts), problem.rules.most_steps),
     ):
         # If all fit at once, no two are too far apart.

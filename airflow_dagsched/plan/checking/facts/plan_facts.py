@@ -14,9 +14,17 @@ from airflow_dagsched.plan.settings import Settings
 
 # A plan's seconds are rounded to microseconds; sums of many rounded ones differ by more than one of them.
 TOLERANCE_S = 1e-3
-"""Seconds by which what is told may differ from what is worked out."""
+"""Seconds by which what is told may differ from what is worked out, of plans that end some day."""
 NOTHING_BEGUN = State()
 """The state of a run that is not there yet."""
+
+
+def measure_tolerance(seconds: float) -> float:
+    """Seconds by which what is told may differ from a duration, or moment, of ``seconds`` that is worked out.
+
+    At 2e12 s one step of a float is 2.4e-4 s already, and sums are some of them apart.
+    """
+    return TOLERANCE_S + 1e-9 * seconds
 
 
 class Violation(Struct, frozen=True):

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import mul
 
-from airflow_dagsched.model.ranges import MOST, MOST_SECONDS
-from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
+from airflow_dagsched.model.ranges import MOST_PLANNED
+from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation, measure_tolerance
 from airflow_dagsched.plan.checking.optimality.separate_applications import SeparateApplications
 from airflow_dagsched.plan.plan_types import Compared
 
@@ -32,7 +32,7 @@ def check_comparison(facts: Facts) -> Iterator[Violation]:
         return
     yield from _check_chosen(facts, plan.compared[0])
     for entry in plan.compared:
-        if entry.makespan_s < plan.lower_bound_s - TOLERANCE_S:
+        if entry.makespan_s < plan.lower_bound_s - measure_tolerance(plan.lower_bound_s):
             text = f"ends after {entry.makespan_s:g} s, but no plan ends before {plan.lower_bound_s:g} s"
             yield Violation("compared", entry.what, text)
         # A spill is a channel between two groups.
@@ -54,7 +54,9 @@ def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
     if facts.is_as_sized:
         # With failures to expect, groupings are compared with repeats, while the plan's own times are without any.
         if not facts.settings.failures_per_hour:
-            yield from _compare_amounts(chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, TOLERANCE_S)
+            yield from _compare_amounts(
+                chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, measure_tolerance(plan.makespan_s)
+            )
         core_seconds, rounding = _sum_core_seconds(facts)
         yield from _compare_amounts(chosen, "core_seconds", chosen.core_seconds, core_seconds, TOLERANCE_S + rounding)
 
@@ -63,7 +65,7 @@ def _check_order(compared: Sequence[Compared]) -> Iterator[Violation]:
     """None is better than the first; of what takes longer than a plan can say, all take that long."""
     chosen, *others = compared
     # Capped values are all equal: nothing can be said of their order.
-    for other in others if chosen.makespan_s < MOST_SECONDS else ():
+    for other in others if chosen.makespan_s < MOST_PLANNED else ():
         if _sort_key(other) < _sort_key(chosen):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
 
@@ -121,7 +123,7 @@ def _sum_core_seconds(facts: Facts) -> tuple[float, float]:
     lasting = [_estimate_s(time.start + time.read + time.compute + time.write, rate) for time in times]
     total = sum(map(mul, cores, lasting))
     # Four rounded parts a group, each off by half a microsecond at most, times the cores that are held for it.
-    return min(total, MOST), ROUNDING * (total + 4 * sum(cores))
+    return min(total, MOST_PLANNED), ROUNDING * (total + 4 * sum(cores))
 
 
 def _estimate_s(seconds: float, rate: float) -> float:

@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
+from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation, measure_tolerance
 from airflow_dagsched.plan.checking.optimality.paths import Paths, RunningSteps
 
 LOOKS = 8
@@ -45,15 +45,11 @@ def check_bound(facts: Facts) -> Iterator[Violation]:
     for what, seconds in (("path", paths.longest_s), ("core-seconds", _measure_least_area(running))):
         # Where this check's own bound is above the makespan, it is the times that are wrong, and their rule says so.
         least = min(seconds, plan.makespan_s)
-        if plan.lower_bound_s < least - _measure_tolerance(least):
+        if plan.lower_bound_s < least - measure_tolerance(least):
             text = f"is {plan.lower_bound_s:g} s, but the {what} take {seconds:g} s"
             yield Violation("times", "lower_bound_s", text)
     if plan.lower_bound_proof != "exact":
         yield from _check_not_overstated(facts, running, paths)
-
-
-def _measure_tolerance(seconds: float) -> float:
-    return TOLERANCE_S + 1e-9 * seconds
 
 
 def _check_not_overstated(facts: Facts, running: RunningSteps, paths: Paths) -> Iterator[Violation]:
@@ -62,7 +58,7 @@ def _check_not_overstated(facts: Facts, running: RunningSteps, paths: Paths) -> 
     for seconds in _derive_bounds(facts, running, paths):
         most = max(most, seconds)
         # Bounds are worked out one by one, the cheap ones first: most plans stop at the path.
-        if planned_s <= most + _measure_tolerance(most):
+        if planned_s <= most + measure_tolerance(most):
             return
     yield Violation("times", "lower_bound_s", f"is {planned_s:g} s, but nothing gives more than {most:g} s")
 

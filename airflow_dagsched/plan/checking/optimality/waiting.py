@@ -24,7 +24,7 @@ from airflow_dagsched.plan.checking.facts.free_capacity import (
     return_capacity,
     take_capacity,
 )
-from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
+from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation, measure_tolerance
 from airflow_dagsched.plan.checking.times.timeline import find_earliest_ends, find_ready_times
 
 TRIED = 32  # as many as the planner's time line tries behind the first without room (``timeline.PASSED``)
@@ -41,7 +41,7 @@ def check_waiting(facts: Facts) -> Iterator[Violation]:
         return
     ready = find_ready_times(facts, find_earliest_ends(facts))
     groups = facts.plan.groups
-    late = [at for at, group in enumerate(groups) if group.start_s > ready[at] + TOLERANCE_S]
+    late = [at for at, group in enumerate(groups) if group.start_s > ready[at] + measure_tolerance(ready[at])]
     if facts.is_as_sized:
         yield from _check_ends(facts, late, ready)
         yield from _check_free_workers(facts, late, ready)
@@ -59,8 +59,8 @@ def _check_ends(facts: Facts, late: Sequence[int], ready: Sequence[float]) -> It
     for at in late:
         start = groups[at].start_s
         # The first end that is not clearly before the start: is it the moment of the start?
-        end = bisect_left(ends, start - TOLERANCE_S)
-        if end == len(ends) or ends[end] > start + TOLERANCE_S:
+        end = bisect_left(ends, start - measure_tolerance(start))
+        if end == len(ends) or ends[end] > start + measure_tolerance(start):
             text = f"is ready at {ready[at]:g} s, starts at {start:g} s, when nothing becomes free"
             yield Violation("times", groups[at].id, text)
 
@@ -131,7 +131,7 @@ class _WaitingLine(Struct):
         while self.arriving and self.ready[self.arriving[-1]] <= now:
             self.waiting[self.arriving.pop()] = None
         # After the ends, and with what starts at this very moment: that is what left no room.
-        while starting and self.starts[starting[-1]] <= now + TOLERANCE_S:
+        while starting and self.starts[starting[-1]] <= now + measure_tolerance(now):
             at = starting.pop()
             take_capacity(self.free, self.held[at])
             self.spill_room -= self.spills.get(at, 0)

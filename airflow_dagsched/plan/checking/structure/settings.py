@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from airflow_dagsched.model.units import MIB
-from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
+from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation, measure_tolerance
 
 
 def check_settings(facts: Facts) -> Iterator[Violation]:
@@ -40,10 +40,11 @@ def _check_spills_in_flight(facts: Facts) -> Iterator[Violation]:
         readers = [span[facts.group_of[name]][1] for name in spill.dst if facts.group_of.get(name) in span]
         if readers and facts.group_of.get(spill.src) in span:
             amount = facts.dataset_bytes.get((spill.src, spill.output), 0)
+            start = span[facts.group_of[spill.src]][0]
             adds = amount > 0 and facts.group_of[spill.src] in planned  # others wrote what they wrote
             changes += [
                 # A little later than told: a spill that ends at this moment, but for rounding, has gone before.
-                (span[facts.group_of[spill.src]][0] + TOLERANCE_S, amount, adds),
+                (start + measure_tolerance(start), amount, adds),
                 (max(readers), -amount, False),
             ]
     held = most = 0

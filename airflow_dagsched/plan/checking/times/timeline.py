@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation
+from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation, measure_tolerance
 from airflow_dagsched.plan.checking.facts.running_instances import estimate_task_s
 
 
@@ -14,12 +14,12 @@ def check_times(facts: Facts) -> Iterator[Violation]:
     ready = find_ready_times(facts, ends)
     for at, group in enumerate(facts.plan.groups):
         time, lasts = group.time, group.end_s - group.start_s
-        if abs(lasts - (time.start + time.read + time.compute + time.write)) > TOLERANCE_S:
+        if abs(lasts - (time.start + time.read + time.compute + time.write)) > measure_tolerance(group.end_s):
             yield Violation("times", group.id, f"lasts {lasts:g} s, its parts take {time.total_s:g} s")
-        if group.finish_spread_s > time.compute + TOLERANCE_S:
+        if group.finish_spread_s > time.compute + measure_tolerance(time.compute):
             yield Violation("times", group.id, f"its steps end {group.finish_spread_s:g} s apart in {time.compute:g} s")
         # Which of those it waits for comes too late is worked out only now: rarely is there one.
-        if group.start_s < ready[at] - TOLERANCE_S:
+        if group.start_s < ready[at] - measure_tolerance(ready[at]):
             yield from _explain_early(facts, at, ends)
     yield from _check_totals(facts, max(ends, default=0.0))
 
@@ -27,7 +27,7 @@ def check_times(facts: Facts) -> Iterator[Violation]:
 def _explain_early(facts: Facts, at: int, ends: Sequence[float]) -> Iterator[Violation]:
     group = facts.plan.groups[at]
     for unit in sorted(facts.edges.above[at]):
-        if ends[unit] > group.start_s + TOLERANCE_S:
+        if ends[unit] > group.start_s + measure_tolerance(group.start_s):
             # Later than ready is allowed: room may be short.
             text = f"starts at {group.start_s:g} s, {facts.units[unit]!r} ends at {ends[unit]:g} s"
             yield Violation("times", group.id, text)
@@ -37,10 +37,11 @@ def _check_totals(facts: Facts, end: float) -> Iterator[Violation]:
     """Makespan, bound and gap; ``end``: of the last group or ordinary task."""
     plan = facts.plan
     begun = any(group.progress != "planned" for group in plan.groups)
-    late = plan.makespan_s > end + TOLERANCE_S and not begun  # an ordinary task may be later than it was to be
-    if late or plan.makespan_s < end - TOLERANCE_S:
+    tolerance = measure_tolerance(end)
+    late = plan.makespan_s > end + tolerance and not begun  # an ordinary task may be later than it was to be
+    if late or plan.makespan_s < end - tolerance:
         yield Violation("times", "makespan_s", f"is {plan.makespan_s:g} s, but the last end is {end:g} s")
-    if plan.lower_bound_s > plan.makespan_s + TOLERANCE_S:
+    if plan.lower_bound_s > plan.makespan_s + tolerance:
         yield Violation("times", "lower_bound_s", f"{plan.lower_bound_s:g} s is above makespan {plan.makespan_s:g} s")
     if plan.lower_bound_s and abs(plan.makespan_s / plan.lower_bound_s - 1 - plan.gap) > TOLERANCE_S:
         yield Violation("times", "gap", f"is {plan.gap:g}, not what makespan and lower bound say")
