@@ -30,6 +30,7 @@ from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.merge_dataflows import merge_dataflows
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.run import Policy, Run
@@ -93,7 +94,7 @@ def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="dagsched", description="Plans a DAG of PySpark steps as few Spark applications.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     planning = commands.add_parser("plan", help="print a plan of a dataflow on a cluster")
-    planning.add_argument("dataflow", metavar="DATAFLOW.json")
+    _add_dataflows(planning)
     planning.add_argument("--cluster", metavar="CLUSTER.json", help="default: this machine as one local worker")
     planning.add_argument("--settings", metavar="SETTINGS.json")
     planning.add_argument("--state", metavar="STATE.json", help="measured values replace estimates")
@@ -107,7 +108,7 @@ def _build_parser() -> argparse.ArgumentParser:
     planning.set_defaults(run=_run_plan)
     checking = commands.add_parser("check", help="list every violation of a plan")
     checking.add_argument("plan", metavar="PLAN.json")
-    checking.add_argument("dataflow", metavar="DATAFLOW.json")
+    _add_dataflows(checking)
     checking.add_argument("cluster", metavar="CLUSTER.json")
     checking.add_argument("--settings", metavar="SETTINGS.json", help="those the plan was made with")
     known = "measured values, finished and running groups, as the plan was made with"
@@ -127,6 +128,11 @@ def _build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_dataflows(command: argparse.ArgumentParser) -> None:
+    several = "several are planned together, on one cluster: a step is called DATAFLOW/STEP then, also in a state"
+    command.add_argument("dataflow", metavar="DATAFLOW.json", nargs="+", help=several)
+
+
 def _add_pruning(command: argparse.ArgumentParser) -> None:
     told = "of the run's interval, e.g. 2013-01-15: conditions on sources may name it"
     command.add_argument("--prune", choices=tuple(PRUNINGS), default="auto", help="default: %(default)s")
@@ -144,7 +150,7 @@ def _parse_moment(text: str) -> datetime:
 
 def _add_simulation(command: argparse.ArgumentParser) -> None:
     command.add_argument("plan", metavar="PLAN.json")
-    command.add_argument("dataflow", metavar="DATAFLOW.json")
+    _add_dataflows(command)
     command.add_argument("cluster", metavar="CLUSTER.json")
     command.add_argument("--settings", metavar="SETTINGS.json", help="those of the plan")
     command.add_argument("--state", metavar="STATE.json", help="the measured values that the plan was made with")
@@ -197,7 +203,7 @@ def _run_plan(options: argparse.Namespace) -> int:
 def _name_file(error: InvalidInput, options: argparse.Namespace) -> InvalidInput:
     """The same with the file that is wrong: what names no other is the dataflow's."""
     files = {"settings": options.settings, "state": options.state, "plan": options.replan}
-    where = error.where if error.where in NO_FILES else files.get(error.where) or options.dataflow
+    where = error.where if error.where in NO_FILES else files.get(error.where) or _name_files(options.dataflow)
     return InvalidInput(where, error.field, error.rule)
 
 
@@ -267,7 +273,9 @@ def _read_policy(
         try:
             load_policy(policy, settings)
         except InvalidInput as error:
-            where, field = ("dagsched plan", "--placement") if policy == name else (options.dataflow, PLACEMENT)
+            where, field = (
+                ("dagsched plan", "--placement") if policy == name else (_name_files(options.dataflow), PLACEMENT)
+            )
             raise InvalidInput(where, field, f"{error.field}: {error.rule}".removeprefix(": ")) from error
     return Policy(name, settings, state) if name or named else None
 
@@ -326,8 +334,14 @@ def _run_simulation(options: argparse.Namespace) -> int:
     return FINE
 
 
-def _read_dataflow(path: str) -> Dataflow:
-    return validate_dataflow(read_file(Dataflow, path), path)
+def _read_dataflow(paths: Sequence[str]) -> Dataflow:
+    """The dataflow of the file, or all of several files as one."""
+    dataflows = [validate_dataflow(read_file(Dataflow, path), path) for path in paths]
+    return dataflows[0] if len(paths) == 1 else validate_dataflow(merge_dataflows(dataflows), _name_files(paths))
+
+
+def _name_files(paths: Sequence[str]) -> str:
+    return ", ".join(paths)
 
 
 def _read_state(path: str | None) -> State:

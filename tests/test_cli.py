@@ -376,3 +376,31 @@ def test_what_cannot_be_planned_again_is_bad_input(
     code, out, err = run(capsys, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(line)
+
+
+SALES = {"name": "sales", "steps": [{"id": "clean", "runtime_s": 9, "writes": ["/t"]}]}
+REPORT = {"name": "report", "steps": [{"id": "sum", "sources": [{"path": "/t"}]}]}
+
+
+@pytest.mark.usefixtures("files")
+def test_several_dataflows_are_planned_checked_and_simulated_together(capsys: pytest.CaptureFixture[str]) -> None:
+    write(sales=SALES, report=REPORT)
+    code, out, err = run(capsys, "plan", "sales.json", "report.json", "--cluster", "cluster.json")
+    assert (code, err) == (0, "")
+    made = decode_json(Plan, out.encode(), "plan")
+    assert [group.steps for group in made.groups] == [("sales/clean",), ("report/sum",)]
+    write(plan=out)
+    both = "plan.json", "report.json", "sales.json", "cluster.json"
+    assert run(capsys, "check", *both, "--strict") == (0, "", "")
+    code, out, _ = run(capsys, "simulate", *both)
+    assert (code, "plan" in out) == (0, True)
+
+
+@pytest.mark.usefixtures("files")
+def test_of_several_dataflows_the_files_are_named_where_they_disagree(capsys: pytest.CaptureFixture[str]) -> None:
+    write(sales=SALES)
+    code, _, err = run(capsys, "plan", "sales.json", "sales.json")
+    assert (code, err.strip().splitlines()[-1]) == (
+        2,
+        "dataflows: name: 'sales' is the name of two: planned together, each has its own",
+    )

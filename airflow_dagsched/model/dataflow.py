@@ -19,6 +19,9 @@ Scalar = str | int | float | bool | None
 PLACEMENT = "dagsched.placement"
 """Among a step's ``application`` settings: the policy that places it, by name or dotted path of a class."""
 
+DATAFLOW = "dagsched.dataflow"
+"""Among a step's ``application`` settings, of several dataflows planned together: the one it is of."""
+
 
 class Block(Declared, frozen=True, kw_only=True):
     """A stored block of a partition and the hosts that hold a copy."""
@@ -84,6 +87,8 @@ class Step(Declared, frozen=True, kw_only=True):
     pinned: tuple[Id, ...] = ()
     """Ids of the only workers its instances may be on; empty: any."""
     sources: tuple[Source, ...] = ()
+    writes: tuple[str, ...] = ()
+    """Paths of the tables it writes, as ``Source.path`` has them."""
     order: Position = 0
     """Position in the author's file; decides which step of a group is the first."""
 

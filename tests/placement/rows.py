@@ -11,10 +11,10 @@ from typing import Any
 
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.dependent_dataflows import Part, schedule_dependent
 from airflow_dagsched.placement.policies.built_in import RulePolicy
 from airflow_dagsched.placement.policy import load_policy
 from airflow_dagsched.placement.reproductions.twister2 import batch_task
+from airflow_dagsched.placement.reproductions.twister2.connected_dataflows import Part, schedule_dependent
 from airflow_dagsched.placement.reproductions.twister2.schedulers import make_compatible_request
 from airflow_dagsched.placement.settings import ALIASES, TWISTER2_VALUES, PlacementSettings, parse_settings
 from airflow_dagsched.placement.values import ContainerPlan, Offer, TaskSchedulePlan

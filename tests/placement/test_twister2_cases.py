@@ -14,8 +14,8 @@ import pytest
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.dependent_dataflows import Part, schedule_dependent
 from airflow_dagsched.placement.policies.built_in import RoundRobin
+from airflow_dagsched.placement.reproductions.twister2.connected_dataflows import Part, schedule_dependent
 from airflow_dagsched.placement.reproductions.twister2.data_locality import compute_distance
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.rows import Row, contents, outcomes, placed, rows, scheduler_of, sizes

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from airflow_dagsched.model.dataflow import Step
+from airflow_dagsched.model.dataflow import DATAFLOW, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.plan.grouping.stages import NOBODY, Stages
@@ -126,6 +126,8 @@ class Reasons(Struct, frozen=True):
         if not self.graph.is_step(blamed):
             return Between(self.graph.ids[blamed], "task")
         step = self.graph.steps[blamed]
+        if step.application.get(DATAFLOW) != self.graph.steps[node].application.get(DATAFLOW):
+            return Between(step.id, "step of another dataflow")
         return Between(step.id, "isolated step" if step.isolate else "step with other settings")
 
 

@@ -13,7 +13,7 @@ class Between(Struct, frozen=True):
     """An ordinary task, or a step that can share no application with them, on the way from step to step."""
 
     name: str
-    kind: Literal["task", "isolated step", "step with other settings"]
+    kind: Literal["task", "isolated step", "step with other settings", "step of another dataflow"]
 
 
 class JoinedByChannels(Struct, frozen=True):

@@ -94,6 +94,8 @@ def _say_between(between: Between) -> str:
             return f"step {between.name!r}, isolated by its author,"
         case "step with other settings":
             return f"step {between.name!r}, with other application settings,"
+        case "step of another dataflow":
+            return f"step {between.name!r}, of another dataflow,"
         case _:
             assert_never(between.kind)
 

@@ -1,8 +1,8 @@
 """Twister2's task schedulers, defects included: reached by the setting ``twister2_compatible`` of a built-in policy.
 
 In: a request and Twister2's settings. Out: a schedule whose containers are numbered by position. Called by
-``policies.built_in`` by way of ``schedulers``; ``batch_task``, which takes several graphs, waits for
-``dependent_dataflows`` to be reached by an author.
+``policies.built_in`` by way of ``schedulers``. Several graphs at once, ``batch_task`` and ``connected_dataflows``, are
+there for comparison alone: an author's dataflows are planned together by ``merge_dataflows`` of the planner.
 
     round_robin      RoundRobinTaskScheduler, RoundRobinBatchTaskScheduler
     first_fit        FirstFitStreamingTaskScheduler

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
-from airflow_dagsched.placement.dependent_dataflows import Part
 from airflow_dagsched.placement.reproductions.twister2 import round_robin
+from airflow_dagsched.placement.reproductions.twister2.connected_dataflows import Part
 from airflow_dagsched.placement.request import Request
 from airflow_dagsched.placement.values import TaskSchedulePlan
 

@@ -1,11 +1,11 @@
-"""Several dataflows that hand data on by name: a receptor's instance runs where the collector's of the same index did.
+"""Twister2's connected dataflows: a receptor's instance runs where the collector's of the same index did.
 
     first    s(4) ══> sink(4)  collects "points"       sink/0 w1   sink/1 w2  ...
     then     src(4)  receives "points" ══> k(2)        src/0  w1   src/1  w2  ...
 
 One name, one parallelism: checked over all of them before anything is placed, a collector that comes later or in the
-same dataflow included. They run one after another, so each has all the workers that it asks for. After Twister2's
-BatchTaskScheduler and its connected dataflows.
+same dataflow included. They run one after another, so each has all the workers that it asks for. An author's dataflows
+are planned together instead, beside each other: ``airflow_dagsched.plan.merge_dataflows``.
 """
 
 from __future__ import annotations
