@@ -22,6 +22,9 @@ class Dataset(Struct):
     src: int
     output: str
     bytes: int
+    """That a cut writes and has read again. None where all readers are buffered: these read what is stored in any
+    case, in its writer's group as in another, so a cut adds nothing to what their steps take.
+    """
     readers: list[int]
     pipelined: list[int]
     """Those of the readers that are handed the rows inside the application, if they are in it."""
@@ -92,7 +95,7 @@ def rank_step(step: Step) -> tuple[int, object]:
 def _collect_channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[list[int]], list[Dataset]]:
     """For each node those that read from it, with repeats; and the datasets.
 
-    Channels of one dataset carry one size: the largest counts.
+    Channels of one dataset carry one size: the largest counts, if any of them is pipelined.
     """
     nexts: list[list[int]] = [[] for _ in index]
     outputs: list[dict[str, Dataset]] = [{} for _ in index]
@@ -111,6 +114,8 @@ def _collect_channels(dataflow: Dataflow, index: dict[str, int]) -> tuple[list[l
 
 
 def _drop_repeats(dataset: Dataset) -> Dataset:
+    if not dataset.pipelined:
+        dataset.bytes = 0
     if len(dataset.readers) > 1:
         alike = len(dataset.pipelined) == len(dataset.readers)
         dataset.readers = sorted(set(dataset.readers))

@@ -96,12 +96,15 @@ def _list_stored(dataflow: Dataflow, progress: Progress, waits: Sequence[Group])
     begun = _group_of_begun(progress)
     waiting = {step: group.id for group in waits for step in group.steps}
     size: dict[tuple[str, str], int] = {}
+    handed_over: set[tuple[str, str]] = set()
     readers: dict[tuple[str, str], set[str]] = {}
     kept: dict[tuple[str, str], set[str]] = {}
     for channel in (one for one in dataflow.channels if one.src in begun):
         dataset = channel.src, channel.output
         # Channels of one dataset carry one size: the largest counts.
         size[dataset] = max(size.get(dataset, 0), channel.bytes)
+        if channel.kind == "pipelined":
+            handed_over.add(dataset)
         left = channel.dst not in begun
         if left:
             readers.setdefault(dataset, set()).add(channel.dst)
@@ -110,7 +113,8 @@ def _list_stored(dataflow: Dataflow, progress: Progress, waits: Sequence[Group])
             kept.setdefault(dataset, set()).add(waiting.get(channel.dst, channel.dst))
     for dataset in dict.fromkeys((*readers, *kept)):
         names = readers.get(dataset, ()), kept.get(dataset, ())
-        yield StoredDataset(size[dataset], *(tuple(sorted(some)) for some in names))
+        # Buffered readers alone: reading is in their own runtimes, in whichever group they are.
+        yield StoredDataset(size[dataset] if dataset in handed_over else 0, *(tuple(sorted(some)) for some in names))
 
 
 def subtract_held(cluster: Cluster, groups: Iterable[Group]) -> Cluster:

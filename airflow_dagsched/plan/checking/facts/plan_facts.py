@@ -60,7 +60,9 @@ class Facts(Struct, frozen=True):
     units: list[str]
     """Ids of the groups, then of the ordinary tasks."""
     dataset_bytes: dict[Dataset, int]
-    """Bytes of each dataset, if any is cut. Channels of one dataset carry one size: the largest counts."""
+    """Bytes that a cut moves of each dataset, if any is cut. Channels of one dataset carry one size: the largest counts.
+    None where no reader is pipelined: what is stored by its author's word is written, and read, with its steps.
+    """
 
     @classmethod
     def of(
@@ -110,8 +112,11 @@ class Facts(Struct, frozen=True):
 def measure_datasets(dataflow: Dataflow) -> dict[Dataset, int]:
     """See ``Facts.dataset_bytes``."""
     sizes: dict[Dataset, int] = {}
+    handed_over: set[Dataset] = set()
     for channel in dataflow.channels:
         dataset = channel.src, channel.output
         if sizes.get(dataset, -1) < channel.bytes:
             sizes[dataset] = channel.bytes
-    return sizes
+        if channel.kind == "pipelined":
+            handed_over.add(dataset)
+    return {dataset: size if dataset in handed_over else 0 for dataset, size in sizes.items()}
