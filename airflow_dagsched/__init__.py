@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow as SparkDataflow
     from airflow_dagsched.provider.authoring.steps import SparkSqlStep as SparkSqlStep
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook as PlannerHook
+    from airflow_dagsched.provider.spec.channel_declaration import channel as channel
 
 _HOMES = {
     "Interval": "launch.protocol.interval",
@@ -24,8 +25,9 @@ _HOMES = {
     "SparkDataflow": "provider.authoring.dataflow",
     "SparkSqlStep": "provider.authoring.steps",
     "Table": "launch.protocol.tables",
+    "channel": "provider.spec.channel_declaration",
 }
-__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table"]
+__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table", "channel"]
 
 
 # PEP 562: called for a name that is not there yet.

@@ -22,6 +22,9 @@ PLACEMENT = "dagsched.placement"
 DATAFLOW = "dagsched.dataflow"
 """Among a step's ``application`` settings, of several dataflows planned together: the one it is of."""
 
+PINNED = "dagsched.pinned"
+"""Among them, of a step of a DAG: the workers it is pinned to. Spark sends tasks to any executor of an application."""
+
 
 class Block(Declared, frozen=True, kw_only=True):
     """A stored block of a partition and the hosts that hold a copy."""

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import check_value
@@ -72,6 +73,21 @@ def find_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
     return Grouping(
         _describe_groups(graph, why, group_of, members, names), find_spills(graph, group_of, why.explain_cut)
     )
+
+
+def find_fewest_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Grouping:
+    """As ``find_groups`` where nothing is known to run on: what is buffered is no reason for an application more.
+
+    Raises as ``find_groups``.
+    """
+    buffered = {(one.src, one.output, one.dst) for one in dataflow.channels if one.kind == "buffered"}
+    if not buffered:
+        return find_groups(dataflow, settings)
+    # Without bytes: where limits cut, they cut there rather than where rows are handed over.
+    joined = (replace(one, kind="pipelined", bytes=0) if one.kind == "buffered" else one for one in dataflow.channels)
+    found = find_groups(replace(dataflow, channels=tuple(joined)), settings)
+    cut = ((one, tuple(dst for dst in one.dst if (one.src, one.output, dst) not in buffered)) for one in found.spills)
+    return replace(found, spills=tuple(replace(one, dst=left) for one, left in cut if left))
 
 
 def find_coarsest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:

@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.calls import Output
-from airflow_dagsched.model.dataflow import PLACEMENT, Channel, Dataflow, Step, Task
+from airflow_dagsched.model.dataflow import PINNED, PLACEMENT, Dataflow, Step, Task
+from airflow_dagsched.provider.authoring.read_channels import build_channel
 from airflow_dagsched.provider.authoring.steps import StepMirror
 from airflow_dagsched.provider.spec.call_arguments import find_source, iterate_leaves, list_operators, transform_leaves
+from airflow_dagsched.provider.spec.channel_declaration import DeclaredChannel
 from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
 from airflow_dagsched.provider.spec.dataflow_spec import (
     AuthoredStep,
@@ -67,7 +69,16 @@ def read_step(step_id: str, mirror: StepMirror, mirrors: Mirrors) -> AuthoredSte
         sql=mirror.sql,
         declared=mirror.declared,
         outlets=tuple(mirror.step_outlets),
+        channels=_name_channels(mirror, mirrors),
     )
+
+
+def _name_channels(mirror: StepMirror, mirrors: Mirrors) -> dict[Output, DeclaredChannel]:
+    """What is said of the channels from others among ``mirrors``."""
+    if not mirror.channels:
+        return {}
+    names = {other.task_id: step_id for step_id, other in mirrors.items()}
+    return {_replace_leaf(value, names, mirrors): declared for value, declared in mirror.channels}
 
 
 def replace_rows(arguments: Mapping[str, Any], mirrors: Mirrors) -> dict[str, Any]:
@@ -92,13 +103,14 @@ def _read_graph(flow: DeclaredFlow, steps: Mapping[str, AuthoredStep]) -> Datafl
     ordinary = _find_ordinary_above(dag, mirrors, step_ids)
     names = _name_nodes(step_ids, ordinary)
     inputs = {step_id: tuple(_list_inputs(step, mirrors)) for step_id, step in steps.items()}
+    blocks = {name: block.steps for block in flow.repeats for name in block.steps}
     return DataflowGraph(
         dataflow=Dataflow(
             version=1,
             name=flow.name,
             steps=tuple(_build_step(flow, step, at) for at, step in enumerate(steps.values())),
             channels=tuple(
-                Channel(src=output.step, dst=step_id, output=output.name)
+                build_channel(steps, output, step_id, blocks)
                 for step_id, outputs in inputs.items()
                 for output in outputs
             ),
@@ -118,6 +130,7 @@ def _read_graph(flow: DeclaredFlow, steps: Mapping[str, AuthoredStep]) -> Datafl
             for step_id, mirror in mirrors.items()
         },
         consumed=_find_consumed(dag, mirrors, step_ids),
+        channels={step_id: step.channels for step_id, step in steps.items() if step.channels},
     )
 
 
@@ -138,7 +151,7 @@ def _list_inputs(step: AuthoredStep, mirrors: Mirrors) -> Iterator[Output]:
 
 def _build_step(flow: DeclaredFlow, step: AuthoredStep, order: int) -> Step:
     declared = step.declared
-    named = declared.placement
+    named, pinned = declared.placement, tuple(sorted(set(declared.pinned)))
     return Step(
         id=step.id,
         parallelism=declared.instances,
@@ -152,11 +165,15 @@ def _build_step(flow: DeclaredFlow, step: AuthoredStep, order: int) -> Step:
         needs=declared.needs,
         repeat=any(step.id in block.steps for block in flow.repeats),
         isolate=declared.isolate,
-        # Settings equal within one application: the policy that places it is one, where it is not the dataflow's.
+        # Settings equal within one application: the policy that places it is one, where it is not the dataflow's; and
+        # so are the hosts of its executors, as Spark sends tasks to any of them.
         application={
             **declared.application,
             **({PLACEMENT: named} if named not in ("", flow.settings.placement) else {}),
+            **({PINNED: " ".join(pinned)} if pinned else {}),
         },
+        pinned=pinned,
+        weight=declared.weight,
         order=order,
     )
 

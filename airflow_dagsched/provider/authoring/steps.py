@@ -23,13 +23,20 @@ from airflow_dagsched.provider.mirrors.held import HOLDS_NOTHING
 from airflow_dagsched.provider.spec.call_arguments import (
     bind_arguments,
     find_forbidden_names,
+    find_source,
     iterate_leaves,
     list_operators,
+    split_call,
 )
+from airflow_dagsched.provider.spec.channel_declaration import ON_THE_CALL, ChannelInput, Said, take_channel_words
 from airflow_dagsched.provider.spec.step_declaration import Declared
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+
+LEVELS = "high_availability"
+"""Of our policies the one that levels the load of workers."""
 
 
 class StepMirror(BaseOperator):
@@ -37,7 +44,7 @@ class StepMirror(BaseOperator):
 
     ui_color = "#e8f0fb"
     start_from_trigger = True
-    shallow_copy_attrs = ("flow", "function", "arguments", "declared")
+    shallow_copy_attrs = ("flow", "function", "arguments", "channels", "declared")
 
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
@@ -55,6 +62,7 @@ class StepMirror(BaseOperator):
         self.step_outlets = list(outlets or [])
         self.function: Callable[..., Any] | None = None
         self.arguments: dict[str, Any] = {}
+        self.channels: Said = ()
         self.sql: str | None = None
         try:
             self.declared = Declared(rule=str(trigger_rule), **declared)
@@ -67,11 +75,22 @@ class StepMirror(BaseOperator):
 
     def _check_placement(self) -> None:
         flow = self.flow.declared
+        named = self.declared.placement or flow.placement
+        # A class of the author's own may look at it, of ours one does.
+        if self.declared.weight != 1 and named != LEVELS and "." not in named:
+            raise self.make_error(f"counts for placement={LEVELS!r} and classes of your own, not {named!r}", "weight")
         if self.declared.placement:
             try:
                 check_policy(self.declared.placement, flow.settings, flow.placement_settings)
             except InvalidInput as error:
                 raise self.make_error(error.rule, "placement") from None
+
+    def take_arguments(self, arguments: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+        """Keep what the step is called with, and what is said of its channels in there and in ``words``."""
+        try:
+            self.arguments, self.channels = take_channel_words(arguments, words, _find_rows)
+        except ValueError as error:
+            raise self.make_error(str(error)) from None
 
     @classmethod
     def partial(cls, task_id: str = "?", **kwargs: Any) -> NoReturn:
@@ -88,6 +107,12 @@ class StepMirror(BaseOperator):
         from airflow_dagsched.provider.mirrors.mirror import conclude_or_reschedule
 
         return conclude_or_reschedule(self.start_trigger_args, context)  # type: ignore[arg-type]  # set by the wiring
+
+
+def _find_rows(value: Any) -> tuple[str, str] | None:
+    """Task and output of the step whose rows ``value`` stands for; None where it stands for none."""
+    operator, output = find_source(value) or (value, "")
+    return (operator.task_id, output) if isinstance(operator, StepMirror) else None
 
 
 class _Above(set[str]):
@@ -127,10 +152,12 @@ class PythonStep(StepMirror):
         refused = {"multiple_outputs": True} if multiple_outputs else {}  # find_step_mistake says what to do instead
         super().__init__(task_id=unique, **{**kwargs, **refused})
         self.function = python_callable
+        words, given = split_call(python_callable, op_kwargs or {}, ON_THE_CALL)
         try:
-            self.arguments = bind_arguments(python_callable, tuple(op_args), dict(op_kwargs or {}))
+            arguments = bind_arguments(python_callable, tuple(op_args), given)
         except TypeError as error:
             raise self.make_error(f"{python_callable.__name__}() {error}") from None
+        self.take_arguments(arguments, words)
         connect_arguments(self)
 
 
@@ -148,14 +175,17 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
     :param sql: SQL text, or the path of a ``.sql`` file relative to the DAG file; templated.
     :param inputs: return values of steps, as views named after their step (or after the output, for a step
         with several); or a mapping from view name to return value.
+    :param bytes: of its only input's dataset, or by view name.
+    :param routing: of its only input's rows, or by view name; see ``channel``.
     """
 
     def __init__(
         self, *, task_id: str, sql: str, inputs: Sequence[Any] | Mapping[str, Any] = (), **kwargs: Any
     ) -> None:
+        words = {word: kwargs.pop(word) for word in ON_THE_CALL if word in kwargs}
         super().__init__(task_id=task_id, **kwargs)
         self.sql = self._read_sql(sql)
-        self.arguments = dict(inputs) if isinstance(inputs, Mapping) else self._name_views(inputs)
+        self.take_arguments(inputs if isinstance(inputs, Mapping) else self._name_views(inputs), words)
         connect_arguments(self)
 
     def _read_sql(self, sql: str) -> str:
@@ -176,6 +206,7 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
 
 
 def _derive_view_name(value: Any) -> str:
+    value = value.value if isinstance(value, ChannelInput) else value
     if isinstance(value, XComArg):
         operator, _ = next(iter(XComArg.iter_xcom_references(value)))
         key = getattr(value, "key", "return_value")

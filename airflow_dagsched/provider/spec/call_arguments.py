@@ -7,7 +7,7 @@ when the launch task runs), templates and plain values, nested in lists, tuples 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow.sdk.definitions.xcom_arg import PlainXComArg, XComArg
@@ -110,6 +110,17 @@ def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     if missing:
         raise TypeError(f"missing argument {missing[0]!r}")
     return call
+
+
+def split_call(
+    function: Callable[..., Any], kwargs: Mapping[str, Any], words: Iterable[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of ``kwargs`` that are ``words`` of ours, then those for ``function``: its own parameters come first."""
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return {}, dict(kwargs)
+    ours = {word for word in words if word in kwargs and word not in parameters}
+    return {word: kwargs[word] for word in sorted(ours)}, {n: v for n, v in kwargs.items() if n not in ours}
 
 
 def _bind_positional(names: list[str], args: tuple[Any, ...], filled: Mapping[str, Any]) -> dict[str, Any]:

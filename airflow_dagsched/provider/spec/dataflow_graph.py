@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.provider.spec.channel_declaration import DeclaredChannel
 
 
 class DataflowGraph(Struct, frozen=True):
@@ -25,6 +26,8 @@ class DataflowGraph(Struct, frozen=True):
     """Ordinary tasks directly above each step."""
     consumed: dict[str, tuple[str, ...]]
     """Outputs of each step that ordinary tasks take as an argument."""
+    channels: dict[str, Mapping[Output, DeclaredChannel]]
+    """By step what is said of the channels that it reads; of most steps nothing."""
 
     def sort_steps(self) -> tuple[str, ...]:
         """All steps, those above first; ties in the author's order."""

@@ -18,9 +18,11 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import read_file
 
 if TYPE_CHECKING:
+    from airflow_dagsched.launch.protocol.calls import Output
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.plan.grouping.coarsest import Grouped
     from airflow_dagsched.plan.settings import Mode, Settings
+    from airflow_dagsched.provider.spec.channel_declaration import DeclaredChannel
     from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
     from airflow_dagsched.provider.spec.step_declaration import Declared
 
@@ -76,6 +78,8 @@ class AuthoredStep(Struct, frozen=True):
     declared: Declared
     outlets: tuple[Any, ...]
     """The author's assets, beside the table that it writes."""
+    channels: Mapping[Output, DeclaredChannel]
+    """What is said of the channels that it reads."""
 
     def make_error(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this step, naming DAG and step."""

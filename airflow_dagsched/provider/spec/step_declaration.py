@@ -25,9 +25,14 @@ def parse_mebibytes(size: str | float) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
+OF_STREAMS = {"state_mb": 0, "rate_rows_s": 0.0, "window_s": None, "lateness_s": 0.0}
+"""What a step of the planner's files can have that no step of a DAG has yet, with the default of each."""
+
+
 class Declared(Struct, frozen=True, kw_only=True):
     """Sizes are per instance. 0 means not declared. ``application`` has Spark settings: steps of different ones are in
-    different applications. ``mode`` and ``stateful`` are in the planner's files, but do not run in a DAG.
+    different applications. ``mode``, ``stateful`` and what only a step with state or without end has are in the
+    planner's files, but do not run in a DAG.
     """
 
     cores: int = 1
@@ -44,6 +49,14 @@ class Declared(Struct, frozen=True, kw_only=True):
     application: Mapping[str, Any] = field(default_factory=dict)
     mode: Literal["batch", "streaming"] = "batch"
     stateful: bool = False
+    pinned: Sequence[str] = ()
+    """Ids of the only workers it may be on. Steps of unlike pins are in different applications."""
+    weight: float = 1.0
+    """Of one instance, where a policy levels the load of workers."""
+    state_mb: int = 0
+    rate_rows_s: float = 0.0
+    window_s: float | None = None
+    lateness_s: float = 0.0
     placement: str = ""
     """Policy of its application, by name or dotted path; empty: the dataflow's. Steps of different ones share none."""
     rule: str = "all_success"
@@ -61,10 +74,25 @@ class Declared(Struct, frozen=True, kw_only=True):
                 parse_mebibytes(value)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
+        self._check_places()
         self._check_what_runs()
         self._check_tables()
 
+    def _check_places(self) -> None:
+        # A text is a sequence, too: each of its letters would be a worker.
+        if isinstance(self.pinned, str) or not isinstance(self.pinned, Sequence):
+            raise ValueError(f"pinned must be a list of workers' ids, not {self.pinned!r}")
+        for worker in self.pinned:
+            if not isinstance(worker, str) or not worker:
+                raise ValueError(f"pinned must be a list of workers' ids, not one with {worker!r}")
+        weight = self.weight
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
+            raise ValueError(f"weight must be a number above 0, not {weight!r}")
+
     def _check_what_runs(self) -> None:
+        said = next((name for name, default in OF_STREAMS.items() if getattr(self, name) != default), None)
+        if said is not None:
+            raise ValueError(f"{said} is of steps with state or without end, which do not run yet: leave it out")
         if self.mode != "batch" or self.stateful:
             wanted = "stateful=True" if self.mode == "batch" else f"mode={self.mode!r}"
             raise ValueError(f"{wanted} does not run yet: a step of a DAG reads what is there, and ends; leave it out")

@@ -154,6 +154,7 @@ def _build_spec(submit: Submit, name: str) -> StepSpec:
         id=name,
         code="",
         inputs=submit.flow.graph.inputs[name],
+        routed=_list_routed(submit, name),
         upstream=tuple(up for up in submit.flow.graph.upstream[name] if up in submit.targets) if target else (),
         outside=_collect_outside_states(submit, name) if target else {},
         skipped_by=submit.facts.skipped.get(step.task_id, "") if target else "",
@@ -248,11 +249,29 @@ def _collect_outside_states(submit: Submit, name: str) -> dict[str, str]:
     return {**dict(chain.from_iterable(each.items() for each in ordinary)), **steps}
 
 
+def _list_routed(submit: Submit, name: str) -> dict[str, Any]:
+    """Inputs that Spark is told how to hand over; forward and shuffle say where rows go anyway."""
+    said = submit.flow.graph.channels.get(name, {})
+    return {
+        f"{output.step}/{output.name}": each.routing
+        for output, each in said.items()
+        if each.routing in ("broadcast", "single")
+    }
+
+
 def _list_stored_outputs(submit: Submit, name: str) -> tuple[str, ...]:
-    """Outputs with a reader outside this submit; what a table holds is not stored again."""
+    """Outputs with a reader outside this submit, or stored by their author's word; what a table holds is not stored
+    again.
+    """
     others = (inputs for other, inputs in submit.flow.graph.inputs.items() if other not in submit.targets)
     readers = {output.name for inputs in others for output in inputs if output.step == name}
-    wanted = readers | set(submit.flow.graph.consumed.get(name, ()))
+    buffered = {
+        output.name
+        for said in submit.flow.graph.channels.values()
+        for output, each in said.items()
+        if output.step == name and each.kind == "buffered"
+    }
+    wanted = readers | buffered | set(submit.flow.graph.consumed.get(name, ()))
     return tuple(sorted(wanted - {""} if submit.flow.steps[name].declared.writes is not None else wanted))
 
 

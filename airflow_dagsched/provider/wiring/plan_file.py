@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.plan.grouping.coarsest import Grouping, find_groups
+from airflow_dagsched.plan.grouping.coarsest import Grouping, find_fewest_groups
 
 if TYPE_CHECKING:
     from airflow_dagsched.model.cluster import Cluster
@@ -59,14 +60,16 @@ def _plan_groups(flow: DataflowSpec) -> Grouping:
     dataflow = flow.graph.dataflow
     # The usual case: with nothing to wait for, and room for all, fewest groups end soonest.
     if flow.cluster is None and not flow.task_runtimes:
-        return find_groups(dataflow, flow.settings)
+        return find_fewest_groups(dataflow, flow.settings)
     from airflow_dagsched.model.cluster import make_idle
     from airflow_dagsched.plan.passes.select_groups import find_fitted_groups
 
     declared = flow.declared_cluster
-    return find_fitted_groups(
-        dataflow, _make_ample_cluster(dataflow) if declared is None else make_idle(declared), flow.settings
-    )
+    if declared is not None:
+        return find_fitted_groups(dataflow, make_idle(declared), flow.settings)
+    # Which worker a step must be on says nothing of when it can start: of those that there are none is known.
+    free = replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))
+    return find_fitted_groups(free, _make_ample_cluster(dataflow), flow.settings)
 
 
 def _make_ample_cluster(dataflow: Dataflow) -> Cluster:

@@ -18,6 +18,7 @@ from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import End, Ends
 from airflow_dagsched.spark.reuse.filing import Filing
 from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.steps.call_step import route_rows
 from airflow_dagsched.spark.steps.ledger import Ledger, Made
 from airflow_dagsched.spark.steps.lineage import Lineage
 from airflow_dagsched.spark.steps.payload import Payload
@@ -125,6 +126,10 @@ class Application:
     def read_input(self, output: Output, session: SparkSession) -> Any:
         """What a step gets for an input: rows or a plain value of this application, else rows committed before."""
         return self.shelf.take_rows(output, session) if output in self.shelf else self.found(output, session)
+
+    def read_routed(self, reader: str, output: Output, session: SparkSession) -> Any:
+        """As ``read_input``, rows handed over as the author of step ``reader`` says."""
+        return route_rows(self.read_input(output, session), self.lineage.by_id[reader].routed, output)
 
     def get_context(self, name: str, session: SparkSession) -> Any:
         """A context value. Raises ``KeyError`` where the run has none of that name."""

@@ -29,7 +29,7 @@ from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, work_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
 from airflow_dagsched.spark.session.sessions import enter_session, open_session, rebind_frame
-from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer
+from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer, route_rows
 from airflow_dagsched.spark.steps.ledger import Made
 
 CUT_EVERY = 4
@@ -147,9 +147,10 @@ class Block:
         """Of this iteration, else of the one before, else from outside the block."""
         answer = self.answers.get(output.step)
         if answer is None:
-            return self.app.read_input(output, session)
+            return self.app.read_routed(self.at, output, session)
         df = answer.frames.get(output.name)
-        return rebind_frame(df, session) if df is not None else answer.value
+        routed = self.app.lineage.by_id[self.at].routed
+        return route_rows(rebind_frame(df, session), routed, output) if df is not None else answer.value
 
     def _is_enough(self) -> bool:
         key = f"repeat:{self.repeat.id}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -76,7 +77,7 @@ class Turn:
         enter_session(self.session, self.spec.id, self.spec.id)
         call = self.app.payload.get_call(self.spec.id)
         with watch_actions(self._notice_action), limit_reads(self.spec.needed):
-            returned = call_step(call, self.session, self.app.read_input, self.app.get_context)
+            returned = call_step(call, self.session, partial(self.app.read_routed, self.spec.id), self.app.get_context)
         return check_answer(returned, self.app.lineage.list_requested(self.spec.id), self.spec.writes is not None)
 
     def _materialise_frames(self, planned: tuple[Planned, ...]) -> Mapping[str, Part]:

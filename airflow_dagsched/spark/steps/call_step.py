@@ -68,6 +68,15 @@ def call_step(call: Call, session: SparkSession, source: Source, context: Contex
     return run_sql(session, call.sql or "", kwargs)
 
 
+def route_rows(rows: Any, routed: Mapping[str, str], output: Output) -> Any:
+    """``rows`` of ``output``, if they are rows, with what Spark is told of the way they go."""
+    how = routed.get(f"{output.step}/{output.name}")
+    if how is None or not isinstance(rows, DataFrame):
+        return rows
+    # A hint, which joins look for above an alias, too; one partition is one task.
+    return rows.hint("broadcast") if how == "broadcast" else rows.coalesce(1)
+
+
 def run_sql(session: SparkSession, text: str, inputs: Mapping[str, Any]) -> DataFrame:
     """``text`` over ``inputs``: DataFrames as views of their names, plain values as parameters ``:name``."""
     for name, value in inputs.items():

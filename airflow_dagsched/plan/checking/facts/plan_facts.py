@@ -60,7 +60,7 @@ class Facts(Struct, frozen=True):
     units: list[str]
     """Ids of the groups, then of the ordinary tasks."""
     dataset_bytes: dict[Dataset, int]
-    """Bytes that a cut moves of each dataset, if any is cut. Channels of one dataset carry one size: the largest counts.
+    """Bytes that a cut moves of each dataset, if any is cut. Channels of one dataset carry one size: the largest.
     None where no reader is pipelined: what is stored by its author's word is written, and read, with its steps.
     """
 
