@@ -50,6 +50,7 @@ launch
   managers          .secrecy                             model plan plan/pruning plan/passes
   history           .protocol                            model plan plan/reasons plan/grouping plan/replan
   escalation        .protocol .managers                  model plan plan/pruning plan/problem
+  moves             .protocol                            model plan/grouping plan/problem
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers
@@ -70,10 +71,12 @@ provider
   spec                                                   model plan plan/grouping launch/protocol launch/managers
   clusters          .spec                                model plan plan/checking plan/pruning launch/managers
                                                          launch/escalation
+  moving                                                 launch/protocol launch/moves
   submission        .spec .clusters                      model plan/reasons plan/report plan/pruning launch/protocol
                                                          launch/secrecy launch/retention launch/steps launch/managers
-  runtime           .following .spec .clusters           model plan plan/checking plan/report plan/pruning plan/problem
-                    .submission                          launch/protocol launch/secrecy launch/retention launch/steps
+  runtime           .following .spec .clusters .moving   model plan plan/checking plan/report plan/pruning plan/problem
+                    .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
+                                                         launch/steps launch/moves
                                                          launch/managers launch/history launch/escalation
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes
                     .submission .runtime

@@ -24,7 +24,7 @@ from airflow_dagsched.model.state import Measured, State
 from airflow_dagsched.plan.grouping.coarsest import Grouped
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.reasons.changes import Change
-from airflow_dagsched.plan.replan.remaining_run import replan_run
+from airflow_dagsched.plan.replan.remaining_run import keep_groups, replan_run
 from airflow_dagsched.plan.settings import Settings
 
 NEVER_REGROUPED = 1.0
@@ -96,6 +96,14 @@ def forecast_run(run: Run, state: State, before: Outlook | None) -> Ahead:
     left = sorted((one for one in found.plan.groups if one.progress != "finished"), key=lambda one: one.end_s)
     outlook = Outlook(round=run.round, ends=first, plan=found.plan)
     return Ahead(tuple(one.id for one in left), found.left_s, ends - first, found.changes, outlook)
+
+
+def price_groups(run: Run, state: State) -> float | None:
+    """Seconds until all that is left of ``run`` in ``state`` ends, its groups as they are; None: that cannot be."""
+    history = State(measured=state.measured, connections=state.connections)
+    planned = keep_groups(_make_bare_plan(run), run.dataflow, run.cluster, history, run.settings)
+    found = None if planned is None else keep_groups(planned.plan, run.dataflow, run.cluster, state, run.settings)
+    return None if found is None else found.left_s
 
 
 def _is_of(before: Outlook, run: Run) -> bool:

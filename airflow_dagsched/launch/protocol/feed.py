@@ -117,6 +117,8 @@ GREEN = frozenset({"success", "reused", "pruned"})
 FINISHED = frozenset({"success", "failed", "upstream_failed", "skipped", "removed"})
 LIVE = frozenset({"running", "up_for_retry", "up_for_reschedule", "deferred"})
 """The launch task was not cleared since its last try began. (``restarting`` says that it was, while it ran.)"""
+NOT_BEGUN = frozenset({None, "", "scheduled", "queued", "restarting"})
+"""States of a task that has not begun, or was cleared while it ran and is to begin again."""
 TOLERANCE_S = 2.0
 """How much later than a try of the launch task its mirror may seem to be made. See ``is_of_its_round``."""
 

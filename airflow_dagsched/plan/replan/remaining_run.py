@@ -90,6 +90,24 @@ def replan_run(
     return _choose_plan(facts, progress)
 
 
+def keep_groups(
+    plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State, settings: Settings = DEFAULTS
+) -> Replanned | None:
+    """As ``replan_run``, but with the groups of ``plan`` in any case: to compare what others would take.
+
+    None where that cannot be: some group has no room, or there is a cycle among them.
+    """
+    try:
+        facts = _Facts(
+            plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, NO_PRUNING_INPUT, None
+        )
+        progress = measure_progress(plan, facts.dataflow, facts.cluster, state)
+        kept = _try_both(facts, progress, "as before")
+    except (DoesNotFit, InvalidInput):
+        return None
+    return None if isinstance(kept, Refused) else Replanned(kept, (), kept.makespan_s - progress.now_s, 0.0)
+
+
 def _choose_plan(facts: _Facts, progress: Progress) -> Replanned:
     """The groups so far, unless others are better by the margin, or they are not possible any more."""
     # First, for it often gives the groups so far: then they need not be planned a second time.

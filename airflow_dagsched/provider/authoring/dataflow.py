@@ -16,7 +16,7 @@ from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_m
 from airflow_dagsched.provider.authoring.policy_check import check_policy
 from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, read_dataflow
 from airflow_dagsched.provider.authoring.step_group import StepGroup
-from airflow_dagsched.provider.spec.dataflow_spec import FlowSettings, make_flow_error
+from airflow_dagsched.provider.spec.dataflow_spec import FlowSettings, Replan, make_flow_error
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
@@ -56,6 +56,9 @@ class SparkDataflow(StepGroup):
         for a three-hour sensor then need not wait for those that do.
     :param prune: how what a run does not need is left out: ``"auto"``, ``"declared"``, ``"analysed"`` or False.
     :param pruned: how mirrors of steps with nothing to do end.
+    :param replan: what launches of a run that has begun may change, by what was measured: ``"sizes"`` (how large each
+        application is, and where); ``"regroup"``: a launch task may also run steps of later ones that are ready, if the
+        run then ends sooner; ``"off"``: what was known as the run began counts to its end.
     :param placement: policy that places the steps on workers, by name or as the dotted path of your own class; see
         ``docs/placement.md``. A step may name another one: then it runs in another application.
     :param placement_settings: settings of the policies, by name.
@@ -84,6 +87,7 @@ class SparkDataflow(StepGroup):
         task_runtimes: Mapping[str, float] | None = None,
         prune: Mode = "auto",
         pruned: Literal["success", "skipped"] = "success",
+        replan: Replan = "sizes",
         placement: str = "auto",
         placement_settings: Mapping[str, Any] | None = None,
         pool_cores: int | None = None,
@@ -98,8 +102,8 @@ class SparkDataflow(StepGroup):
         mistake = find_mistake(
             {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
              "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
-             "placement": placement, "placement_settings": placement_settings, "pool_cores": pool_cores,
-             "lease_s": lease_s, "stall_s": stall_s}
+             "replan": replan, "placement": placement, "placement_settings": placement_settings,
+             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s}
         ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
@@ -126,6 +130,7 @@ class SparkDataflow(StepGroup):
             conf=dict(conf or {}),
             prune=prune,
             pruned=pruned,
+            replan=replan,
             settings=planner,
             task_runtimes=dict(task_runtimes or {}),
             placement=placement,

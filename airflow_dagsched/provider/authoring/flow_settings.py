@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from airflow_dagsched.plan.settings import Mode
+from airflow_dagsched.provider.spec.dataflow_spec import Replan
 from airflow_dagsched.provider.spec.hints import suggest_name
 from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, list_launch_settings
 
@@ -62,6 +63,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         ),
     ),
     "pruned": ((lambda value: value in ("success", "skipped"), "must be 'success' or 'skipped'"),),
+    "replan": ((lambda value: value in get_args(Replan), "must be 'off', 'sizes' or 'regroup'"),),
     "placement": ((_is_name, "must be the name of a policy, or a class's dotted path"),),
     "placement_settings": ((_is_mapping, "must be a dict of settings by name"),),
     "pool_cores": (

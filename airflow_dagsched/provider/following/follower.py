@@ -60,6 +60,8 @@ class Follower:
         """What the driver program says is masked there; what the launch task itself says of a step, here."""
         self.finished: Finished | None = None
         self.applications = 0
+        self.adopted: set[str] = set()
+        """Steps that another launch task has run."""
         self.begun: dict[str, float] = {}
         """When each step was called, in seconds of the monotonic clock."""
         self.ran_out_of_memory = False
@@ -114,6 +116,16 @@ class Follower:
         for event in (mask_event(each, self.masking) for each in events):
             self._note_event(event)
             self.feed = self.feed.add((event,), time.monotonic())
+        if self.feed is not before:
+            self.push()
+
+    def adopt(self, ends: Iterable[StepDone]) -> None:
+        """Take in ends that another launch task has told, which has set its mirrors' XComs."""
+        before = self.feed
+        for done in ends:
+            log.info("%s", describe_end(done))
+            self.adopted.add(done.step)
+            self.feed = self.feed.add((done,), time.monotonic())
         if self.feed is not before:
             self.push()
 

@@ -19,6 +19,7 @@ from airflow.sdk.timezone import utcnow
 from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 from asgiref.sync import sync_to_async
 
+from airflow_dagsched.launch.protocol.feed import NOT_BEGUN
 from airflow_dagsched.provider.mirrors.light import LightTrigger
 from airflow_dagsched.provider.mirrors.mirror_args import START_TRIGGER
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_S = 0.5
-AHEAD = frozenset({None, "", "scheduled", "queued", "restarting"})
-"""States of a task that has not begun, or was cleared while it ran and is to begin again."""
 
 
 @dataclass(eq=False)
@@ -77,7 +76,7 @@ POLLS: dict[str, Poll] = {}
 
 def has_begun(states: Any, run_id: str, launch: str) -> bool:
     """Whether the launch task runs, or has run: mirrors may look for their verdict then."""
-    return states.get(run_id, {}).get(launch) not in AHEAD
+    return states.get(run_id, {}).get(launch) not in NOT_BEGUN
 
 
 async def wait_for_start(dag_id: str, run_id: str, launch: str) -> None:

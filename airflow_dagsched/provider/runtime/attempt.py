@@ -9,13 +9,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from airflow_dagsched.launch.escalation.levels import LEVELS, Level
 from airflow_dagsched.launch.history.learning import Ran
+from airflow_dagsched.launch.moves.claims import Claim
+from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Decision
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.following.reporting import open_follower
 from airflow_dagsched.provider.following.standing import Standing, make_standing, make_unrivalled
+from airflow_dagsched.provider.following.telling import can_tell_beside
+from airflow_dagsched.provider.moving.claims_file import ClaimsFile
+from airflow_dagsched.provider.moving.moves import Moves, make_look
 from airflow_dagsched.provider.runtime.folders import list_bundle_roots, locate_group_folder
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
 from airflow_dagsched.provider.runtime.memory import Memory
@@ -52,6 +59,10 @@ class Attempt:
     stranded: int = 0
     """Applications that were left without workers."""
     standing: Standing = field(default_factory=make_unrivalled)
+    moves: Moves | None = None
+    """None: launch tasks of this dataflow run their own steps alone."""
+    decision: Decision = NOTHING_TAKEN
+    """What of later launch tasks was taken, and why."""
 
     @classmethod
     def begin(cls, launch: LaunchTask, context: Context) -> Attempt:
@@ -69,7 +80,12 @@ class Attempt:
         follower = open_follower(ti, mirrors, feed, standing, show_page)
         # Not the file of the parse: where a DAG is made by a helper, Airflow names the real one only afterwards.
         roots = list_bundle_roots(launch.dag.fileloc, context)
-        return cls(launch, context, facts, follower, Memory(folder), folder, roots, standing=standing)
+        attempt = cls(launch, context, facts, follower, Memory(folder), folder, roots, standing=standing)
+        # In ``dag.test()`` tasks come one after another: nothing is won by running a step earlier.
+        if spec.flow.replan == "regroup" and can_tell_beside():
+            claim = Claim(spec.task_id, facts.try_id)
+            attempt.moves = Moves(ClaimsFile(folder.parent), claim, make_look(ti))
+        return attempt
 
     @property
     def spec(self) -> LaunchSpec:
@@ -77,9 +93,14 @@ class Attempt:
         return self.launch.spec
 
     @property
-    def steps(self) -> tuple[str, ...]:
-        """What this try runs, or finds done: the steps of its group."""
+    def own(self) -> tuple[str, ...]:
+        """The steps of its group: how they end is how it ends."""
         return self.spec.group.steps
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What this try runs, or finds done: its own steps, and those that it has taken."""
+        return self.own if self.moves is None else (*self.own, *self.moves.taken)
 
     @property
     def flow(self) -> DataflowSpec:
@@ -95,6 +116,10 @@ class Attempt:
     def hook(self) -> PlannerHook:
         """Asks the cluster; one for all submits of the try."""
         return PlannerHook(self.flow.conn_id)
+
+    def describe_replan(self) -> dict[str, Any]:
+        """What was planned anew as this try began, as the launch task returns it."""
+        return {"mode": self.flow.replan, **msgspec.to_builtins(self.decision)}
 
     def note_cut(self, why: str) -> None:
         """Say, in the log and in what the launch task returns, why there are more applications than groups."""

@@ -71,8 +71,10 @@ def _stop_overtime(attempt: Attempt) -> str:
 def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
     """What the launch task returns; raises what Airflow is to know where a step failed, or all were skipped."""
     attempt.standing.demand()
-    follower, ends = attempt.follower, attempt.follower.feed.steps
-    missing = [name for name in attempt.steps if name not in ends]
+    follower, told = attempt.follower, attempt.follower.feed.steps
+    # Of the others that it has taken those that did not end well are run by whose they are.
+    ends = {name: told[name] for name in attempt.own if name in told}
+    missing = [name for name in attempt.own if name not in ends]
     if missing:
         raise AirflowException(f"the driver program ended without a word on {', '.join(missing)}")
     raise_for(list_failed(ends.values()))
@@ -84,11 +86,12 @@ def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
     _emit_outlets(attempt, ends)
     record_applications(locate_history(attempt.flow), attempt.flow.conn_id, attempt.applications)
     return {
-        "steps": {name: report_measured(done) for name, done in ends.items()},
+        "steps": {name: report_measured(done) for name, done in told.items()},
         "pruned": {name: done.reason for name, done in ends.items() if done.state == "pruned"},
         "applications": follower.applications,
         "cuts": attempt.cuts,
         "left": attempt.left,
+        "replan": attempt.describe_replan(),
         "predicted_s": round(attempt.predicted_s, 1),
         "measured_s": round(time.monotonic() - attempt.began, 1),
     }
@@ -101,7 +104,7 @@ def _emit_outlets(attempt: Attempt, ends: Mapping[str, StepDone]) -> None:
     fresh = {name for name, done in ends.items() if is_fresh(done, emitted)}
     # Airflow reads the operator's outlets once its ``execute`` has returned, and sends an event for each.
     steps = attempt.flow.steps
-    attempt.launch.outlets = list_outlets(steps[name] for name in attempt.steps if name in fresh)
+    attempt.launch.outlets = list_outlets(steps[name] for name in attempt.own if name in fresh)
     attempt.memory.note_good_end(fresh, clears)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.ends import conclude_attempt, translate_errors
 from airflow_dagsched.provider.runtime.foresight import foretell_rest
+from airflow_dagsched.provider.runtime.moves import open_moves
 from airflow_dagsched.provider.runtime.submits import Submits
 from airflow_dagsched.provider.runtime.submitting import (
     allocate,
@@ -17,6 +18,7 @@ from airflow_dagsched.provider.runtime.submitting import (
     ship_steps,
     submit_and_follow,
 )
+from airflow_dagsched.provider.runtime.takeover import take_over
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -34,6 +36,8 @@ def run_attempt(attempt: Attempt) -> dict[str, Any]:
     # The feed is closed after errors were translated: they give steps without an end theirs, and it is the last word.
     with closing(attempt.follower), translate_errors(attempt):
         attempt.left = foretell_rest(attempt.spec, attempt.facts, attempt.hook, attempt.folder.parent)
+        open_moves(attempt)
+        attempt.decision = take_over(attempt)
         submits = Submits(attempt)
         for targets in submits:  # nearly always one
             with submits.escalating(targets), open_paths(attempt, targets) as paths:

@@ -19,6 +19,7 @@ from airflow_dagsched.model.codec import encode_value, read_file
 from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 
 if TYPE_CHECKING:
+    from airflow_dagsched.model.state import State
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
     from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
     from airflow_dagsched.provider.spec.run_facts import RunFacts
@@ -43,7 +44,8 @@ def foretell_rest(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, folder
     return {"groups": list(found.left), "seconds": round(found.left_s, 1), "later_s": round(found.later_s, 1)}
 
 
-def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
+def describe_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook) -> tuple[Run, State]:
+    """The run, and how far it has come as ``launch`` begins."""
     flow, now = launch.flow, time.time()
     groups, known = tuple(launch.launches.values()), recall_history(locate_history(flow))
     # How long an application takes to start is a cluster's: of other connections it says nothing.
@@ -53,7 +55,11 @@ def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: 
         launch.group.id, groups, feeds, replace(known, connections=ours), this_round=facts.try_id.round, now=now
     )
     cluster = make_idle(hook.cluster(flow.declared_cluster))
-    run = Run(flow.graph.dataflow, groups, cluster, flow.settings, facts.try_id.round, now)
+    return Run(flow.graph.dataflow, groups, cluster, flow.settings, facts.try_id.round, now), state
+
+
+def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
+    run, state = describe_run(launch, facts, hook)
     found = forecast_run(run, state, _read_last_outlook(file))
     _keep_outlook(found.outlook, file)
     return found

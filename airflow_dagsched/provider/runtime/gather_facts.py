@@ -42,7 +42,9 @@ def _ask_airflow(launch: LaunchSpec, context: Context) -> RunFacts:
     ti, dag_run = context["ti"], context["dag_run"]
     mirrors = [step.task_id for step in launch.flow.steps.values()]
     outside = sorted({task_id for ids in launch.flow.graph.outside.values() for task_id in ids})
-    answer = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[*mirrors, *outside], run_ids=[ti.run_id])
+    answer = RuntimeTaskInstance.get_task_states(
+        dag_id=ti.dag_id, task_ids=[*mirrors, *outside, *launch.launches], run_ids=[ti.run_id]
+    )
     states = {task_id: str(state) for task_id, state in answer.get(ti.run_id, {}).items() if state}
     try_id = _identify_try(launch, ti, dag_run)
     return RunFacts(

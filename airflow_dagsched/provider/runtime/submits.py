@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.errors import DagschedError, DoesNotFit
 from airflow_dagsched.launch.escalation.split_group import Unit, cut_to_fit, split_in_halves
 from airflow_dagsched.launch.escalation.stranded import Stranded
+from airflow_dagsched.launch.moves.elsewhere import list_behind
 from airflow_dagsched.provider.runtime.allocation import gather_group_fit
 from airflow_dagsched.provider.runtime.attempt import Attempt
+from airflow_dagsched.provider.runtime.moves import give_back_taken, has_taken, wait_for_awaited
 from airflow_dagsched.provider.spec.configuration import is_planning
 
 log = logging.getLogger(__name__)
@@ -31,9 +33,16 @@ class Submits:
 
     def _start(self) -> None:
         self._level = self._attempt.memory.level
-        self._left = deque(list_submits(self._attempt))
+        self._left = deque(list_submits(self._attempt, list_ready(self._attempt)))
 
     def __iter__(self) -> Iterator[Unit]:
+        submitted: set[str] = set()
+        while self._left:
+            submitted |= {*self._left[0]}
+            yield self._left.popleft()
+        # What others run, and what is behind it: nothing, where launch tasks run their own steps alone.
+        wait_for_awaited(self._attempt)
+        self._left.extend(list_submits(self._attempt, [s for s in list_ready(self._attempt) if s not in submitted]))
         while self._left:
             yield self._left.popleft()
 
@@ -43,34 +52,59 @@ class Submits:
         attempt = self._attempt
         try:
             yield
-        except DoesNotFit as refused:
-            parts = cut_to_fit(
-                list_units(attempt, targets), gather_group_fit(attempt.spec, attempt.hook, attempt.level)
-            )
-            if len(parts) == 1:
-                raise
-            attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}")
-            # In place of what was too large, before the others: steps behind it may read what it writes.
-            self._left.extendleft(reversed(parts))
-        except Stranded as found:
-            attempt.note_cut(str(found))
-            attempt.stranded += 1
-            attempt.follower.forget_failed()
-            self._left.appendleft(targets)
-        except AirflowException as error:
+        except (Stranded, DagschedError, AirflowException) as error:
+            # What fails with steps of others in it may fail because of them: that is not for this task to end with.
+            if has_taken(attempt) and not attempt.standing.lost and not attempt.launch.stopped:
+                attempt.note_cut(f"what it has taken is left to other launch tasks: {error}")
+                self._start_over()
+            else:
+                self._escalate(targets, error)
+
+    def _escalate(self, targets: Unit, error: Exception) -> None:
+        attempt = self._attempt
+        match error:
+            case DoesNotFit():
+                self._cut(targets, error)
+            case Stranded():
+                attempt.note_cut(str(error))
+                attempt.stranded += 1
+                attempt.follower.forget_failed()
+                self._left.appendleft(targets)
             # The level rises where memory ran out, and only there: anything else is the end of the try.
-            if attempt.memory.level == self._level or attempt.launch.stopped:
-                raise
-            log.warning("%s", error)
-            attempt.note_cut(f"out of memory: tried again with {attempt.level}")
-            attempt.follower.forget_failed()
-            self._start()  # with all steps: the driver program reuses what those that ended well have committed
+            case AirflowException() if attempt.memory.level != self._level and not attempt.launch.stopped:
+                log.warning("%s", error)
+                attempt.note_cut(f"out of memory: tried again with {attempt.level}")
+                self._start_over()
+            case _:
+                raise error
+
+    def _cut(self, targets: Unit, refused: DoesNotFit) -> None:
+        attempt = self._attempt
+        parts = cut_to_fit(list_units(attempt, targets), gather_group_fit(attempt.spec, attempt.hook, attempt.level))
+        if len(parts) == 1:
+            raise refused
+        attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}")
+        # In place of what was too large, before the others: steps behind it may read what it writes.
+        self._left.extendleft(reversed(parts))
+
+    def _start_over(self) -> None:
+        give_back_taken(self._attempt)
+        self._attempt.follower.forget_failed()
+        self._start()  # with all steps: the driver program reuses what those that ended well have committed
 
 
-def list_submits(attempt: Attempt) -> tuple[Unit, ...]:
-    """The steps of each submit, in order: all of the group in one, or as the level and the author ask for."""
-    units = list_units(attempt, attempt.steps)
-    if attempt.level.per_step or _is_per_step(attempt):
+def list_ready(attempt: Attempt) -> list[str]:
+    """The steps of the try but for those that others have run, or run now, and what is behind these."""
+    moves, done = attempt.moves, attempt.follower.adopted
+    behind = list_behind(attempt.flow.graph.sort_steps(), moves.awaited, attempt.flow.graph.upstream) if moves else ()
+    blocks = attempt.flow.map_repeat_blocks()
+    return [name for name in attempt.steps if name not in done and not {*blocks.get(name, (name,))} & {*behind}]
+
+
+def list_submits(attempt: Attempt, steps: Sequence[str]) -> tuple[Unit, ...]:
+    """``steps`` by submits, in order: all in one, or as the level and the author ask for."""
+    units = list_units(attempt, steps)
+    if not units or attempt.level.per_step or is_per_step(attempt):
         return units
     return split_in_halves(units) if attempt.level.halved else (tuple(chain.from_iterable(units)),)
 
@@ -82,6 +116,7 @@ def list_units(attempt: Attempt, steps: Iterable[str]) -> tuple[Unit, ...]:
     return tuple(dict.fromkeys(blocks.get(name, (name,)) for name in ordered))
 
 
-def _is_per_step(attempt: Attempt) -> bool:
+def is_per_step(attempt: Attempt) -> bool:
+    """Whether each step is an application of its own, as its author asks for."""
     asked = (attempt.facts.conf.get("dagsched") or {}).get("run", attempt.flow.run)
     return asked == "per_step" or not is_planning()

@@ -7,7 +7,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from airflow_dagsched.provider.runtime.allocation import Allocation, Sized, allo
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
+from airflow_dagsched.provider.runtime.moves import has_taken
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
 from airflow_dagsched.provider.submission.private import check_folder
@@ -243,8 +244,14 @@ def _raise_failure(attempt: Attempt, error: AirflowException) -> None:
     themselves nothing is raised: what others of the group have to say comes first.
     """
     follower, memory = attempt.follower, attempt.memory
-    bad = list_failed(follower.feed.steps.values())
+    ends = follower.feed.steps
+    bad = list_failed(ends[name] for name in attempt.own if name in ends)
     failure = follower.finished.failure if follower.finished else judge_lost_driver(str(error))
+    if has_taken(attempt) and _may_be_of_taken(failure, bad, list_failed(ends.values())):
+        raise AirflowException(str(error)) from error  # it is tried again without what was taken
+    # A step that was taken, and failed by itself, is left to its own launch task.
+    if has_taken(attempt) and not bad:
+        return
     cause = failure or next((done.failure for done in bad if done.failure), None)
     # Java that runs out of memory stops anyhow it likes, often without a word but the one in its output.
     if cause is not None and cause.kind == "lost_driver" and follower.ran_out_of_memory:
@@ -256,3 +263,9 @@ def _raise_failure(attempt: Attempt, error: AirflowException) -> None:
         raise AirflowFailException(cause.message) from error
     if failure is not None or not bad or memory.level > level:
         raise AirflowException(f"{cause.kind}: {cause.message}" if cause else str(error)) from error
+
+
+def _may_be_of_taken(failure: Failure | None, own: Sequence[StepDone], all_bad: Sequence[StepDone]) -> bool:
+    """Whether the application, or a step of its own, may have failed because of steps of others in it."""
+    by_itself = all(done.failure is None or done.failure.kind == "author" for done in own)
+    return failure is not None or not all_bad or not by_itself

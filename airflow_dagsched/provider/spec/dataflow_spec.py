@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.spec.step_declaration import Declared
 
 
+Replan = Literal["off", "sizes", "regroup"]
+
+
 class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for the cached property
     """The arguments of a dataflow, checked; see ``SparkDataflow`` for what each means."""
 
@@ -38,6 +41,7 @@ class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for t
     conf: Mapping[str, str]
     prune: Mode
     pruned: Literal["success", "skipped"]
+    replan: Replan
     settings: Settings
     """The planner's, with what the policies' settings say of sizes."""
     task_runtimes: Mapping[str, float]

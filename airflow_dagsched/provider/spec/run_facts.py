@@ -26,7 +26,7 @@ class RunFacts(Struct, frozen=True):
     context: Mapping[str, Any]
     """JSON values a step may ask for; names the run has no value for are absent."""
     states: Mapping[str, str]
-    """Airflow's state of ordinary tasks and mirrors; of each instance of a mapped task, as ``load_0``."""
+    """Airflow's state of ordinary tasks, mirrors and launch tasks; of each instance of a mapped task, as ``load_0``."""
     skipped: Mapping[str, str]
     """Mirror's task id -> the branch or short circuit that skipped it."""
     feeds: Mapping[str, Feed]

@@ -1,0 +1,115 @@
+"""What a try of a launch task takes of later launch tasks: facts of the run, the decision, its claim."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.history.forecast import Run, price_groups
+from airflow_dagsched.launch.moves.claims import Claims
+from airflow_dagsched.launch.moves.eligible import Sight
+from airflow_dagsched.launch.moves.elsewhere import has_ended_well
+from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Ahead, Decision, decide, drop_done_edges, move_steps
+from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN
+from airflow_dagsched.model.validate import build_valid_graph
+from airflow_dagsched.plan.problem.rules import apply_rules
+from airflow_dagsched.provider.runtime.foresight import MOST_STEPS, describe_run
+from airflow_dagsched.provider.runtime.submits import is_per_step
+
+if TYPE_CHECKING:
+    from airflow_dagsched.model.state import State
+    from airflow_dagsched.plan.grouping.coarsest import Grouped
+    from airflow_dagsched.provider.runtime.attempt import Attempt
+
+log = logging.getLogger(__name__)
+
+
+def take_over(attempt: Attempt) -> Decision:
+    """Decide what to take, and claim it. Whatever hinders that, the try runs its own steps."""
+    if attempt.moves is None:
+        return NOTHING_TAKEN
+    try:
+        decision = _decide_takeover(attempt, attempt.moves.file.read())
+    except Exception as error:  # noqa: BLE001 - whatever it is, the group can be launched without
+        log.warning("no step of a later launch task is taken: %s: %s", type(error).__name__, error)
+        return Decision(reason="no forecast")
+    if decision.take and not attempt.moves.take(decision.take):
+        decision = Decision(reason="nothing is ready")  # others were quicker
+    log.info("%s", decision.line())
+    return decision
+
+
+def _decide_takeover(attempt: Attempt, claims: Claims) -> Decision:
+    if _is_limited(attempt):
+        return Decision(reason="limited")
+    sight = _look_around(attempt, claims)
+    if not sight.mine:
+        return Decision(reason="has nothing to run")
+    flow = attempt.flow
+    graph, rules = apply_rules(build_valid_graph(flow.graph.dataflow), flow.settings)
+    groups = tuple(attempt.spec.launches.values())
+    ahead = Ahead(graph, rules, attempt.spec.group.id, groups, flow.settings.replan_margin)
+    now = replace(ahead, groups=move_steps(ahead, _find_homes(attempt, claims)))
+    run, state = describe_run(attempt.spec, attempt.facts, attempt.hook)
+    left = replace(run, dataflow=drop_done_edges(run.dataflow, sight.done | sight.over))
+    over = [name for name in sorted(sight.over) if name not in state.finished]
+    return decide(now, sight, partial(_price, left, replace(state, finished=(*state.finished, *over))))
+
+
+def _is_limited(attempt: Attempt) -> bool:
+    """Whether more steps could take this launch task over a limit that was set for its own."""
+    flow, careful = attempt.flow, attempt.memory.level > 0 or is_per_step(attempt)
+    large = len(flow.steps) > MOST_STEPS
+    return careful or large or attempt.launch.execution_timeout is not None or flow.pool_cores is not None
+
+
+def _look_around(attempt: Attempt, claims: Claims) -> Sight:
+    facts, flow, ours = attempt.facts, attempt.flow, attempt.spec.launches
+    ends = [done for feed in facts.feeds.values() for done in feed.steps.values()]
+    mirrors = {name: facts.states.get(step.task_id, "") for name, step in flow.steps.items()}
+    done = {end.step for end in ends if has_ended_well(end)} | attempt.follower.adopted
+    done |= {name for name, state in mirrors.items() if state in ("success", "skipped")}
+    waiting = [each for task_id, each in ours.items() if facts.states.get(task_id, "") in NOT_BEGUN]
+    ahead = {name for group in waiting for name in group.steps if name not in claims.claims}
+    over = {each for each in flow.graph.ordinary if _is_over(facts.find_states(each, flow.graph.ordinary))}
+    assert attempt.moves is not None
+    return Sight(
+        mine=frozenset(attempt.own) - done - attempt.moves.awaited.keys(),
+        open=frozenset(name for name in ahead - done if mirrors[name] not in FINISHED),
+        done=frozenset(done),
+        over=frozenset(over),
+    )
+
+
+def _is_over(states: dict[str, str]) -> bool:
+    """Whether a task, or each of its instances, has ended; of one that is not known nobody can tell."""
+    return bool(states) and all(state in FINISHED for state in states.values())
+
+
+def _find_homes(attempt: Attempt, claims: Claims) -> dict[str, str]:
+    """Step -> the group that runs it, or has, where that is not its own."""
+    ours = attempt.spec.launches
+    ran = {
+        done.step: ours[task_id].id
+        for task_id, feed in attempt.facts.feeds.items()
+        for done in feed.steps.values()
+        if has_ended_well(done)
+    }
+    claimed = {step: ours[claim.by].id for step, claim in claims.claims.items() if claim.by in ours}
+    return {**ran, **claimed}
+
+
+def _price(run: Run, state: State, groups: tuple[Grouped, ...]) -> float | None:
+    """Seconds until all that is left ends, if these are the launch tasks."""
+    there = {group.id for group in groups} | {task.id for task in run.dataflow.tasks}
+    # One whose steps have all moved is a launch task without an application.
+    known = replace(
+        state,
+        finished=tuple(name for name in state.finished if name in there),
+        running=tuple(name for name in state.running if name in there),
+        elapsed_s={name: seconds for name, seconds in state.elapsed_s.items() if name in there},
+    )
+    return price_groups(replace(run, groups=groups), known)
