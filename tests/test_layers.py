@@ -48,8 +48,9 @@ launch
   retention         .protocol
   steps             .protocol                            plan/pruning
   managers          .secrecy                             model plan plan/pruning plan/passes
-  history           .protocol                            model plan plan/reasons plan/grouping plan/replan
-  escalation        .protocol .managers                  model plan plan/pruning plan/problem
+  planning          .managers                            model plan plan/pruning plan/problem
+  history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan
+  escalation        .protocol .managers .planning        model plan
   moves             .protocol                            model plan/grouping plan/problem
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
@@ -69,21 +70,21 @@ provider
   following                                              launch/protocol launch/secrecy launch/escalation
   mirrors                                                launch/protocol
   spec                                                   model plan plan/grouping launch/protocol launch/managers
-  clusters          .spec                                model plan plan/checking plan/pruning launch/managers
-                                                         launch/escalation
+  clusters          .spec                                model plan plan/checking plan/pruning plan/problem
+                                                         launch/managers launch/planning launch/escalation
   moving                                                 launch/protocol launch/moves
   submission        .spec .clusters                      model plan/reasons plan/report plan/pruning launch/protocol
                                                          launch/secrecy launch/retention launch/steps launch/managers
-  runtime           .following .spec .clusters .moving   model plan plan/checking plan/report plan/pruning plan/problem
+  runtime           .following .spec .clusters .moving   model plan/checking plan/report plan/pruning plan/problem
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
-                                                         launch/steps launch/moves
-                                                         launch/managers launch/history launch/escalation
+                                                         launch/steps launch/moves launch/managers launch/planning
+                                                         launch/history launch/escalation
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes
                     .submission .runtime
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
                                                          launch/managers local
-  commands          .spec .clusters .runtime .wiring     model plan plan/checking plan/report plan/exact
-                    .authoring                           launch/retention cli
+  commands          .spec .clusters .wiring              model plan plan/checking plan/report plan/exact
+                    .authoring                           launch/planning launch/retention cli
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 

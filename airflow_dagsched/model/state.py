@@ -80,6 +80,8 @@ class State(Declared, frozen=True, kw_only=True):
     """How long each running group has been running; 0 where it is not said."""
     measured: dict[str, Measured] = {}
     connections: dict[str, Connection] = {}
+    runs: tuple[Id, ...] = ()
+    """The last runs that something was measured in; the newest last."""
 
 
 def apply_measured(dataflow: Dataflow, state: State) -> Dataflow:

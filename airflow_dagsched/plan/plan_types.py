@@ -102,6 +102,39 @@ class Group(Value, frozen=True, kw_only=True):
     pruned: tuple[Pruned, ...] = ()
     unpruned: tuple[Pruned, ...] = ()
     """What was looked at and stays, and why; where all workers do, the id is the group's."""
+    settings: dict[str, str] = {}
+    """Spark settings that its launch gives to spark-submit, besides its author's; empty: they were not asked for."""
+
+
+class WorkShares(Value, frozen=True, kw_only=True):
+    """Shares of the steps by how their runtimes are known: measured in earlier runs, declared, or by the settings."""
+
+    measured: Planned = 0.0
+    declared: Planned = 0.0
+    assumed: Planned = 0.0
+
+
+class PlanFacts(Value, frozen=True, kw_only=True):
+    """The facts that a plan was made with: where they differ, plans may."""
+
+    cluster: Literal["declared", "live", "assumed"]
+    room: Literal["whole", "free"]
+    """Of each worker: all it has, or what was free of it."""
+    connection: Id | None = None
+    interval: str | None = None
+    """Key of the run's; None: no run is planned, nothing is pruned by it."""
+    groups: Literal["planner", "dag", "plan file", "run"]
+    """Who chose them; ``run``: part of a group, submitted by itself."""
+    policy: str
+    prune: str
+    history: tuple[Id, ...] = ()
+    """The runs that what is measured is from, as far as it is known; the newest last."""
+    work: WorkShares = WorkShares()
+    pins: Literal["kept", "given up"] = "kept"
+    author: tuple[str, ...] = ()
+    """Names of the Spark settings that the author sets: they win over the plan's."""
+    digest: str
+    """sha256 of all facts: plans of equal digests are equal."""
 
 
 class Spill(Value, frozen=True, kw_only=True):
@@ -147,6 +180,8 @@ class Plan(Value, frozen=True, kw_only=True):
     assignment: Assignment | None = None
     movements: tuple[Movement, ...] = ()
     follow_up: bool = False
+    facts: PlanFacts | None = None
+    """None: made by hand, or without them, as by ``dagsched plan``."""
 
 
 class Replanned(Struct, frozen=True):

@@ -40,7 +40,7 @@ from airflow_dagsched.plan.pruning.sources import select_found
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.clusters.spark_connection import Reached
 from airflow_dagsched.provider.clusters.webhdfs import WebHdfsLister
-from airflow_dagsched.provider.runtime.allocation import gather_group_fit
+from airflow_dagsched.provider.runtime.allocation import gather_facts_of_run
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
 from tests.plan.placing import place_by
@@ -192,7 +192,7 @@ def test_a_later_group_is_planned_where_its_input_was_written(
     launched(launch, tmp_path, feeds=[committed(tmp_path, day, table=stored.location)])
     assert {one.key["day"] for one in learned[0].asked.stored["clean/"].partitions} == {day}
     chosen = plan_on_free_cluster(
-        gather_group_fit(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps
+        gather_facts_of_run(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps
     )
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == set(DAYS[day])

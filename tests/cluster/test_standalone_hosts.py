@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
-from airflow_dagsched.launch.escalation.group_fit import Fit
 from airflow_dagsched.launch.escalation.reservations import Reservation, reserve_executors
 from airflow_dagsched.launch.managers.executors import Submission, size_executors
 from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
+from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
@@ -51,13 +51,13 @@ def pinned(*hosts: str) -> Dataflow:
 
 
 def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation) -> Chosen:
-    found = plan_on_free_cluster(Fit(flow, hook.cluster()), [step.id for step in flow.steps], held)
+    found = plan_on_free_cluster(Facts(dataflow=flow, cluster=hook.cluster()), [step.id for step in flow.steps], held)
     assert found is not None
     return found
 
 
 def settings_of(chosen: Chosen) -> Submission:
-    return make_submission(chosen.group, chosen.cluster)
+    return make_submission(chosen.group, chosen.planned.cluster)
 
 
 def used(started: StandaloneCluster) -> dict[str, tuple[int, int]]:

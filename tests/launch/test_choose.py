@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation import fit_to_free_cluster
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
-from airflow_dagsched.launch.escalation.group_fit import Fit
 from airflow_dagsched.launch.escalation.reservations import Reservation, reserve_executors, subtract_reservations
 from airflow_dagsched.launch.managers.executors import size_executors
+from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
 from airflow_dagsched.model.dataflow import Dataflow
 from tests.plan.drawn import drawn, standalone
@@ -29,7 +29,9 @@ def wide(parallelism: int, **fields: Any) -> Dataflow:
 
 def choose(flow: Dataflow, cluster: Cluster, held: Sequence[Reservation] = ()) -> Chosen | None:
     """All steps of ``flow`` as one application."""
-    return fit_to_free_cluster.plan_on_free_cluster(Fit(flow, cluster), [step.id for step in flow.steps], held)
+    return fit_to_free_cluster.plan_on_free_cluster(
+        Facts(dataflow=flow, cluster=cluster), [step.id for step in flow.steps], held
+    )
 
 
 def busy(cluster: Cluster, *free: int) -> Cluster:
@@ -43,7 +45,7 @@ def taken(flow: Dataflow, cluster: Cluster, held: list[Reservation], name: str) 
     chosen = choose(flow, cluster, held)
     if chosen is None:
         return None
-    return reserve_executors(name, size_executors(chosen.group, chosen.cluster), expires=100.0)
+    return reserve_executors(name, size_executors(chosen.group, chosen.planned.cluster), expires=100.0)
 
 
 def test_a_pinned_step_goes_where_its_author_wants_it() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.history.forecast import Ahead, Outlook, Run, derive_state, forecast_run
+from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
@@ -21,7 +22,7 @@ from airflow_dagsched.model.codec import decode_json, encode_value
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import Measured, State
 from airflow_dagsched.plan.grouping.coarsest import Grouped, find_groups
-from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.problem.run import FixedGroup
 from tests.plan.drawn import dataflows, drawn, standalone
 
 NOW = 1_000_000.0
@@ -34,7 +35,9 @@ def groups_of(flow: Dataflow) -> Sequence[Grouped]:
 
 
 def run_of(flow: Dataflow, cluster: Cluster, at_s: float = 0.0, started: str = "r") -> Run:
-    return Run(flow, groups_of(flow), cluster, Settings(), started, NOW + at_s)
+    groups = groups_of(flow)
+    fixed = tuple(FixedGroup(one.id, one.steps, one.reason) for one in groups)
+    return Run(Facts(dataflow=flow, cluster=cluster, groups=fixed), groups, started, NOW + at_s)
 
 
 def feed(*steps: str, final: bool = True, began: float = 0.0, clears: int = 0, size: int | None = None) -> Feed:

@@ -37,8 +37,8 @@ def planned(cluster: Cluster, *pinned: str, instances: int = 2) -> Chosen:
 
 def verdict(chosen: Chosen, now: Cluster, **conf: str) -> str:
     """For the application as it was submitted."""
-    told = make_submission(chosen.group, chosen.cluster, exact=chosen.exact).conf
-    return explain_stranded(chosen, size_executors(chosen.group, chosen.cluster), {**told, **conf}, now)
+    told = make_submission(chosen.group, chosen.planned.cluster, exact=chosen.exact).conf
+    return explain_stranded(chosen, size_executors(chosen.group, chosen.planned.cluster), {**told, **conf}, now)
 
 
 BEFORE = offering(w1=1, w2=2, w3=3)

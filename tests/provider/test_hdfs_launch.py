@@ -56,9 +56,9 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> list[Pruning]:
     learned: list[Pruning] = []
     allocate_room = allocation.allocate_room
 
-    def listens(launch: Any, hook: Any, level: Any, steps: Any, pruning: Pruning) -> Any:
+    def listens(launch: Any, hook: Any, level: Any, steps: Any, pruning: Pruning, **how: Any) -> Any:
         learned.append(pruning)
-        return allocate_room(launch, hook, level, steps, pruning)
+        return allocate_room(launch, hook, level, steps, pruning, **how)
 
     monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.allocate_room", listens)
     return learned
@@ -75,7 +75,7 @@ def test_the_day_s_folder_alone_is_listed_and_its_holders_are_kept(
         _, driver, _ = run(launch, tmp_path)
     assert driver.step("read")["needed"][TABLE]["folders"] == ["day=2013-01-02"]
     assert [one.path for one in asked if FIRST in one.path] == []
-    known = allocation.gather_group_fit(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.gather_facts_of_run(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
     (source,) = next(step.sources for step in known.dataflow.steps if step.id == "read")
     assert [one.key for one in source.partitions] == [{"day": "2013-01-02"}, {"day": "2013-01-01"}]
     assert source.partitions[0].blocks[0].hosts == ("w2.example.com", "w3.example.com")
@@ -133,7 +133,7 @@ def test_a_later_group_goes_where_its_input_was_written(
     (partition,) = learned[0].asked.stored["clean/"].partitions
     assert partition.key == {"day": "2013-01-02"}
     assert [block.hosts for block in partition.blocks] == [("w2",), ("w3",)]
-    known = allocation.gather_group_fit(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
+    known = allocation.gather_facts_of_run(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
     chosen = plan_on_free_cluster(known, launch.group.steps)
     assert chosen is not None
     assert {box.worker for box in chosen.group.containers} == {"w2", "w3"}

@@ -10,7 +10,8 @@ import pytest
 from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.state import State
-from airflow_dagsched.provider.runtime.history import recall_history, record_applications
+from airflow_dagsched.provider.runtime.history import record_applications
+from airflow_dagsched.provider.spec.run_history import recall_history
 
 
 def test_runs_add_to_the_file(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ from airflow_dagsched.provider.moving.claims_file import ClaimsFile
 from airflow_dagsched.provider.moving.moves import Moves
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.execute import run_attempt
-from airflow_dagsched.provider.runtime.history import locate_history
 from airflow_dagsched.provider.runtime.memory import Memory
+from airflow_dagsched.provider.spec.run_history import locate_history
 from tests.provider.test_running import OUT_OF_MEMORY, Driver, Fate, fine
 from tests.provider.test_shipping import facts
 

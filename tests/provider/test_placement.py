@@ -54,8 +54,8 @@ def used(flow: SparkDataflow, hook: PlannerHook, at: int = 0) -> list[str]:
     """Workers of the containers that a launch would ask for."""
     launch = flow.launches()[at]
     with allocate_room(launch.spec, hook, LEVELS[0], launch.group.steps, Pruning(flow.dataflow)) as room:
-        chosen = room.chosen
-        assert check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings) == ()
+        chosen, made = room.chosen, room.chosen.planned
+        assert check(made.plan, made.dataflow, made.cluster, made.settings) == ()
         return sorted({box.worker for box in chosen.group.containers})
 
 

@@ -34,9 +34,9 @@ from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.execute import run_attempt
 from airflow_dagsched.provider.runtime.folders import locate_group_folder
-from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.spec.run_facts import RunFacts
+from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 OUT_OF_MEMORY = Failure("out_of_memory", "Java heap space")

@@ -22,7 +22,8 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune
-from airflow_dagsched.provider.runtime.history import locate_history, record_applications
+from airflow_dagsched.provider.runtime.history import record_applications
+from airflow_dagsched.provider.spec.run_history import locate_history
 from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))

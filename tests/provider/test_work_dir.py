@@ -10,7 +10,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.clusters.reservations import Reservations
-from airflow_dagsched.provider.runtime.history import locate_history
+from airflow_dagsched.provider.spec.run_history import locate_history
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 
 REFUSED = [

@@ -13,15 +13,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.escalation.group_fit import Fit
+from airflow_dagsched.launch.escalation.group_fit import find_refusal
+from airflow_dagsched.launch.planning.facts import Facts
 
 Unit = tuple[str, ...]
 """Steps that no cut separates: one, or those of a repeat block."""
 
 
-def cut_to_fit(units: Sequence[Unit], fit: Fit) -> tuple[Unit, ...]:
+def cut_to_fit(units: Sequence[Unit], facts: Facts) -> tuple[Unit, ...]:
     """The steps of each part, for ``units`` in topological order; raises ``DoesNotFit`` for a unit too large alone."""
-    return tuple(_cut_parts(units, fit))
+    return tuple(_cut_parts(units, facts))
 
 
 def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
@@ -33,39 +34,39 @@ def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
     return tuple(_join_units(part) for part in (units[:at], units[at:]) if part)
 
 
-def _cut_parts(units: Sequence[Unit], fit: Fit) -> Iterator[Unit]:
+def _cut_parts(units: Sequence[Unit], facts: Facts) -> Iterator[Unit]:
     left = units
     while left:
-        count = _count_fitting(left, fit)
+        count = _count_fitting(left, facts)
         yield _join_units(left[:count])
         left = left[count:]
 
 
-def _count_fitting(units: Sequence[Unit], fit: Fit) -> int:
+def _count_fitting(units: Sequence[Unit], facts: Facts) -> int:
     """How many of the first units fit together: all, else by bisection, else (many instances may spread over
     more workers than one's) whatever does.
     """
-    if fit.find_refusal(_join_units(units)) is None:
+    if find_refusal(facts, _join_units(units)) is None:
         return len(units)
-    refused = fit.find_refusal(units[0])
+    refused = find_refusal(facts, units[0])
     if refused is not None:
-        return _count_any_fitting(units, fit, refused)
+        return _count_any_fitting(units, facts, refused)
     # Invariant: the first ``fits`` units fit, as planned just now; the first ``too_many`` do not.
     fits, too_many = 1, len(units)
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if fit.find_refusal(_join_units(units[:middle])) is None:
+        if find_refusal(facts, _join_units(units[:middle])) is None:
             fits = middle
         else:
             too_many = middle
     return fits
 
 
-def _count_any_fitting(units: Sequence[Unit], fit: Fit, refused: DoesNotFit) -> int:
+def _count_any_fitting(units: Sequence[Unit], facts: Facts, refused: DoesNotFit) -> int:
     """The most that fit where the first alone does not."""
     # No bisection: here a count that does not fit says nothing of the next one.
     for count in range(len(units) - 1, 1, -1):
-        if fit.find_refusal(_join_units(units[:count])) is None:
+        if find_refusal(facts, _join_units(units[:count])) is None:
             return count
     raise refused
 

@@ -15,17 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.planning.facts import Facts
+from airflow_dagsched.launch.planning.plan_run import plan_run
 from airflow_dagsched.launch.protocol.feed import GREEN, Feed
-from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import digest_dataflow
-from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.ranges import Quantity, Value
 from airflow_dagsched.model.state import Measured, State
 from airflow_dagsched.plan.grouping.coarsest import Grouped
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.reasons.changes import Change
 from airflow_dagsched.plan.replan.remaining_run import keep_groups, replan_run
-from airflow_dagsched.plan.settings import Settings
 
 NEVER_REGROUPED = 1.0
 """A margin that no gain exceeds."""
@@ -66,12 +66,10 @@ class Ahead(Struct, frozen=True):
 class Run(Struct, frozen=True):
     """What a launch knows of its run."""
 
-    dataflow: Dataflow
-    """As its author declares it."""
+    facts: Facts
+    """On the cluster as if nobody else were on it."""
     groups: Sequence[Grouped]
     """The launch tasks."""
-    cluster: Cluster
-    settings: Settings
     round: str
     now: float
     """Seconds since 1970."""
@@ -82,14 +80,12 @@ def forecast_run(run: Run, state: State, before: Outlook | None) -> Ahead:
 
     Raises as ``replan_run``.
     """
-    # Airflow can't move a task to another launch task in a run that has begun.
-    settings = replace(run.settings, replan_margin=NEVER_REGROUPED)
+    facts = run.facts
     # The plan as before the run, when no group had begun; what has since counts in the planning anew below.
-    history = State(measured=state.measured, connections=state.connections)
-    planned = before.plan if before is not None and _is_of(before, run) else None
-    if planned is None:
-        planned = replan_run(_make_bare_plan(run), run.dataflow, run.cluster, history, settings).plan
-    found = replan_run(planned, run.dataflow, run.cluster, state, settings)
+    planned = before.plan if before is not None and _is_of(before, run) else _plan_before(run)
+    # Airflow can't move a task to another launch task in a run that has begun.
+    settings, policy = replace(facts.settings, replan_margin=NEVER_REGROUPED), facts.policy
+    found = replan_run(planned, facts.dataflow, facts.cluster, state, settings, policy=policy)
     ends = run.now + found.left_s
     # A clear begins a new round: what was foreseen for the one before says nothing of this one.
     first = before.ends if before is not None and before.round == run.round else ends
@@ -98,11 +94,22 @@ def forecast_run(run: Run, state: State, before: Outlook | None) -> Ahead:
     return Ahead(tuple(one.id for one in left), found.left_s, ends - first, found.changes, outlook)
 
 
+def _plan_before(run: Run) -> Plan:
+    """The plan that the run's launches follow; where a group does not fit, cut."""
+    facts = run.facts
+    try:
+        return plan_run(facts).plan
+    except DoesNotFit:
+        return replan_run(_make_bare_plan(run), facts.dataflow, facts.cluster, facts.history, facts.settings).plan
+
+
 def price_groups(run: Run, state: State) -> float | None:
     """Seconds until all that is left of ``run`` in ``state`` ends, its groups as they are; None: that cannot be."""
-    history = State(measured=state.measured, connections=state.connections)
-    planned = keep_groups(_make_bare_plan(run), run.dataflow, run.cluster, history, run.settings)
-    found = None if planned is None else keep_groups(planned.plan, run.dataflow, run.cluster, state, run.settings)
+    facts, history = run.facts, State(measured=state.measured, connections=state.connections)
+    planned = keep_groups(_make_bare_plan(run), facts.dataflow, facts.cluster, history, facts.settings)
+    if planned is None:
+        return None
+    found = keep_groups(planned.plan, facts.dataflow, facts.cluster, state, facts.settings)
     return None if found is None else found.left_s
 
 
@@ -110,13 +117,13 @@ def _is_of(before: Outlook, run: Run) -> bool:
     """Whether it has the launch tasks that there are: a group that did not fit was foreseen cut."""
     there, foreseen = ({one.id: frozenset(one.steps) for one in groups} for groups in (run.groups, before.plan.groups))
     same = there == foreseen
-    return same and before.round == run.round and before.plan.digest == digest_dataflow(run.dataflow)
+    return same and before.round == run.round and before.plan.digest == digest_dataflow(run.facts.dataflow)
 
 
 def _make_bare_plan(run: Run) -> Plan:
     """The groups alone: how large, where and when is to be planned."""
     groups = (Group(id=one.id, steps=tuple(one.steps), after=tuple(one.after), reason=one.reason) for one in run.groups)
-    return Plan(dataflow=run.dataflow.name, digest=digest_dataflow(run.dataflow), groups=tuple(groups))
+    return Plan(dataflow=run.facts.dataflow.name, digest=digest_dataflow(run.facts.dataflow), groups=tuple(groups))
 
 
 def derive_state(

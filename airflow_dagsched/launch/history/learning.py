@@ -40,12 +40,14 @@ class Ran(Struct, frozen=True):
     """What an instance of a step had, where it had run out with less."""
 
 
-def update_history(known: State, connection: str, applications: Iterable[Ran]) -> State:
-    """``known`` after these applications, all submitted over ``connection``."""
+def update_history(known: State, connection: str, applications: Iterable[Ran], run: str = "") -> State:
+    """``known`` after these applications, all submitted over ``connection``, in the run of that id."""
     state = known
     for ran in applications:
         state = _learn_application(state, connection, ran)
-    return state
+    if state is known or not run:
+        return state
+    return replace(state, runs=(*(one for one in known.runs if one != run), run)[-RECENT:])
 
 
 def _learn_application(known: State, connection: str, ran: Ran) -> State:

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk import DAG, BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.webhdfs import parse_location
-from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.launch.planning.facts import Facts, Origin
+from airflow_dagsched.launch.planning.plan_run import Planned, plan_run
+from airflow_dagsched.launch.planning.submissions import add_settings
+from airflow_dagsched.model.cluster import Cluster, make_idle
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking import Violation, check
 from airflow_dagsched.plan.plan_types import Plan
-from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.provider.clusters.folder_listing import HDFS, TimelyLister
+from airflow_dagsched.provider.clusters.plan_facts import FoundCluster, gather_plan_facts, runs_per_step
 from airflow_dagsched.provider.clusters.spark_connection import (
     Reached,
     ask_live_cluster,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
     from airflow_dagsched.provider.clusters.folder_listing import Opened
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +48,15 @@ REMEDIES = {
 }
 
 
-class Planned(Protocol):
+class Wired(Protocol):
     """A task group that is planned: what authors make with ``SparkDataflow``."""
 
     @property
     def dataflow(self) -> Dataflow:
         """As the planner reads it."""
 
-    @property
-    def settings(self) -> Settings:
-        """What the author set for the plan."""
+    def launches(self) -> tuple[Any, ...]:
+        """Its launch tasks; none before its ``with`` block has ended."""
 
 
 class PlannerHook(BaseHook):
@@ -73,7 +76,7 @@ class PlannerHook(BaseHook):
     def __init__(self, conn_id: str = default_conn_name) -> None:
         super().__init__()
         self.conn_id = conn_id
-        self._known: tuple[Dataflow, Cluster, Settings] | None = None
+        self._known: Planned | None = None
 
     def check_connection(self, group: str) -> Connection:
         """The connection; raises :class:`LaunchRefused` where it is missing or no Spark connection."""
@@ -114,12 +117,25 @@ class PlannerHook(BaseHook):
         ``declared`` comes before the connection's own extra ``cluster``. Raises :class:`LaunchRefused` where the
         manager doesn't answer, can't be asked, or has no such worker.
         """
+        return self.find_cluster(declared).cluster
+
+    def find_cluster(self, declared: Cluster | None = None, *, live: bool = True) -> FoundCluster:
+        """The cluster as it is now, and whether its manager says so; raises as :meth:`cluster`.
+
+        Not ``live``: all of its workers' room, and those that are declared, if they are, without asking anybody.
+        """
         reached = self._read_connection()
         declared = declared or read_declared_cluster(reached)
+        if not live and declared is not None:
+            return FoundCluster(make_idle(declared), "declared", "whole")
+        found = self._ask_cluster(reached, declared)
+        return found if live else replace(found, cluster=make_idle(found.cluster), room="whole")
+
+    def _ask_cluster(self, reached: Reached, declared: Cluster | None) -> FoundCluster:
         try:
             live = ask_live_cluster(reached)
         except ClusterUnknown as error:
-            return self._replace_unreachable(reached, declared, error)
+            return FoundCluster(self._replace_unreachable(reached, declared, error), "declared", "free")
         # A declared cluster says which of the live workers are ours, and stands in where nobody can be asked.
         found = live if declared is None else declared if live is None else merge_live_and_declared(live, declared)
         if found is None:
@@ -132,7 +148,7 @@ class PlannerHook(BaseHook):
             raise LaunchRefused(
                 self.conn_id, f"{reached.master!r} has no worker for us that is alive", "start one", passing=True
             )
-        return found
+        return FoundCluster(found, "declared" if live is None else "live", "free")
 
     @property
     def executor_within_s(self) -> float:
@@ -161,19 +177,33 @@ class PlannerHook(BaseHook):
         with WebHdfsLister.of(location, reached) as lister:
             yield lister, parse_location(location)[1]
 
-    def plan(self, what: DAG | Planned | Dataflow, cluster: Cluster | None = None) -> Plan:
-        """The plan for a dataflow, or for the only one of a DAG, on ``cluster`` (by default the live one)."""
-        dataflow = extract_dataflow(what)
-        where = cluster or self.cluster()
-        # a live cluster changes: check() judges by what the plan was made for
-        self._known = (dataflow, where, extract_settings(what))
-        return plan(*self._known)
+    def plan(self, what: DAG | Wired | Dataflow, cluster: Cluster | None = None) -> Plan:
+        """The plan that launches of a dataflow, or of the only one of a DAG, follow on ``cluster``.
+
+        By default on the live one, those workers of it that the dataflow declares. Of a bare ``Dataflow`` the planner
+        chooses the groups.
+        """
+        # A live cluster changes: check() judges by what the plan was made for.
+        self._known = plan_run(self.gather_facts(what, cluster))
+        return add_settings(self._known)
+
+    def gather_facts(self, what: DAG | Wired | Dataflow, cluster: Cluster | None = None, *, live: bool = True) -> Facts:
+        """What a run of it would be planned with, began it now; not ``live``: on all of its workers' room."""
+        launch = None if isinstance(what, Dataflow) else _find_launch(what)
+        declared = launch.flow.declared_cluster if launch is not None else None
+        given = FoundCluster(cluster, "declared", "free") if cluster is not None else None
+        found = given or self.find_cluster(declared, live=live)
+        if launch is not None:
+            return gather_plan_facts(launch, found, self.conn_id, per_step=runs_per_step(launch.flow))
+        assert isinstance(what, Dataflow)
+        origin = Origin(cluster=found.origin, room=found.room)
+        return Facts(dataflow=what, cluster=found.cluster, connection=self.conn_id, origin=origin)
 
     def check(self, planned: Plan) -> tuple[Violation, ...]:
         """Violations of the plan this hook made last."""
         if self._known is None:
             raise ValueError("check() is for the plan this hook made: call plan() first")
-        return check(planned, *self._known)
+        return check(planned, self._known.dataflow, self._known.cluster, self._known.settings)
 
     def test_connection(self) -> tuple[bool, str]:
         """For the button in Airflow's connection form."""
@@ -198,26 +228,23 @@ class PlannerHook(BaseHook):
         raise LaunchRefused(self.conn_id, str(error), remedy, passing=True) from None
 
 
-def extract_dataflow(what: DAG | Planned | Dataflow) -> Dataflow:
-    """The planner's view of ``what``; raises ``ValueError`` for a DAG without, or with several, dataflows."""
-    return what if isinstance(what, Dataflow) else _find_flow(what).dataflow
+def _find_launch(what: DAG | Wired) -> LaunchSpec:
+    """The first launch task, which knows of all; raises ``ValueError`` where there is none, or are several flows'."""
+    flow = _find_flow(what) if isinstance(what, DAG) else what
+    launches = flow.launches()
+    if not launches:
+        raise ValueError("the dataflow has no launch task yet: plan it after its with block")
+    return launches[0].spec  # type: ignore[no-any-return]
 
 
-def extract_settings(what: DAG | Planned | Dataflow) -> Settings:
-    """What the author set for its plan; raises as ``extract_dataflow``."""
-    return DEFAULTS if isinstance(what, Dataflow) else _find_flow(what).settings
-
-
-def _find_flow(what: DAG | Planned) -> Planned:
-    if not isinstance(what, DAG):
-        return what
-    flows = list(list_dataflows(what))
+def _find_flow(dag: DAG) -> Wired:
+    flows = list(list_dataflows(dag))
     if len(flows) != 1:
-        raise ValueError(f"DAG {what.dag_id!r} has {len(flows)} dataflows: pass one of them")
+        raise ValueError(f"DAG {dag.dag_id!r} has {len(flows)} dataflows: pass one of them")
     return flows[0]
 
 
-def list_dataflows(dag: DAG) -> Iterator[Planned]:
+def list_dataflows(dag: DAG) -> Iterator[Wired]:
     """The dataflows of a DAG: its task groups that have one."""
     # Not by ``task_group_dict``, which keeps what it finds when first read, perhaps before the DAG is complete.
     groups: dict[str, Any] = dag.task_group.get_task_group_dict()

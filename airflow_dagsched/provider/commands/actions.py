@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.planning.plan_run import plan_run
+from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
 from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.model.codec import encode_value
@@ -30,13 +32,15 @@ DAY_S = 86_400.0
 
 
 def plan(args: Namespace) -> None:
-    """Print the plan of each dataflow of a DAG, on the cluster its connection names."""
-    print_answer(lambda: PRINTERS[args.format]([_plan_flow(flow, args.conn_id) for flow in find_flows(args.dag)]))
+    """Print the plan of each dataflow of a DAG, as its launches follow it."""
+    print_answer(
+        lambda: PRINTERS[args.format]([_plan_flow(flow, args.conn_id, live=args.live) for flow in find_flows(args.dag)])
+    )
 
 
-def _plan_flow(flow: SparkDataflow, conn_id: str | None) -> Plan:
+def _plan_flow(flow: SparkDataflow, conn_id: str | None, *, live: bool) -> Plan:
     hook = PlannerHook(conn_id or flow.declared.conn_id)
-    return hook.plan(flow, hook.cluster(flow.declared.declared_cluster))
+    return add_settings(plan_run(hook.gather_facts(flow, live=live)))
 
 
 def tune(args: Namespace) -> None:

@@ -7,6 +7,7 @@ from airflow.cli.cli_config import ActionCommand, Arg, GroupCommand, lazy_load_c
 DAG = Arg(("dag",), help="id of the DAG, or its file")
 FORMAT = Arg(("--format",), choices=("text", "json", "dot", "svg"), default="text", help="how to print (default: text)")
 CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
+LIVE = Arg(("--live",), action="store_true", help="on what is free now, as a launch would (default: all there is)")
 WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched] work_dir)")
 DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
 EXACT = Arg(("--exact",), action="store_true", help="let a solver prove how good the plan is (small dataflows)")
@@ -25,7 +26,7 @@ def commands() -> list[GroupCommand]:
                     "plan",
                     "Print the plan of a DAG's dataflows",
                     lazy_load_command(f"{WORK}.plan"),
-                    (DAG, CONN_ID, FORMAT),
+                    (DAG, CONN_ID, LIVE, FORMAT),
                 ),
                 ActionCommand(
                     "tune",

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.model.cluster import make_idle
+from airflow_dagsched.launch.planning.plan_run import plan_run
 from airflow_dagsched.model.codec import format_json
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.exact.mode import plan_exactly
-from airflow_dagsched.plan.measurements import apply_measurements
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.regrouping import list_regrouped
-from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 if TYPE_CHECKING:
@@ -41,7 +40,8 @@ class Tuned(Struct, frozen=True):
 
 
 def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tuned:
-    """The plan of ``flow`` by its history, checked, on the idle cluster: who is on it just now is no reason.
+    """The plan of ``flow`` by its history, checked, on the idle cluster: who is on it just now is no reason for groups
+    that stay for weeks.
 
     ``exact``: with what a solver proves and finds. The parse then takes the groups of the file, and asks no solver.
 
@@ -49,21 +49,18 @@ def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tune
     where the solver is asked for and not installed.
     """
     spec = flow.spec
-    history, settings = recall_history(locate_history(spec)), spec.settings
-    # Idle: who is on the cluster just now is no reason for groups that stay for weeks.
-    known = apply_measurements(
-        flow.dataflow,
-        make_idle(hook.cluster(spec.declared_cluster)),
-        history,
-        connection=spec.conn_id,
-        settings=settings,
-    )
-    made = (plan_exactly if exact else plan)(*known, settings)
-    violations = check(made, *known, settings)
+    facts = hook.gather_facts(flow, live=False)
+    # The planner's to choose, whatever the launch tasks are today.
+    facts = replace(facts, groups=None, origin=replace(facts.origin, groups="planner"))
+    planned = plan_run(facts, plan_exactly if exact else plan)
+    made = planned.plan
+    violations = check(made, planned.dataflow, planned.cluster, planned.settings)
     if violations:
         raise LaunchRefused(spec.name, f"its plan breaks rules: {violations[0]}", "please report it")
     return Tuned(
-        locate_plan_file(flow.dag.fileloc, spec.name), made, tuple(_describe_changes(flow, made, len(history.measured)))
+        locate_plan_file(flow.dag.fileloc, spec.name),
+        made,
+        tuple(_describe_changes(flow, made, len(facts.history.measured))),
     )
 
 

@@ -17,21 +17,19 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
-from airflow_dagsched.launch.escalation.group_fit import Fit
 from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
 from airflow_dagsched.launch.managers.executors import size_executors
-from airflow_dagsched.launch.managers.hosts import add_stored_sources, locate_sources, rename_hosts
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, TEMPLATE
 from airflow_dagsched.launch.managers.local.live import is_local
 from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
+from airflow_dagsched.launch.planning.facts import Facts, add_inputs
+from airflow_dagsched.launch.planning.submissions import add_settings
+from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.checking import check
-from airflow_dagsched.plan.measurements import apply_measurements
-from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.report.page import write_pruning
-from airflow_dagsched.plan.settings_file import parse_placement_settings
+from airflow_dagsched.provider.clusters.plan_facts import gather_plan_facts
 from airflow_dagsched.provider.clusters.reservations import Reservations
-from airflow_dagsched.provider.runtime.history import locate_history, recall_history
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
 from airflow_dagsched.provider.submission.input_pruning import Pruning
 from airflow_dagsched.provider.submission.private import write_file
@@ -83,14 +81,20 @@ class Sized:
 
 @contextmanager
 def allocate_room(
-    launch: LaunchSpec, hook: PlannerHook, level: Level, steps: Sequence[str], pruning: Pruning
+    launch: LaunchSpec,
+    hook: PlannerHook,
+    level: Level,
+    steps: Sequence[str],
+    pruning: Pruning,
+    *,
+    per_step: bool = False,
 ) -> Iterator[Allocation]:
     """Allocation for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
     reservations = Reservations(find_default_work_dir(), hook.master())
-    ask = partial(gather_group_fit, launch, hook, level, pruning)
+    ask = partial(gather_facts_of_run, launch, hook, level, pruning, per_step=per_step)
     if is_local(hook.master()):
         room = _allocate_here(ask(), steps, reservations)
     else:
@@ -104,23 +108,15 @@ def allocate_room(
         room.release()
 
 
-def gather_group_fit(launch: LaunchSpec, hook: PlannerHook, level: Level, pruning: Pruning | None = None) -> Fit:
-    """The dataflow as measured, the cluster as it is, how many steps may run side by side, and what is left out."""
-    pruning = pruning or Pruning(launch.flow.graph.dataflow)
-    flow = launch.flow
-    wanted = replace(flow.settings, slots=1) if level.one_at_a_time else flow.settings
-    known = recall_history(locate_history(flow))
-    dataflow, cluster = apply_measurements(
-        pruning.dataflow,
-        hook.cluster(flow.declared_cluster),
-        known,
-        connection=flow.conn_id,
-        settings=wanted,
-    )
-    dataflow, stored = add_stored_sources(dataflow, pruning.asked.stored)
-    selections = rename_hosts({**pruning.selections, **stored}, cluster)
-    policy = Policy(flow.placement, parse_placement_settings(wanted, flow.placement_settings), known)
-    return Fit(locate_sources(dataflow, selections), cluster, wanted, policy, pruning.asked, selections)
+def gather_facts_of_run(
+    launch: LaunchSpec, hook: PlannerHook, level: Level, pruning: Pruning | None = None, *, per_step: bool = False
+) -> Facts:
+    """What the run is planned with as a launch of it begins: as a command gathers it, and what is known of inputs."""
+    found = hook.find_cluster(launch.flow.declared_cluster)
+    facts = gather_plan_facts(launch, found, launch.flow.conn_id, per_step=per_step)
+    wanted = replace(facts.settings, slots=1) if level.one_at_a_time else facts.settings
+    facts = replace(facts, settings=wanted)
+    return facts if pruning is None else add_inputs(facts, pruning.dataflow, pruning.asked, pruning.selections)
 
 
 def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chosen, level: Level, folder: Path) -> Sized:
@@ -128,18 +124,19 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
 
     Raises :class:`DoesNotFit` for custom resources that no worker offers.
     """
-    manager, steps = chosen.cluster.manager, chosen.dataflow.steps
+    planned, group = chosen.planned, chosen.group
+    manager, steps = planned.cluster.manager, [step for step in planned.dataflow.steps if step.id in group.steps]
     pod = build_executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
-    asked = make_submission(chosen.group, chosen.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
+    asked = make_submission(group, planned.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
     # The author's before the plan's. The pod template is the author's own, with what the plan adds: its path comes
     # last.
     conf = {**asked.conf, **author, **write_files(asked.files, folder)}
     if manager == "standalone":  # a Master refuses nothing: it would let the application wait for ever
-        check_offered(conf, chosen.cluster.workers)
-    containers = chosen.group.containers
+        check_offered(conf, planned.cluster.workers)
+    containers = group.containers
     return Sized(
         conf=conf,
-        predicted_s=chosen.group.end_s - chosen.group.start_s,
+        predicted_s=group.end_s - group.start_s,
         cores=sum(box.cores for box in containers),
         wanted={step.id: step.cores * step.parallelism for step in steps},
         # As many instances as an executor's cores allow share its heap.
@@ -147,12 +144,17 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
     )
 
 
+def keep_plan(chosen: Chosen, folder: Path) -> None:
+    """Put the plan beside the manifest: what was launched can be compared with what is printed, and checked."""
+    write_file(folder / "plan.json", encode_value(add_settings(chosen.planned)), 0o644)
+
+
 def _read_heap_mb(planned: Mapping[str, str]) -> int:
     """Of an executor; a local application's is its driver's."""
     return int(planned.get("spark.executor.memory", planned["spark.driver.memory"]).removesuffix("m"))
 
 
-def _allocate_here(known: Fit, steps: Sequence[str], reservations: Reservations) -> Allocation:
+def _allocate_here(known: Facts, steps: Sequence[str], reservations: Reservations) -> Allocation:
     """On this machine, which nobody shares out."""
     chosen = plan_on_free_cluster(known, steps)
     assert chosen is not None  # nothing is reserved here
@@ -160,7 +162,7 @@ def _allocate_here(known: Fit, steps: Sequence[str], reservations: Reservations)
 
 
 def _wait_for_room(
-    ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
+    ask: Callable[[], Facts], steps: Sequence[str], level: Level, reservations: Reservations, name: str
 ) -> Allocation:
     while (room := _find_room(ask, steps, level, reservations, name)) is None:
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
@@ -170,7 +172,7 @@ def _wait_for_room(
 
 
 def _find_room(
-    ask: Callable[[], Fit], steps: Sequence[str], level: Level, reservations: Reservations, name: str
+    ask: Callable[[], Facts], steps: Sequence[str], level: Level, reservations: Reservations, name: str
 ) -> Allocation | None:
     """Room, reserved, or None where others have reserved it."""
     # Asked while nobody else does: what they have reserved, or what the manager counts already, is seen, and never
@@ -184,7 +186,7 @@ def _find_room(
         if not chosen.exact:
             return Allocation(chosen, reservations)
         held = reserve_executors(
-            name, size_executors(chosen.group, chosen.cluster, level.memory_factor), now + FOR_START_S
+            name, size_executors(chosen.group, chosen.planned.cluster, level.memory_factor), now + FOR_START_S
         )
         reservations.add(held)
         return Allocation(chosen, reservations, held)
@@ -197,7 +199,8 @@ def _check_plan(launch: LaunchSpec, chosen: Chosen) -> None:
     for line in write_pruning(chosen.group):
         log.info("%s", line)
     # By code that shares nothing with the planner: a plan that lost a step must not be what runs.
-    violations = check(chosen.plan, chosen.dataflow, chosen.cluster, chosen.settings)
+    planned = chosen.planned
+    violations = check(planned.plan, planned.dataflow, planned.cluster, planned.settings)
     if violations:
         raise LaunchRefused(
             launch.group.id, f"its plan breaks rules: {'; '.join(map(str, violations))}", "please report it"

@@ -16,6 +16,7 @@ from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.moves.claims import Claim
 from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Decision
 from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.provider.clusters.plan_facts import runs_per_step
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.following.reporting import open_follower
@@ -111,6 +112,11 @@ class Attempt:
     def level(self) -> Level:
         """How carefully the group is run now: an earlier try may have run out of memory."""
         return LEVELS[self.memory.level]
+
+    @cached_property
+    def is_per_step(self) -> bool:
+        """Whether each step is submitted by itself, as the author or the run's configuration asks for."""
+        return runs_per_step(self.flow, (self.facts.conf.get("dagsched") or {}).get("run"))
 
     @cached_property
     def hook(self) -> PlannerHook:

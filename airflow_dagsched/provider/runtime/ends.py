@@ -15,8 +15,9 @@ from airflow_dagsched.launch.escalation.overtime import end_overtime_steps, expl
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
 from airflow_dagsched.provider.following.standing import Superseded
 from airflow_dagsched.provider.runtime.attempt import Attempt
-from airflow_dagsched.provider.runtime.history import locate_history, record_applications
+from airflow_dagsched.provider.runtime.history import record_applications
 from airflow_dagsched.provider.spec.outlets import list_outlets
+from airflow_dagsched.provider.spec.run_history import locate_history
 from airflow_dagsched.provider.submission.secrets import read_airflow_secrets
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,8 @@ def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
     if all(done.state == "skipped" for done in ends.values()):
         raise AirflowSkipException("every step of the group is skipped")
     _emit_outlets(attempt, ends)
-    record_applications(locate_history(attempt.flow), attempt.flow.conn_id, attempt.applications)
+    run_id = attempt.facts.run_id
+    record_applications(locate_history(attempt.flow), attempt.flow.conn_id, attempt.applications, run_id)
     return {
         "steps": {name: report_measured(done) for name, done in told.items()},
         "pruned": {name: done.reason for name, done in ends.items() if done.state == "pruned"},

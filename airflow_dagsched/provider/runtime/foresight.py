@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.history.forecast import Ahead, Outlook, Run, derive_state, forecast_run
+from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.model.cluster import make_idle
 from airflow_dagsched.model.codec import encode_value, read_file
-from airflow_dagsched.provider.runtime.history import locate_history, recall_history
+from airflow_dagsched.provider.clusters.plan_facts import FoundCluster, gather_plan_facts
 
 if TYPE_CHECKING:
     from airflow_dagsched.model.state import State
@@ -46,16 +47,13 @@ def foretell_rest(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, folder
 
 def describe_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook) -> tuple[Run, State]:
     """The run, and how far it has come as ``launch`` begins."""
-    flow, now = launch.flow, time.time()
-    groups, known = tuple(launch.launches.values()), recall_history(locate_history(flow))
-    # How long an application takes to start is a cluster's: of other connections it says nothing.
-    ours = {flow.conn_id: known.connections[flow.conn_id]} if flow.conn_id in known.connections else {}
+    now, groups = time.time(), tuple(launch.launches.values())
+    found = hook.find_cluster(launch.flow.declared_cluster)
+    whole = FoundCluster(make_idle(found.cluster), found.origin, "whole")
+    planned = _limit_history(gather_plan_facts(launch, whole, launch.flow.conn_id, per_step=False))
     feeds = {launch.launches[task_id].id: feed for task_id, feed in facts.feeds.items()}
-    state = derive_state(
-        launch.group.id, groups, feeds, replace(known, connections=ours), this_round=facts.try_id.round, now=now
-    )
-    cluster = make_idle(hook.cluster(flow.declared_cluster))
-    return Run(flow.graph.dataflow, groups, cluster, flow.settings, facts.try_id.round, now), state
+    state = derive_state(launch.group.id, groups, feeds, planned.history, this_round=facts.try_id.round, now=now)
+    return Run(planned, groups, facts.try_id.round, now), state
 
 
 def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: Path) -> Ahead:
@@ -63,6 +61,13 @@ def _forecast_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook, file: 
     found = forecast_run(run, state, _read_last_outlook(file))
     _keep_outlook(found.outlook, file)
     return found
+
+
+def _limit_history(facts: Facts) -> Facts:
+    """How long an application takes to start is a cluster's: of other connections it says nothing."""
+    known, name = facts.history, facts.connection
+    ours = {each: seen for each, seen in known.connections.items() if each == name}
+    return replace(facts, history=replace(known, connections=ours))
 
 
 def _read_last_outlook(file: Path) -> Outlook | None:

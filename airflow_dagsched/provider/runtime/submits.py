@@ -16,10 +16,9 @@ from airflow_dagsched.errors import DagschedError, DoesNotFit
 from airflow_dagsched.launch.escalation.split_group import Unit, cut_to_fit, split_in_halves
 from airflow_dagsched.launch.escalation.stranded import Stranded
 from airflow_dagsched.launch.moves.elsewhere import list_behind
-from airflow_dagsched.provider.runtime.allocation import gather_group_fit
+from airflow_dagsched.provider.runtime.allocation import gather_facts_of_run
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.moves import give_back_taken, has_taken, wait_for_awaited
-from airflow_dagsched.provider.spec.configuration import is_planning
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +79,7 @@ class Submits:
 
     def _cut(self, targets: Unit, refused: DoesNotFit) -> None:
         attempt = self._attempt
-        parts = cut_to_fit(list_units(attempt, targets), gather_group_fit(attempt.spec, attempt.hook, attempt.level))
+        parts = cut_to_fit(list_units(attempt, targets), gather_facts_of_run(attempt.spec, attempt.hook, attempt.level))
         if len(parts) == 1:
             raise refused
         attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}")
@@ -104,7 +103,7 @@ def list_ready(attempt: Attempt) -> list[str]:
 def list_submits(attempt: Attempt, steps: Sequence[str]) -> tuple[Unit, ...]:
     """``steps`` by submits, in order: all in one, or as the level and the author ask for."""
     units = list_units(attempt, steps)
-    if not units or attempt.level.per_step or is_per_step(attempt):
+    if not units or attempt.level.per_step or attempt.is_per_step:
         return units
     return split_in_halves(units) if attempt.level.halved else (tuple(chain.from_iterable(units)),)
 
@@ -114,9 +113,3 @@ def list_units(attempt: Attempt, steps: Iterable[str]) -> tuple[Unit, ...]:
     inside, blocks = set(steps), attempt.flow.map_repeat_blocks()
     ordered = (name for name in attempt.flow.graph.sort_steps() if name in inside)
     return tuple(dict.fromkeys(blocks.get(name, (name,)) for name in ordered))
-
-
-def is_per_step(attempt: Attempt) -> bool:
-    """Whether each step is an application of its own, as its author asks for."""
-    asked = (attempt.facts.conf.get("dagsched") or {}).get("run", attempt.flow.run)
-    return asked == "per_step" or not is_planning()

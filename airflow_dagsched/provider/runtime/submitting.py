@@ -29,7 +29,7 @@ from airflow_dagsched.launch.steps.pruned import end_uncalled, has_no_rows
 from airflow_dagsched.plan.pruning.steps import name_dataset
 from airflow_dagsched.provider.following.follower import judge_lost_driver
 from airflow_dagsched.provider.following.watching import Watch
-from airflow_dagsched.provider.runtime.allocation import Allocation, Sized, allocate_room, size_application
+from airflow_dagsched.provider.runtime.allocation import Allocation, Sized, allocate_room, keep_plan, size_application
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
@@ -150,7 +150,9 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
     check_java(group)
     check_spark(group, attempt.launch.spark_submit)
     pruning, targets = prepared.pruning, prepared.submit.targets
-    with allocate_room(attempt.spec, attempt.hook, attempt.level, targets, pruning) as allocation:
+    level, hook = attempt.level, attempt.hook
+    room = allocate_room(attempt.spec, hook, level, targets, pruning, per_step=attempt.is_per_step)
+    with room as allocation:
         yield allocation
 
 
@@ -160,6 +162,7 @@ def submit_and_follow(
     """One spark-submit, to its end. Raises what Airflow is to know of one that failed, and ``Stranded``."""
     targets = prepared.submit.targets
     check_folder(paths.folder, parse_local_root(attempt.flow.work_dir), attempt.spec.group.id)
+    keep_plan(allocation.chosen, paths.folder)
     planned = size_application(prepared.settings, attempt.hook, allocation.chosen, attempt.level, paths.private)
     attempt.predicted_s += planned.predicted_s
     began = time.monotonic()
@@ -215,7 +218,7 @@ def _take_line(attempt: Attempt, nonce: str, line: str, allocation: Allocation, 
 
 def _make_watch(attempt: Attempt, conf: Mapping[str, str], chosen: Chosen) -> Watch:
     """Over an application submitted with ``conf``."""
-    asked = size_executors(chosen.group, chosen.cluster, attempt.level.memory_factor)
+    asked = size_executors(chosen.group, chosen.planned.cluster, attempt.level.memory_factor)
     declared = attempt.flow.declared_cluster
     return Watch(
         attempt.hook.executor_within_s,

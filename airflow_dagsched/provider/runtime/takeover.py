@@ -17,7 +17,6 @@ from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN
 from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.problem.rules import apply_rules
 from airflow_dagsched.provider.runtime.foresight import MOST_STEPS, describe_run
-from airflow_dagsched.provider.runtime.submits import is_per_step
 
 if TYPE_CHECKING:
     from airflow_dagsched.model.state import State
@@ -54,14 +53,15 @@ def _decide_takeover(attempt: Attempt, claims: Claims) -> Decision:
     ahead = Ahead(graph, rules, attempt.spec.group.id, groups, flow.settings.replan_margin)
     now = replace(ahead, groups=move_steps(ahead, _find_homes(attempt, claims)))
     run, state = describe_run(attempt.spec, attempt.facts, attempt.hook)
-    left = replace(run, dataflow=drop_done_edges(run.dataflow, sight.done | sight.over))
+    dataflow = drop_done_edges(run.facts.dataflow, sight.done | sight.over)
+    left = replace(run, facts=replace(run.facts, dataflow=dataflow))
     over = [name for name in sorted(sight.over) if name not in state.finished]
     return decide(now, sight, partial(_price, left, replace(state, finished=(*state.finished, *over))))
 
 
 def _is_limited(attempt: Attempt) -> bool:
     """Whether more steps could take this launch task over a limit that was set for its own."""
-    flow, careful = attempt.flow, attempt.memory.level > 0 or is_per_step(attempt)
+    flow, careful = attempt.flow, attempt.memory.level > 0 or attempt.is_per_step
     large = len(flow.steps) > MOST_STEPS
     return careful or large or attempt.launch.execution_timeout is not None or flow.pool_cores is not None
 
@@ -104,7 +104,7 @@ def _find_homes(attempt: Attempt, claims: Claims) -> dict[str, str]:
 
 def _price(run: Run, state: State, groups: tuple[Grouped, ...]) -> float | None:
     """Seconds until all that is left ends, if these are the launch tasks."""
-    there = {group.id for group in groups} | {task.id for task in run.dataflow.tasks}
+    there = {group.id for group in groups} | {task.id for task in run.facts.dataflow.tasks}
     # One whose steps have all moved is a launch task without an application.
     known = replace(
         state,

@@ -135,6 +135,8 @@ class LaunchSpec(Struct, frozen=True):
     """Ordinary tasks above the dataflow that may skip what is below them."""
     stale: str
     """Why the plan file beside the DAG file is ignored; empty: it is not, or there is none."""
+    from_file: bool = False
+    """Whether the groups are the plan file's."""
 
 
 def make_flow_error(dag_id: str, name: str, rule: str, field: str = "") -> InvalidInput:

@@ -163,7 +163,7 @@ def _make_launches(frame: Frame, found: Structure) -> dict[str, LaunchOperator]:
     return {
         group.id: _make_launch(
             frame,
-            LaunchSpec(flow, group, task_id, launches, skippers, found.stale),
+            LaunchSpec(flow, group, task_id, launches, skippers, found.stale, found.plan is not None),
             {**more[group.id], **flow.launch_args},
         )
         for task_id, group in launches.items()

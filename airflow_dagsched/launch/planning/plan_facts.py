@@ -1,0 +1,86 @@
+"""What a plan says of the facts that it was made with, and their digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from airflow_dagsched.launch.planning.facts import Facts
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.plan_types import PlanFacts, WorkShares
+
+UNORDERED = {Dataflow: ("steps", "channels", "tasks", "dependencies"), Cluster: ("workers",), Facts: ("groups",)}
+"""Lists whose order says nothing."""
+OFF = "off"
+
+
+def describe_facts(facts: Facts) -> PlanFacts:
+    """What the plan says of ``facts``."""
+    origin, policy = facts.origin, facts.policy
+    return PlanFacts(
+        cluster=origin.cluster,
+        room=origin.room,
+        connection=facts.connection,
+        interval=origin.interval,
+        groups=origin.groups,
+        policy=policy.name if policy is not None else "",
+        prune=facts.pruning.mode or OFF,
+        history=facts.history.runs,
+        work=_share_work(facts.dataflow, facts.history),
+        pins=origin.pins,
+        author=origin.author,
+        digest=digest_facts(facts),
+    )
+
+
+def digest_facts(facts: Facts) -> str:
+    """sha256 of all facts, whatever the order of their lists: equal digests, equal plans."""
+    text = json.dumps(_make_canonical(facts), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _share_work(dataflow: Dataflow, history: State) -> WorkShares:
+    """Shares of the steps by who says how long they take."""
+    measured = {name for name, seen in history.measured.items() if seen.runtime_s is not None}
+    counts = {"measured": 0, "declared": 0, "assumed": 0}
+    for step in dataflow.steps:
+        counts[_tell_origin(step, measured)] += 1
+    whole = max(1, len(dataflow.steps))
+    return WorkShares(**{name: round(count / whole, 3) for name, count in counts.items()})
+
+
+def _tell_origin(step: Step, measured: AbstractSet[str]) -> str:
+    return "measured" if step.id in measured else "declared" if step.runtime_s else "assumed"
+
+
+def _make_canonical(value: Any) -> Any:
+    """As JSON has it; mappings as lists of pairs, since their keys may be pairs."""
+    if isinstance(value, Struct):
+        named = {one.name: _make_canonical(getattr(value, one.name)) for one in fields(value)}
+        for name in UNORDERED.get(type(value), ()):
+            named[name] = _sort_texts(named[name])
+        return [type(value).__name__, named]
+    if isinstance(value, Mapping):
+        return _sort_texts([[_make_canonical(key), _make_canonical(each)] for key, each in value.items()])
+    if isinstance(value, AbstractSet):
+        return _sort_texts([_make_canonical(each) for each in value])
+    if isinstance(value, (list, tuple)):
+        return [_make_canonical(each) for each in value]
+    return value.isoformat() if isinstance(value, datetime) else _make_plain(value)
+
+
+def _make_plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _sort_texts(values: list[Any] | None) -> list[Any] | None:
+    return None if values is None else sorted(values, key=lambda each: json.dumps(each, sort_keys=True))

@@ -1,0 +1,21 @@
+"""What spark-submit is told of the groups of a plan, for whoever prints it: as their launches are told."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.managers.settings import make_submission
+from airflow_dagsched.launch.planning.plan_run import Planned
+from airflow_dagsched.plan.plan_types import Group, Plan
+
+
+def add_settings(planned: Planned) -> Plan:
+    """The plan, each group with the Spark settings that its launch gives to spark-submit, besides its author's."""
+
+    def settle(group: Group) -> Group:
+        # All of it is left out: nothing is submitted.
+        if not group.containers:
+            return group
+        return replace(group, settings=dict(make_submission(group, planned.cluster).conf))
+
+    return replace(planned.plan, groups=tuple(map(settle, planned.plan.groups)))

@@ -1,0 +1,71 @@
+"""The facts that a run of a dataflow is planned with, as far as DAG file, work folder and cluster say them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.planning.facts import ONLY, Facts, Origin
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.plan.problem.run import FixedGroup, Policy
+from airflow_dagsched.plan.pruning.pruning_input import PruningInput
+from airflow_dagsched.plan.settings_file import parse_placement_settings
+from airflow_dagsched.provider.spec.configuration import is_planning
+from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
+
+
+class FoundCluster(Struct, frozen=True):
+    """A cluster, and who says so."""
+
+    cluster: Cluster
+    origin: Literal["declared", "live"]
+    room: Literal["whole", "free"]
+    """What of each worker counts as free."""
+
+
+def gather_plan_facts(launch: LaunchSpec, found: FoundCluster, connection: str, *, per_step: bool) -> Facts:
+    """All that a plan of a run is made of, but for what only the run knows: its inputs.
+
+    :param connection: whose measured start and bandwidth count.
+    :param per_step: each step is submitted by itself, whatever the launch tasks are.
+    """
+    flow = launch.flow
+    known = recall_history(locate_history(flow))
+    return Facts(
+        dataflow=flow.graph.dataflow,
+        cluster=found.cluster,
+        settings=replace(flow.settings, apart=(), together=()) if per_step else flow.settings,
+        policy=Policy(flow.placement, parse_placement_settings(flow.settings, flow.placement_settings), known),
+        groups=_list_units(flow) if per_step else _list_groups(launch),
+        history=known,
+        connection=connection,
+        pruning=PruningInput(mode=flow.prune),
+        origin=Origin(
+            cluster=found.origin,
+            room=found.room,
+            groups="run" if per_step else "plan file" if launch.from_file else "dag",
+            author=tuple(sorted(flow.conf)),
+        ),
+    )
+
+
+def runs_per_step(flow: DataflowSpec, asked: str | None = None) -> bool:
+    """Whether each step is submitted by itself; ``asked``: what the run's own configuration says, if it does."""
+    return (asked or flow.run) == "per_step" or not is_planning()
+
+
+def _list_groups(launch: LaunchSpec) -> tuple[FixedGroup, ...]:
+    return tuple(FixedGroup(one.id, one.steps, one.reason) for one in launch.launches.values())
+
+
+def _list_units(flow: DataflowSpec) -> tuple[FixedGroup, ...]:
+    """A repeat block is one."""
+    blocks = flow.map_repeat_blocks()
+    units = dict.fromkeys(blocks.get(name, (name,)) for name in flow.graph.sort_steps())
+    names = {unit: f"{ONLY}_{unit[0]}" if len(units) > 1 else ONLY for unit in units}
+    return tuple(FixedGroup(name, unit, "each step is submitted by itself") for unit, name in names.items())
