@@ -34,12 +34,14 @@ class DoesNotFit(DagschedError):
     needed: float
     available: float
     unit: str = ""
+    worker: str = ""
+    """The one that comes nearest, where no worker has enough; empty: all there are have less together."""
 
     @property
     def amounts(self) -> str:
-        """What is needed and what there is."""
-        unit = f" {self.unit}" if self.unit else ""
-        return f"needed {self.needed:g}{unit}, available {self.available:g}{unit}"
+        """What is needed and what there is, and where."""
+        unit, where = f" {self.unit}" if self.unit else "", f" on worker {self.worker!r}" if self.worker else ""
+        return f"needed {self.needed:.10g}{unit}, available {self.available:.10g}{unit}{where}"
 
     def __str__(self) -> str:
         return f"{self.what} does not fit: {self.dimension} {self.amounts}"

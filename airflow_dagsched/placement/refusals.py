@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.units import TOLERANCE
+from airflow_dagsched.placement.containers.evidence import Room, explain_shortage
 from airflow_dagsched.placement.offer_capacity import limit_disks
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.values import DIMENSIONS, UNITS, Limit
@@ -23,16 +24,12 @@ def _find_refusals(request: Request, limits: Sequence[Limit]) -> Iterator[DoesNo
         yield DoesNotFit(f"dataflow {request.name!r}", "workers", 1, 0, "workers")
     yield from _find_over_cap(request)
     # By set of workers, not by instance: there is mostly one set, and there may be thousands of instances.
-    open_to = _group_limits(request, limits)
-    most = {
-        allowed: [max(values) for values in zip(*limits_there, strict=True)]
-        for allowed, limits_there in open_to.items()
-    }
+    open_to = _group_rooms(request, limits)
     for step in request.steps:
         for allowed in sorted(
             {request.get_allowed_workers(step, index) for index in _list_indices(request, step)}, key=sorted
         ):
-            yield from _refuse_alone(step, open_to[allowed], most[allowed])
+            yield from _refuse_alone(step, open_to[allowed])
     yield from _refuse_together(request, limits)
 
 
@@ -55,35 +52,28 @@ def _list_indices(request: Request, step: StepRequest) -> Sequence[int]:
     return range(step.parallelism) if request.beside else range(1)
 
 
-def _group_limits(request: Request, limits: Sequence[Limit]) -> dict[frozenset[str], list[Limit]]:
-    """Limits of the offers in each set of workers that some instance is confined to."""
+def _group_rooms(request: Request, limits: Sequence[Limit]) -> dict[frozenset[str], list[Room]]:
+    """What the offers have in each set of workers that some instance is confined to."""
     sets = {
         request.get_allowed_workers(step, index) for step in request.steps for index in _list_indices(request, step)
     }
-    pairs = list(zip(request.offers, limits, strict=True))
-    return {allowed: [limit for offer, limit in pairs if not allowed or offer.worker in allowed] for allowed in sets}
+    return {allowed: list(_list_rooms(request, limits, allowed)) for allowed in sets}
 
 
-def _refuse_alone(step: StepRequest, open_to: Sequence[Limit], most: Sequence[float]) -> Iterator[DoesNotFit]:
-    """An instance that is larger than any container it may be in; ``most``: of each dimension in one of them."""
+def _list_rooms(request: Request, limits: Sequence[Limit], allowed: frozenset[str]) -> Iterator[Room]:
+    """What the offers have on the workers ``allowed``; empty: on all."""
+    for offer, limit in zip(request.offers, limits, strict=True):
+        if not allowed or offer.worker in allowed:
+            yield offer.worker, limit
+
+
+def _refuse_alone(step: StepRequest, open_to: Sequence[Room]) -> Iterator[DoesNotFit]:
+    """An instance that is larger than any container it may be in."""
     if not open_to:
         yield DoesNotFit(f"step {step.id!r}", "workers it may be on", 1, 0, "workers")
-    for at, (need, has) in enumerate(zip(step.needs.list_values(), most, strict=True)):
-        if need > has + TOLERANCE:
-            yield DoesNotFit(f"step {step.id!r}", f"{DIMENSIONS[at]} of an instance", need, has, UNITS[at])
-    if not any(step.needs.fits_within(limit) for limit in open_to):
-        yield _refuse_each_offer(step, open_to)
-
-
-def _refuse_each_offer(step: StepRequest, limits: Sequence[Limit]) -> DoesNotFit:
-    """Each dimension fits somewhere, but all of them nowhere: the most memory where the cores are enough."""
-    wide = [limit[0] for limit in limits if limit[2] + TOLERANCE >= step.needs.cores]
-    if max(wide) + TOLERANCE < step.needs.memory_mb:
-        what = f"memory of an instance on workers with {step.needs.cores:g} cores"
-        return DoesNotFit(f"step {step.id!r}", what, step.needs.memory_mb, max(wide), "MiB")
-    roomy = [limit[1] for limit in limits if limit[2] >= step.needs.cores and limit[0] >= step.needs.memory_mb]
-    what = "disk of an instance on workers with the cores and memory"
-    return DoesNotFit(f"step {step.id!r}", what, step.needs.disk_mb, max(roomy, default=0.0), "MiB")
+    shortage = explain_shortage(f"step {step.id!r}", "an instance", step.needs.list_values(), open_to)
+    if shortage:
+        yield shortage
 
 
 def _refuse_together(request: Request, limits: Sequence[Limit]) -> Iterator[DoesNotFit]:
@@ -110,12 +100,10 @@ def _sum_limits(request: Request, limits: Sequence[Limit]) -> Limit:
     return math.fsum(limit[0] for limit in limits), math.fsum(disks), math.fsum(limit[2] for limit in limits)
 
 
-def refuse_instance(request: Request, step: StepRequest, limits: Sequence[Limit], free: Sequence[Limit]) -> DoesNotFit:
+def refuse_instance(request: Request, step: StepRequest, free: Sequence[Limit]) -> DoesNotFit:
     """Sums fit, but no way was found to place every instance; ``free``: what was left when ``step`` got no room."""
-    holes = [max((remaining[at] for remaining in free), default=0.0) for at in range(3)]
-    for at, need in enumerate(step.needs.list_values()):
-        if need > holes[at] + TOLERANCE:
-            what = f"{DIMENSIONS[at]} of an instance beside what is placed"
-            return DoesNotFit(f"step {step.id!r}", what, need, max(0.0, holes[at]), UNITS[at])
-    what = f"containers with room for an instance beside what is placed on {len(limits)}"
-    return DoesNotFit(f"step {step.id!r}", what, 1, 0, "containers")
+    rooms, what = _list_rooms(request, free, request.get_allowed_workers(step)), f"step {step.id!r}"
+    shortage = explain_shortage(what, "an instance beside what is placed", step.needs.list_values(), rooms)
+    # Else a cap is reached, or what could run at once with it: no amount of one resource would do.
+    thing = f"containers with room for an instance beside what is placed on {len(free)}"
+    return shortage or DoesNotFit(what, thing, 1, 0, "containers")

@@ -102,7 +102,7 @@ def test_a_local_group_is_one_container_that_is_the_driver() -> None:
         ({"memory_mb": 10_000}, "memory of a container with 1 cores", 11_000, 8000),
         ({"pinned": ("w7",)}, "workers it is pinned to", 1, 0),
         ({"mode": "streaming", "parallelism": 5}, "cores of all its resident instances", 5, 4),
-        ({"disk_mb": 600}, "disk of worker 'w1'", 600, 500),
+        ({"disk_mb": 600}, "disk of its containers", 600, 500),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_numbers(

@@ -132,8 +132,8 @@ def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path, monkeypatch: pytest
     assert (driver.submitted, result["applications"]) == (["ab", "cd"], 2)
     (why,) = result["cuts"]
     assert re.fullmatch(
-        r"cut into 2 applications, one after another: group 'launch\w*' does not fit: disk of worker 'w' "
-        "needed 24576 MiB, available 14000 MiB",
+        r"cut into 2 applications, one after another: group 'launch\w*' does not fit: disk of its containers "
+        "needed 24576 MiB, available 14000 MiB on worker 'w'",
         why,
     )
 

@@ -54,6 +54,24 @@ def test_the_author_s_word_counts(dag: DAG, settings: dict[str, Any], found: lis
     assert groups(**settings) == found
 
 
+def test_failures_to_expect_cut_without_a_cluster_too(dag: DAG) -> None:
+    """Three steps of an hour, and a failure an hour: two of three are not repeated."""
+    hour = {"runtime_s": 3600}
+    with SparkDataflow("f", failures_per_hour=1.0) as flow:
+        report.override(**hour)(clean.override(**hour)(orders.override(**hour)()))
+    assert [" ".join(launch.group.steps) for launch in flow.launches()] == ["orders", "clean", "report"]
+
+
+def test_failures_of_runtimes_that_nobody_says_are_an_error(dag: DAG) -> None:
+    @task.spark_step
+    def lone(spark: Any) -> Any:
+        return spark.range(3)
+
+    told = r"failures_per_hour: needs runtime_s= of its steps, or a plan file"
+    with pytest.raises(InvalidInput, match=told), SparkDataflow("f", failures_per_hour=1.0):
+        lone()
+
+
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [

@@ -64,7 +64,7 @@ def _search_instead(request: Request, limits: Sequence[Limit], step: StepRequest
     """Where no batch instance may wait, not: then it waits, which costs less than the search."""
     places = None if request.residency == "levels" else search_placement(request, limits)
     if places is None:
-        raise refuse_instance(request, step, limits, capacity.list_free())
+        raise refuse_instance(request, step, capacity.list_free())
     return places
 
 

@@ -25,8 +25,9 @@ from airflow_dagsched.placement.containers.equal_containers import find_equal_co
 from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.values import make_offer
 from airflow_dagsched.plan.costing.demand import Demand, Residency, Share, deal_instances, make_demand
-from airflow_dagsched.plan.costing.first_fit import choose_workers, explain_refusal, select_roomy, sum_resident_memory
+from airflow_dagsched.plan.costing.first_fit import choose_workers, select_roomy, sum_resident_memory
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
+from airflow_dagsched.plan.costing.refusals import explain_refusal
 from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.problem.free_room import has_disk_limits
 from airflow_dagsched.plan.problem.problem import Problem
@@ -302,7 +303,7 @@ def _deal_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) 
     if short:
         worker, needed = short
         what = f"group {demand.group!r}"  # else first fit keeps to the limit when the group starts
-        raise DoesNotFit(what, f"disk of worker {worker.id!r}", needed, worker.free_disk_mb or 0, "MiB")
+        raise DoesNotFit(what, "disk of its containers", needed, worker.free_disk_mb or 0, "MiB", worker.id)
     return shape._replace(disk_mb=tuple(share.disk_mb for share in _list_shares(shape, demand)))
 
 

@@ -1,14 +1,12 @@
-"""First fit: workers with room for containers of one shape; and what to say where there is none."""
+"""First fit: workers with room for containers of one shape."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.plan.costing.demand import Demand
-from airflow_dagsched.plan.needs import measure_padding
 
 ContainerSize = tuple[int, int, int]
 """Cores, memory (MiB, with padding) and disk (MiB) of each container."""
@@ -70,31 +68,3 @@ def select_roomy(demand: Demand, workers: Sequence[Worker], count: int) -> list[
 def sum_resident_memory(demand: Demand) -> int:
     """MiB, without padding, of all instances together."""
     return sum(s.parallelism * n.memory_mb for s, n in zip(demand.steps, demand.needs, strict=True))
-
-
-def explain_refusal(demand: Demand, workers: Sequence[Worker]) -> DoesNotFit:
-    """What is needed at least, and the most there is."""
-    if demand.residency == "all":
-        return _explain_resident_refusal(demand, workers)
-    cores, most = demand.find_widest_cores(), max((worker.free_cores for worker in workers), default=0)
-    if cores > most:
-        step = next(s for s, need in zip(demand.steps, demand.needs, strict=True) if need.cores == cores)
-        return DoesNotFit(f"step {step.id!r}", "cores of an instance", cores, most, "cores")
-    memory = demand.sum_memory_at_once(cores)
-    memory += measure_padding(memory, demand.settings)
-    available = max((worker.free_memory_mb for worker in workers if worker.free_cores >= cores), default=0)
-    if memory <= available:
-        return DoesNotFit(f"group {demand.group!r}", "containers on the workers its steps are pinned to", 1, 0)
-    return DoesNotFit(f"group {demand.group!r}", f"memory of a container with {cores} cores", memory, available, "MiB")
-
-
-def _explain_resident_refusal(demand: Demand, workers: Sequence[Worker]) -> DoesNotFit:
-    cores = demand.count_wanted_cores()
-    free = sum(worker.free_cores for worker in workers)
-    if cores > free:
-        return DoesNotFit(f"group {demand.group!r}", "cores of all its resident instances", cores, free, "cores")
-    # At least so much in any number of containers: a refusal must not ask for more than could be enough.
-    memory = sum_resident_memory(demand) + measure_padding(0, demand.settings)
-    offered = sum(worker.free_memory_mb for worker in workers)
-    what = "memory of all its resident instances, in equal containers"
-    return DoesNotFit(f"group {demand.group!r}", what, memory, offered, "MiB")

@@ -14,6 +14,7 @@ it says of copies and movements is the plan's assignment; a group that kept the 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -23,6 +24,7 @@ from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.graph import rank_step
+from airflow_dagsched.placement.containers.evidence import explain_shortage
 from airflow_dagsched.placement.policies.auto import choose_policy
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.request import Request, make_request
@@ -178,11 +180,12 @@ def _place_containers(
     The first shape in which the group has all the cores it can use, else the first that fits.
     """
     request = make_request(part, offers, policy.settings)
-    refusal = DoesNotFit(f"group {group.id!r}", "containers beside the groups that run with it", 1, 0, "containers")
-    narrow = None
+    refusal, narrow = None, None
     for shape in _list_shapes(group, request, policy.name):
         found = make_bins(group, request, shape, policy.name)
         if not found:
+            # Shapes come with ever less to ask for: what lacks even for the last is what lacks.
+            refusal = _explain_full(group, shape, offers)
             continue
         try:
             schedule = load_policy(policy.name, policy.settings).schedule(part, found, policy.state)
@@ -196,8 +199,15 @@ def _place_containers(
         # The first that fits: shapes come in the order in which they are wanted.
         narrow = narrow or fit
     if narrow is None:
-        raise refusal
+        raise refusal or DoesNotFit(f"group {group.id!r}", "workers", 1, 0, "workers")
     return narrow
+
+
+def _explain_full(group: Group, shape: Shape, offers: Sequence[Offer]) -> DoesNotFit | None:
+    """No worker has room for a container of ``shape`` beside the groups that run there."""
+    rooms = [(offer.worker, (offer.memory_mb or 0, math.inf, offer.cores or 0)) for offer in offers]
+    thing = f"a container with {shape.cores} cores beside the groups that run with it"
+    return explain_shortage(f"group {group.id!r}", thing, (shape.memory_mb, 0, shape.cores), rooms)
 
 
 def _refuse_overfull(group: Group, containers: Sequence[Container], offers: Sequence[Offer]) -> None:
@@ -212,7 +222,9 @@ def _refuse_overfull(group: Group, containers: Sequence[Container], offers: Sequ
             ("disk", offer.disk_mb, there.disk_mb),
         ):
             if has is not None and needed > has:
-                raise DoesNotFit(f"group {group.id!r}", f"{dimension} of worker {offer.worker!r}", needed, has, "MiB")
+                raise DoesNotFit(
+                    f"group {group.id!r}", f"{dimension} of its containers", needed, has, "MiB", offer.worker
+                )
 
 
 def _list_shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.plan.grouping.coarsest import Grouping, find_fewest_groups
+from airflow_dagsched.provider.spec.dataflow_spec import make_flow_error
 
 if TYPE_CHECKING:
     from airflow_dagsched.model.cluster import Cluster
@@ -46,6 +47,7 @@ def find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
     """
     file = locate_plan_file(dag_file, flow.name)
     if not file.is_file():
+        _refuse_unpriced_failures(flow)
         return Structure(_plan_groups(flow))
     try:
         return _read_structure(file, flow.graph.dataflow, flow.settings)
@@ -55,11 +57,20 @@ def find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
         return Structure(_plan_groups(flow), stale=f"{file} is ignored ({error}): {remedy}")
 
 
+def _refuse_unpriced_failures(flow: DataflowSpec) -> None:
+    """What a failure repeats is priced by runtimes: where nobody says any, the setting would do nothing, silently."""
+    if flow.settings.failures_per_hour and not any(step.runtime_s for step in flow.graph.dataflow.steps):
+        rule = (
+            "needs runtime_s= of its steps, or a plan file: leave it out until `airflow dagsched tune` has written one"
+        )
+        raise make_flow_error(flow.dag_id, flow.name, rule, "failures_per_hour")
+
+
 def _plan_groups(flow: DataflowSpec) -> Grouping:
     """As few as can be; where the author says what there is to wait for, or to run on, those that end soonest."""
     dataflow = flow.graph.dataflow
-    # The usual case: with nothing to wait for, and room for all, fewest groups end soonest.
-    if flow.cluster is None and not flow.task_runtimes:
+    # The usual case: with nothing to wait for or to repeat, and room for all, fewest groups end soonest.
+    if flow.cluster is None and not flow.task_runtimes and not flow.settings.failures_per_hour:
         return find_fewest_groups(dataflow, flow.settings)
     from airflow_dagsched.model.cluster import make_idle
     from airflow_dagsched.plan.passes.select_groups import find_fitted_groups
