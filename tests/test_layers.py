@@ -79,7 +79,7 @@ provider
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning
                                                          launch/history launch/escalation
-  wiring            .following .mirrors .spec            model plan plan/grouping plan/passes
+  wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
                                                          launch/managers local

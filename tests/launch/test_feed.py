@@ -18,6 +18,7 @@ from airflow_dagsched.launch.protocol.feed import (
     Feed,
     StepLines,
     Wait,
+    decide_elsewhere,
     decide_verdict,
     list_xcoms,
 )
@@ -159,3 +160,19 @@ def test_the_verdict_is_final_once_the_launch_task_is_over(
 ) -> None:
     found = decide_verdict(state, feed(*ends, began=began), "s", made, "launch")
     assert isinstance(found, End) or state not in FINISHED
+
+
+@pytest.mark.parametrize("state", [*NOT_STARTED, *BUSY, *sorted(FINISHED)])
+@pytest.mark.parametrize("end", [GREEN, GREY, RED])
+def test_another_launch_task_that_may_run_the_step(state: str | None, end: StepDone) -> None:
+    """Its good ends count as the step's own launch task's do; it never turns a mirror red."""
+    mine = decide_verdict(state, feed(end), "s", FIRST, "launch")
+    good = isinstance(mine, End) and end is not RED
+    assert decide_elsewhere(state, feed(end), "s", FIRST) == (mine if good else Wait())
+
+
+@pytest.mark.parametrize("state", [None, "running", *sorted(FINISHED)])
+def test_another_launch_task_without_a_word_on_the_step(state: str | None) -> None:
+    """Of another round, of another step, or none."""
+    for said in (feed(GREEN, began=FIRST), feed(replace(GREEN, step="t"), began=AGAIN), None):
+        assert decide_elsewhere(state, said, "s", AGAIN) == Wait()

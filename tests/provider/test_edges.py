@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from airflow.providers.standard.operators.empty import EmptyOperator
@@ -11,6 +12,7 @@ from airflow.sdk import DAG, TaskGroup, task
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.mirrors.pools import MIRROR_POOL as POOL
 
 DAY = timedelta(days=1)
@@ -227,3 +229,53 @@ def test_a_part_of_the_dag_can_be_copied(dag: DAG) -> None:
         "f.launch_started",
         "f.a",
     }
+
+
+def build_two(replan: str) -> SparkDataflow:
+    """a* ─► count ─► b*, and c* ─► b*"""
+    with SparkDataflow("f", replan=replan) as flow:
+        counted = count(step("a"))
+        step("b", [counted, step("c")])
+        rows.override(task_id="alone", isolate=True)()
+    return flow
+
+
+def test_mirrors_follow_whoever_may_run_their_step(dag: DAG) -> None:
+    """With regroup all are deferred once any launch task has begun; that gate is below no task."""
+    flow = build_two("regroup")
+    assert [launch.label for launch in flow.launches()] == ["launch_a", "launch_alone", "launch_c"]
+    gate = dag.get_task("f.launches_started")
+    assert gate.upstream_task_ids == set()
+    assert gate.downstream_task_ids == {"f.a", "f.b", "f.c", "f.alone"}
+    assert gate.start_trigger_args.trigger_kwargs == {
+        "launch": "f.launch_a",
+        "others": ["f.launch_alone", "f.launch_c"],
+    }
+    told = {name: dag.get_task(f"f.{name}").start_trigger_args.trigger_kwargs for name in ("a", "b", "alone")}
+    assert told == {
+        "a": {"launch": "f.launch_a", "step": "a", "others": ["f.launch_c"]},
+        "b": {"launch": "f.launch_c", "step": "b", "others": ["f.launch_a"]},
+        "alone": {"launch": "f.launch_alone", "step": "alone"},
+    }
+
+
+def test_all_else_is_as_without_regroup() -> None:
+    """Also in the serialized DAG: nothing of it is there by default."""
+    made = {}
+    for replan in ("off", "sizes", "regroup"):
+        with DAG("sales", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+            build_two(replan)
+        made[replan] = json.dumps(DagSerialization.to_dict(dag), sort_keys=True, default=str)
+        ours = edges(dag) if replan == "sizes" else {edge for edge in edges(dag) if "launches_started" not in edge}
+        made.setdefault("edges", ours)
+        assert made["edges"] == ours
+    assert made["off"] == made["sizes"]
+    assert "others" not in made["sizes"]
+    assert "launches_started" not in made["sizes"]
+
+
+def test_a_task_that_has_the_name_of_the_gate(dag: DAG) -> None:
+    told = "replan='regroup' needs 'launches_started' for itself"
+    with pytest.raises(InvalidInput, match=told), SparkDataflow("f", replan="regroup"):
+        step("b", [count(step("a"))])
+        step("launches_started")

@@ -169,6 +169,19 @@ def decide_verdict(launch_state: str | None, feed: Feed | None, step: str, made:
     return _conclude_done(done, feed) if done.state in GREEN or done.state == "skipped" else Wait()
 
 
+def decide_elsewhere(launch_state: str | None, feed: Feed | None, step: str, made: float) -> Verdict:
+    """What the mirror of ``step`` does by a launch task that is not its own, and may have run it.
+
+    Only a good end is an end there: what fails is run by the step's own launch task, whose word on it counts.
+    """
+    done = feed.steps.get(step) if feed else None
+    if feed is None or done is None or not (done.state in GREEN or done.state == "skipped"):
+        return Wait()
+    state = str(launch_state)
+    believed = is_of_its_round(feed, made) if state in FINISHED else _is_current(state, feed, made)
+    return _conclude_done(done, feed) if believed else Wait()
+
+
 def _is_current(launch_state: str, feed: Feed, made: float) -> bool:
     """Whether a feed that is there while the launch task is at work can only be of this round."""
     if launch_state not in LIVE or not is_of_its_round(feed, made):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +27,14 @@ from airflow.triggers.base import (
     TriggerEvent,
 )
 from asgiref.sync import sync_to_async
-from msgspec.structs import asdict
 
 from airflow_dagsched.launch.protocol.feed import (
     FEED_KEY,
     End,
     Feed,
+    Verdict,
     Wait,
+    decide_elsewhere,
     decide_verdict,
     is_of_its_round,
     name_returned_key,
@@ -41,7 +42,7 @@ from airflow_dagsched.launch.protocol.feed import (
 from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId, read_creation_time
 from airflow_dagsched.launch.protocol.push_limit import read_feed
 from airflow_dagsched.provider.mirrors.light import LightTrigger
-from airflow_dagsched.provider.mirrors.mirror_args import TRIGGER, MirrorArgs
+from airflow_dagsched.provider.mirrors.mirror_args import TRIGGER, MirrorArgs, collect_kwargs
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -112,6 +113,8 @@ class Waiter:
     step: str
     made: float
     """See ``decide_verdict``."""
+    is_own: bool = True
+    """Whether the launch task that is looked at is the step's own."""
     news: asyncio.Queue[str | End] = field(default_factory=asyncio.Queue)
     """Lines of its step, then its end."""
     seen: int = 0
@@ -168,10 +171,16 @@ class Poll:
             if self.waiting.get(waiter.step) is not waiter:
                 continue
             self._tell_lines(waiter)
-            found = decide_verdict(self.view.state, feed, waiter.step, waiter.made, self.watched.launch)
+            found = self._judge(waiter)
             if isinstance(found, End):
                 waiter.news.put_nowait(found)
                 del self.waiting[waiter.step]
+
+    def _judge(self, waiter: Waiter) -> Verdict:
+        state, feed = self.view.state, self.view.feed
+        if waiter.is_own:
+            return decide_verdict(state, feed, waiter.step, waiter.made, self.watched.launch)
+        return decide_elsewhere(state, feed, waiter.step, waiter.made)
 
     def _tell_lines(self, waiter: Waiter) -> None:
         feed = self.view.feed
@@ -190,42 +199,61 @@ POLLS: dict[Watched, Poll] = {}
 """One entry a launch task that mirrors of this triggerer wait for."""
 
 
-async def wait_for_end(watched: Watched, step: str, made: float, show: Callable[[str], None]) -> End:
+async def wait_for_end(
+    watched: Watched, step: str, made: float, show: Callable[[str], None], others: Iterable[str] = ()
+) -> End:
     """The verdict on ``step``, whose mirror was ``made`` then, as soon as there is one; until then its lines go to
     ``show``.
+
+    :param others: launch tasks that may run the step as well.
     """
+    news: asyncio.Queue[str | End] = asyncio.Queue()
+    waiters = {replace(watched, launch=other): Waiter(step, made, False, news) for other in others}
+    waiters[watched] = Waiter(step, made, True, news)
+    for each, waiter in waiters.items():
+        _begin_to_wait(each, waiter)
+    try:
+        while not isinstance(said := await news.get(), End):
+            show(said)
+        return said
+    finally:
+        for each, waiter in waiters.items():
+            _stop_waiting(each, waiter)
+
+
+def _begin_to_wait(watched: Watched, waiter: Waiter) -> None:
     poll = POLLS.setdefault(watched, Poll(watched))
-    waiter = poll.waiting[step] = Waiter(step, made)
+    poll.waiting[waiter.step] = waiter
     if poll.task is None or poll.task.done():
         poll.task = asyncio.create_task(poll.run())  # kept: the loop itself holds tasks weakly
-    try:
-        while not isinstance(news := await waiter.news.get(), End):
-            show(news)
-        return news
-    finally:
-        # Only its own: a successor may wait under its name by now.
-        if poll.waiting.get(step) is waiter:
-            del poll.waiting[step]
-        if not poll.waiting and POLLS.get(watched) is poll:
-            del POLLS[watched]
+
+
+def _stop_waiting(watched: Watched, waiter: Waiter) -> None:
+    poll = POLLS.get(watched)
+    # Only its own: a successor may wait under its name by now.
+    if poll is not None and poll.waiting.get(waiter.step) is waiter:
+        del poll.waiting[waiter.step]
+    if poll is not None and not poll.waiting:
+        del POLLS[watched]
 
 
 class MirrorTrigger(LightTrigger):
     """Ends the mirror of one step with the step's own state."""
 
-    def __init__(self, launch: str, step: str) -> None:
+    def __init__(self, launch: str, step: str, others: Sequence[str] = ()) -> None:
         super().__init__()
-        self.args = MirrorArgs(launch, step)
+        self.args = MirrorArgs(launch, step, tuple(others))
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """As Airflow stores it; a triggerer makes it anew from that."""
-        return TRIGGER, asdict(self.args)
+        return TRIGGER, collect_kwargs(self.args)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """One event, the end."""
         ti: Any = self.task_instance
         watched = Watched(ti.dag_id, ti.run_id, self.args.launch)
-        end = await wait_for_end(watched, self.args.step, read_creation_time(ti.id), self.log.info)
+        made = read_creation_time(ti.id)
+        end = await wait_for_end(watched, self.args.step, made, self.log.info, self.args.others)
         yield make_event(end, self.log)
 
 

@@ -19,16 +19,37 @@ class MirrorArgs(Struct, frozen=True):
 
     launch: str
     step: str
+    others: tuple[str, ...] = ()
+    """Launch tasks that may run the step as well."""
 
 
-def make_trigger_args(launch: str, step: str) -> StartTriggerArgs:
-    """How the mirror of ``step`` is started, without a worker."""
-    return _start_from_trigger(TRIGGER, asdict(MirrorArgs(launch, step)))
+class StartArgs(Struct, frozen=True):
+    """What a gate's trigger knows from the DAG: it waits for one of these launch tasks to begin."""
+
+    launch: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def launches(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.launch, *self.others)
 
 
-def make_start_args(launch: str) -> StartTriggerArgs:
-    """How the gate that waits for ``launch`` to begin is started, without a worker."""
-    return _start_from_trigger(START_TRIGGER, {"launch": launch})
+def make_trigger_args(args: MirrorArgs) -> StartTriggerArgs:
+    """How a mirror is started, without a worker."""
+    return _start_from_trigger(TRIGGER, collect_kwargs(args))
+
+
+def make_start_args(args: StartArgs) -> StartTriggerArgs:
+    """How a gate is started, without a worker."""
+    return _start_from_trigger(START_TRIGGER, collect_kwargs(args))
+
+
+def collect_kwargs(args: MirrorArgs | StartArgs) -> dict[str, Any]:
+    """As they are in the serialized DAG: without what most DAGs have no use for."""
+    found = asdict(args)
+    others = list(found.pop("others"))
+    return {**found, **({"others": others} if others else {})}
 
 
 def _start_from_trigger(trigger: str, arguments: dict[str, Any]) -> StartTriggerArgs:

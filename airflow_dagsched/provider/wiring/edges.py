@@ -17,6 +17,7 @@
   taken out: that rule would heed the first of them. They lead through launch task and gates.
 * The gate is below the launch task, so that whoever clears that clears it too; and, to be deferred before that ends,
   below another one that has the launch task's upstreams.
+* With ``replan="regroup"`` any launch task may run a step: all mirrors are deferred as soon as the first of them runs.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from airflow.sdk.exceptions import DuplicateTaskIdFound
 from msgspec import Struct
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.grouping.coarsest import Grouping
-from airflow_dagsched.provider.mirrors.mirror_args import make_trigger_args
+from airflow_dagsched.plan.problem.colors import assign_colors
+from airflow_dagsched.provider.mirrors.mirror_args import MirrorArgs, make_trigger_args
 from airflow_dagsched.provider.mirrors.start_gate import StartGate
 from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
@@ -40,6 +43,10 @@ from airflow_dagsched.provider.wiring.task_runtimes import check_names
 if TYPE_CHECKING:
     from airflow.providers.standard.operators.empty import EmptyOperator
     from airflow.sdk import DAG, BaseOperator, TaskGroup
+
+
+FLOW_GATE = "launches_started"
+"""Label of the gate that shows that some launch task of the dataflow has begun."""
 
 
 class Head(Struct, frozen=True):
@@ -107,11 +114,16 @@ class Wiring(Struct, frozen=True):
         gates: dict[tuple[str, str], EmptyOperator] = {}
         # Each once: several steps of a group may wait for one task.
         edges = tuple(dict.fromkeys(_list_edges(frame, heads, gates)))
-        ours = (*(task for head in heads.values() for task in head.tasks), *gates.values())
+        movable = flow.replan == "regroup" and len(launches) > 1
+        first = [_make_flow_gate(frame, launches)] if movable else []
+        edges += tuple((gate, mirror) for gate in first for mirror in mirrors.values())
+        ours = (*(task for head in heads.values() for task in head.tasks), *gates.values(), *first)
         wiring = cls(flow, group.dag, found.grouping, launches, edges, tuple(_list_replaced(frame)), ours)
         wiring.show_edges()
+        alike = _find_alike(flow, launches) if movable else {}
         for step, mirror in mirrors.items():
-            mirror.start_trigger_args = make_trigger_args(launches[frame.home[step]].task_id, step)
+            launch = launches[frame.home[step]].task_id
+            mirror.start_trigger_args = make_trigger_args(MirrorArgs(launch, step, alike.get(launch, ())))
         return wiring
 
     def undo_wiring(self) -> None:
@@ -194,6 +206,30 @@ def _make_head(frame: Frame, launch: LaunchOperator, *, waits: bool) -> Head:
     except DuplicateTaskIdFound as error:
         needed = f"{launch.label!r} needs {start_id!r} and {inputs_id!r} for itself"
         raise frame.flow.make_error(f"{error}: {needed}") from None
+
+
+def _make_flow_gate(frame: Frame, launches: Mapping[str, LaunchOperator]) -> StartGate:
+    """Is done when the first launch task of the dataflow has begun: each may run steps of all others.
+
+    Below no task: who clears one of them with what is downstream clears no mirrors of others.
+    """
+    first, *others = (launch.task_id for launch in launches.values())
+    group = frame.group
+    try:
+        return StartGate(
+            task_id=FLOW_GATE, launch=first, others=tuple(others),
+            trigger_rule="always", task_group=group, dag=group.dag,
+        )  # fmt: skip
+    except DuplicateTaskIdFound as error:
+        raise frame.flow.make_error(f"{error}: replan='regroup' needs {FLOW_GATE!r} for itself") from None
+
+
+def _find_alike(flow: DataflowSpec, launches: Mapping[str, LaunchOperator]) -> dict[str, tuple[str, ...]]:
+    """Launch task -> those whose steps may share an application with its own, by their ids."""
+    graph = build_graph(flow.graph.dataflow)
+    colors = dict(zip(graph.ids, assign_colors(graph), strict=True))
+    color = {launch.task_id: colors[launch.group.steps[0]] for launch in launches.values()}
+    return {mine: tuple(each for each in color if each != mine and color[each] == color[mine]) for mine in color}
 
 
 def _list_edges(
