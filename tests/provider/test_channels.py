@@ -65,6 +65,8 @@ def test_rows_behind_a_table_are_read_from_it(dag: DAG) -> None:
     assert (found["orders", "clean"].kind, found["clean", "report"].kind) == ("buffered", "pipelined")
     assert [launch.group.steps for launch in flow.launches()] == [("orders", "clean", "report")]
     assert flow.grouping.spills == ()
+    written = {step.id: step.writes for step in flow.dataflow.steps if step.writes}
+    assert written == {"orders": ("/data/orders",), "report": ("/data/report",)}, "who plans several looks for readers"
 
 
 def test_limits_cut_behind_a_table_first(dag: DAG) -> None:

@@ -174,6 +174,7 @@ def _build_step(flow: DeclaredFlow, step: AuthoredStep, order: int) -> Step:
         },
         pinned=pinned,
         weight=declared.weight,
+        writes=(declared.writes.key,) if declared.writes is not None else (),
         order=order,
     )
 
