@@ -57,6 +57,8 @@ class Request(Struct, frozen=True):
     """Whether a streaming step keeps state."""
     beside: Mapping[tuple[int, int], str]
     """Workers that instances (number, index) have to be on, since what they receive is there."""
+    racks: Mapping[str, str]
+    """Host -> its rack: of all that are known, also of hosts without an offer."""
 
     @property
     def instance_cap(self) -> int | None:
@@ -88,8 +90,13 @@ def make_request(
     offers: Sequence[Offer],
     settings: PlacementSettings,
     beside: Mapping[str, str] | None = None,
+    *,
+    racks: Mapping[str, str] | None = None,
 ) -> Request:
-    """The request to place ``dataflow``; ``beside`` maps ``step/index`` to a worker. Raises ``InvalidInput``."""
+    """The request to place ``dataflow``; ``beside`` maps ``step/index`` to a worker. Raises ``InvalidInput``.
+
+    :param racks: of hosts without an offer, too; None: those that the offers tell.
+    """
     graph = build_valid_graph(dataflow)
     streaming = [step for step in graph.steps if step.mode == "streaming"]
     return Request(
@@ -100,6 +107,7 @@ def make_request(
         residency="all" if streaming else "slots",
         stateful=any(step.stateful for step in streaming),
         beside={_parse_instance(graph, name): worker for name, worker in (beside or {}).items()},
+        racks={offer.host: offer.rack for offer in offers if offer.rack is not None} if racks is None else racks,
     )
 
 

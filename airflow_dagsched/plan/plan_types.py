@@ -25,7 +25,10 @@ class Resources(Value, frozen=True, kw_only=True):
 
 
 class Container(Value, frozen=True, kw_only=True):
-    """One planned executor. All of a group ask for equal cores and memory: an application has one executor shape."""
+    """One planned executor. All of a group ask for equal cores and memory: an application has one executor shape.
+
+    One with copies of state alone asks nobody for an executor.
+    """
 
     id: Id
     worker: Id
@@ -33,7 +36,8 @@ class Container(Value, frozen=True, kw_only=True):
     standbys: tuple[Instance, ...] = ()
     warmups: tuple[Instance, ...] = ()
     required: Resources
-    cores: Count
+    cores: Cores
+    """0: without an instance it is no executor, but room on its worker for copies of state."""
     memory_mb: MiB
     """With the padding: what is taken of the worker."""
     disk_mb: MiB
@@ -102,8 +106,14 @@ class Group(Value, frozen=True, kw_only=True):
     pruned: tuple[Pruned, ...] = ()
     unpruned: tuple[Pruned, ...] = ()
     """What was looked at and stays, and why; where all workers do, the id is the group's."""
+
     settings: dict[str, str] = {}
     """Spark settings that its launch gives to spark-submit, besides its author's; empty: they were not asked for."""
+
+    @property
+    def executors(self) -> tuple[Container, ...]:
+        """The containers that an executor is asked for: those with an instance."""
+        return tuple(box for box in self.containers if box.instances)
 
 
 class WorkShares(Value, frozen=True, kw_only=True):

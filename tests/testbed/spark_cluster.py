@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,10 +63,11 @@ class StandaloneCluster:
 
 @contextmanager
 def standalone_cluster(
-    workers: int, cores: int, memory_mb: int, *, tokens: bool = False
+    workers: int, cores: int | Sequence[int], memory_mb: int, *, tokens: bool = False
 ) -> Iterator[StandaloneCluster]:
     """Start a Master and ``workers`` Workers on 127.0.0.2 and up; yields when all have registered.
 
+    ``cores``: of each worker, or of one after another.
     ``tokens``: each worker takes a slot, and offers what applications choose workers by.
     """
     port, page, *pages = free_ports(2 + workers)
@@ -83,11 +84,12 @@ def standalone_cluster(
 
         program("master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)
         programs = {}
-        for slot, (host, url) in enumerate(hosts.items(), 1):
+        widths = [cores] * workers if isinstance(cores, int) else cores
+        for slot, ((host, url), width) in enumerate(zip(hosts.items(), widths, strict=True), 1):
             folder = here / str(slot)
             where = ("--host", host, "--webui-port", url.rpartition(":")[2], "--work-dir", folder)
             offer = _offer(folder, slot) if tokens else ()
-            size = ("--cores", cores, "--memory", f"{memory_mb}m")
+            size = ("--cores", width, "--memory", f"{memory_mb}m")
             programs[host] = program("worker.Worker", *where, *size, *offer, cluster.master)
         until("Spark's workers", lambda: _registered(cluster, workers), timeout_s=120.0)
         yield replace(cluster, programs=programs)

@@ -43,12 +43,12 @@ class Submission(Struct, frozen=True):
 
 
 def size_executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Executors:
-    """One executor for each container of the plan, with ``memory_factor`` times its memory: more after a failure.
+    """One executor for each container with an instance, with ``memory_factor`` times its memory: more after a failure.
 
     Never more than the smallest of the chosen workers can ever hold: an executor that fits nowhere is waited
     for without end.
     """
-    first, on = group.containers[0], count_containers(group)
+    first, on = group.executors[0], count_containers(group)
     there = {worker.id: worker.memory_mb for worker in cluster.workers}
     most = min(there[worker] // count for worker, count in on.items())
     wanted = max(first.memory_mb * memory_factor, SMALLEST_HEAP_MB)

@@ -66,7 +66,7 @@ def _offer_shapes(
     """The request with as many containers of each shape as the workers hold, where those may be enough."""
     for fewest, (cores, memory) in shapes:
         # No more containers than there are instances: the rest would be empty.
-        counts = [min(_count_copies(offer, cores, memory), whole.instances) for offer in request.offers]
+        counts = [min(count_copies(offer, cores, memory), whole.instances) for offer in request.offers]
         if sum(counts) >= fewest:
             yield replace(request, offers=_copy_offers(request, counts, cores, memory))
 
@@ -109,6 +109,24 @@ def _list_shapes(request: Request) -> Iterator[tuple[int, int]]:
             yield from ((wide, memory) for memory in sorted(memories) if memory >= least.memory_mb)
 
 
+def list_dominating_shapes(request: Request) -> list[tuple[int, int]]:
+    """Cores and memory of containers, no two of which each worker holds equally often; the largest first."""
+    copies = {
+        tuple(min(count_copies(offer, *shape), request.instance_count) for offer in request.offers)
+        for shape in _list_shapes(request)
+    }
+    return sorted((_grow_shape(request.offers, counts) for counts in copies if any(counts)), reverse=True)
+
+
+def _grow_shape(offers: Sequence[Offer], counts: Sequence[int]) -> tuple[int, int]:
+    """The largest container of which each worker still holds so many."""
+    used = [(offer, count) for offer, count in zip(offers, counts, strict=True) if count]
+    return (
+        min(int((offer.cores or 0) // count) for offer, count in used),
+        min(int((offer.memory_mb or 0) // count) for offer, count in used),
+    )
+
+
 def _find_largest_needs(request: Request) -> Amounts:
     needs = [step.needs.list_values() for step in request.steps]
     return Amounts(*(max(values) for values in zip(*needs, strict=True)))
@@ -122,7 +140,7 @@ def _count_fewest(request: Request, whole: _WholeDemand, cores: int, memory: int
     return max(math.ceil(whole.cores / cores), math.ceil(whole.memory_mb / usable))
 
 
-def _count_copies(offer: Offer, cores: int, memory: int) -> int:
+def count_copies(offer: Offer, cores: int, memory: int) -> int:
     """Containers of the shape that the worker has room for."""
     return min(int((offer.cores or 0) // cores), int((offer.memory_mb or 0) // memory))
 

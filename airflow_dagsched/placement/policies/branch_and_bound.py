@@ -14,7 +14,7 @@ from airflow_dagsched.placement.request import Request, StepRequest
 MAX_NODES = 200_000
 """Offers priced for an instance, in all: about a second."""
 MAX_PAIRS = 100
-"""Instances times offers: above it the search would end long before it proves anything."""
+"""Instances times workers: above it the search would end long before it proves anything."""
 
 
 def search_cheaper(request: Request, known: Placement, cost: float, nodes: int = MAX_NODES) -> Placement:
@@ -22,9 +22,14 @@ def search_cheaper(request: Request, known: Placement, cost: float, nodes: int =
 
     The cheapest there is, unless it takes more than ``nodes`` to tell; a request that is not small is not tried.
     """
-    if not 0 < request.instance_count * len(request.offers) <= MAX_PAIRS:
+    if not is_small(request):
         return known
     return _Search(request, known, cost, nodes).search_all()
+
+
+def is_small(request: Request) -> bool:
+    """Whether the search may come to its end."""
+    return 0 < request.instance_count * len({offer.worker for offer in request.offers}) <= MAX_PAIRS
 
 
 class _Search:
@@ -58,16 +63,25 @@ class _Search:
     def _list_options(self, depth: int, cost: float) -> list[tuple[float, int]]:
         """Offers for the next instance that may lead to something cheaper, the cheapest first."""
         step, index = self._instances[depth]
-        options = []
+        options, seen = [], set[tuple[object, ...]]()
         # Work, not seconds: the same placement on every machine.
         self._nodes -= len(self._capacity.limits)
         for at in range(self._get_first_offer(step, index), len(self._capacity.limits)):
-            if self._capacity.may_hold(step, index, at):
+            if self._is_new(at, seen) and self._capacity.may_hold(step, index, at):
                 added = self._price.compute_added_cost(step, index, at)
                 # Strictly cheaper: of equals the known one stays, which has the fewest containers.
                 if cost + added + self._rest[depth + 1] < self._cost - TOLERANCE:
                     options.append((added, at))
         return sorted(options)
+
+    def _is_new(self, at: int, seen: set[tuple[object, ...]]) -> bool:
+        """Whether no offer of the same worker, as large and holding as much, is among those ``seen``."""
+        held = sorted((number, count) for number, count in self._capacity.held_counts[at].items() if count)
+        state = self._capacity.request.offers[at].worker, self._capacity.limits[at], tuple(held)
+        if state in seen:
+            return False
+        seen.add(state)
+        return True
 
     def _get_first_offer(self, step: StepRequest, index: int) -> int:
         """Instances that are alike go to offers in rising order."""

@@ -7,13 +7,15 @@ from importlib import import_module
 
 from msgspec.structs import replace
 
+from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.exhaustive_search import Placement
-from airflow_dagsched.placement.policies.auto import choose_policy
-from airflow_dagsched.placement.policies.cheapest import place_cheapest
-from airflow_dagsched.placement.policies.data_locality import place_near_data
+from airflow_dagsched.placement.policies.auto import RIVALS, choose_policy, describe_comparison, is_comparable
+from airflow_dagsched.placement.policies.cheapest import bound_price, measure_price, place_cheapest, search_cheapest
+from airflow_dagsched.placement.policies.data_locality import measure_distance, place_near_data
 from airflow_dagsched.placement.policies.first_fit import place_first_fit
+from airflow_dagsched.placement.policies.price import Measure
 from airflow_dagsched.placement.policies.round_robin import place_round_robin
 from airflow_dagsched.placement.policy import BuiltInPolicy, load_policy
 from airflow_dagsched.placement.request import Request, make_request
@@ -44,6 +46,22 @@ class RulePolicy(BuiltInPolicy):
         return make_schedule(request, type(self).rule(request), self.reason)
 
 
+class MeasuredPolicy(RulePolicy):
+    """A policy that says how good its placements are: of several shapes of container it is to have the best."""
+
+    measure: Callable[[Request, Placement], Measure]
+    """What is to be the least, in order of weight."""
+    bound: Callable[[Request], Measure]
+    """No placement of the request measures less."""
+    search: Callable[[Request, Measure], Placement]
+    """The rule, told what is to be beaten; empty: nothing is known."""
+
+    def place(self, request: Request, known: Measure = ()) -> tuple[Measure, TaskSchedulePlan]:
+        """A placement that measures less than ``known`` if one is found. Raises ``DoesNotFit``."""
+        places = type(self).search(request, known)
+        return type(self).measure(request, places), make_schedule(request, places, self.reason)
+
+
 def _place_compatibly(
     policy: str, dataflow: Dataflow, workers: Sequence[Offer], settings: PlacementSettings
 ) -> TaskSchedulePlan:
@@ -65,16 +83,19 @@ class FirstFit(RulePolicy):
     name, reason, rule = "first_fit", "the first container with room", staticmethod(place_first_fit)
 
 
-class DataLocality(RulePolicy):
+class DataLocality(MeasuredPolicy):
     """Near what is read."""
 
     name, reason, rule = "data_locality", "nearest to what is read", staticmethod(place_near_data)
+    measure, bound = staticmethod(measure_distance), staticmethod(lambda request: (0.0, 0.0))
+    search = staticmethod(lambda request, known: place_near_data(request))
 
 
-class Cheapest(RulePolicy):
+class Cheapest(MeasuredPolicy):
     """At the least cost."""
 
     name, reason, rule = "cheapest", "least cost of cores and of bytes moved", staticmethod(place_cheapest)
+    measure, bound, search = staticmethod(measure_price), staticmethod(bound_price), staticmethod(search_cheapest)
 
 
 class Auto(BuiltInPolicy):
@@ -82,6 +103,19 @@ class Auto(BuiltInPolicy):
 
     def schedule(self, dataflow: Dataflow, workers: Sequence[Offer], state: State) -> TaskSchedulePlan:
         """See ``PlacementPolicy``."""
-        name, why = choose_policy(make_request(dataflow, workers, self.settings))
+        request = make_request(dataflow, workers, self.settings)
+        name, why = choose_policy(request)
         schedule = load_policy(name, self.settings).schedule(dataflow, workers, state)
-        return replace(schedule, reason=f"{name}, since {why}: {schedule.reason}")
+        parts = [schedule.reason]
+        if is_comparable(request):
+            rival = self._place_rival(RIVALS[name], dataflow, workers, state)
+            parts.append(describe_comparison(name, request, schedule.assignment, rival, state.previous))
+        return replace(schedule, reason=f"{name}, since {why}: {'; '.join(parts)}")
+
+    def _place_rival(
+        self, name: str, dataflow: Dataflow, workers: Sequence[Offer], state: State
+    ) -> Mapping[str, str] | None:
+        try:
+            return load_policy(name, self.settings).schedule(dataflow, workers, state).assignment
+        except DoesNotFit:
+            return None

@@ -10,37 +10,100 @@ Where instances have to wait for room, those of a batch level in waves, first fi
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.units import TOLERANCE
-from airflow_dagsched.placement.exhaustive_search import Placement
+from airflow_dagsched.placement.exhaustive_search import Placement, search_placement
 from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
-from airflow_dagsched.placement.policies.branch_and_bound import search_cheaper
+from airflow_dagsched.placement.policies.branch_and_bound import is_small, search_cheaper
 from airflow_dagsched.placement.policies.first_fit import place_first_fit
 from airflow_dagsched.placement.policies.greedy import place_greedily
 from airflow_dagsched.placement.policies.local_improvement import improve_placement
-from airflow_dagsched.placement.policies.price import PlacementPrice
+from airflow_dagsched.placement.policies.price import Measure, PlacementPrice
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.shares import order_by_share
+
+BUDGET = 20_000
+"""Offers looked at, at most, for a way in which nobody waits: some hundredths of a second."""
 
 
 def place_cheapest(request: Request) -> Placement:
     """An offer for each instance. Raises ``DoesNotFit``."""
+    return search_cheapest(request, ())
+
+
+def search_cheapest(request: Request, known: Measure) -> Placement:
+    """The same, where a price is known that is to be beaten: nothing dearer is looked at to the end."""
     at_once = remove_waves(request)
-    try:
-        first = place_first_fit(at_once)
-    except DoesNotFit:  # some have to wait for room: first fit decides, in waves
+    first = _place_at_once(at_once)
+    # Some have to wait for room: first fit decides, in waves.
+    if first is None:
         return place_first_fit(request)
     # Nothing can cost less: no search.
-    if compute_price(at_once, first) <= _compute_least_cost(at_once) + TOLERANCE:
+    if compute_price(at_once, first) <= bound_price(at_once)[1] + TOLERANCE:
         return first
     best = improve_placement(at_once, first)
     second = improve_placement(at_once, _place_cheap_first(at_once))
     if compute_price(at_once, second) < compute_price(at_once, best) - TOLERANCE:
         best = second
     # The search proves the minimum on small requests, and keeps ``best`` on all others.
-    return search_cheaper(at_once, best, compute_price(at_once, best))
+    least = compute_price(at_once, best)
+    return search_cheaper(at_once, best, least if not known or known[0] else min(least, known[1]))
+
+
+def _place_at_once(request: Request) -> Placement | None:
+    """First fit, or what a search finds of a small request; None: no way was found. ``request``: without waves."""
+    try:
+        return place_first_fit(request)
+    except DoesNotFit:
+        return search_placement(request, compute_limits(request), BUDGET) if is_small(request) else None
+
+
+def measure_price(request: Request, places: Placement) -> Measure:
+    """Whether some have to wait for room, then the price."""
+    return float(_has_waiting(remove_waves(request), places)), round(compute_price(request, places), 9)
+
+
+def bound_price(request: Request) -> Measure:
+    """No placement without waiting costs less: level by level the longest on the cheapest cores, and nothing moved."""
+    levels: dict[int, list[StepRequest]] = {}
+    for step in sorted(request.steps, key=lambda step: -step.seconds):
+        levels.setdefault(0 if request.residency == "all" else step.level, []).append(step)
+    cheap = sorted((offer.cost, math.inf if offer.cores is None else offer.cores) for offer in request.offers)
+    least = sum(_bound_level(steps, cheap) for steps in levels.values())
+    # Where they do not fit at once there is no bound of those that wait but the cheapest of all.
+    return 0.0, round(least, 9) - TOLERANCE
+
+
+def _bound_level(steps: Sequence[StepRequest], cheap: Sequence[tuple[float, float]]) -> float:
+    """``steps``: the longest first; ``cheap``: cost and cores of offers, the cheapest first."""
+    offers, total = iter(cheap), 0.0
+    cost, free = next(offers, (0.0, math.inf))
+    for step in steps:
+        wanted = step.needs.cores * step.parallelism
+        while wanted > 0:
+            taken = min(wanted, free)
+            total, wanted, free = total + taken * cost * step.seconds, wanted - taken, free - taken
+            if wanted > 0:
+                # None left: the rest has to wait, and costs no less than nothing.
+                cost, free = next(offers, (0.0, math.inf))
+    return total
+
+
+def _has_waiting(request: Request, places: Placement) -> bool:
+    """Whether some instance finds no room beside the others; ``request``: without waves."""
+    capacity = OfferCapacity(request, compute_limits(request))
+    for step in sorted(request.steps, key=lambda step: step.level):
+        capacity.begin_wave(step.level)
+        for index, at in enumerate(places[step.number]):
+            if not capacity.fits_in_wave(step, index, at):
+                return True
+            capacity.take_instance(step, at)
+    return False
 
 
 def remove_waves(request: Request) -> Request:
@@ -55,12 +118,6 @@ def fits_at_once(request: Request) -> bool:
     except DoesNotFit:
         return False
     return True
-
-
-def _compute_least_cost(request: Request) -> float:
-    """No placement costs less: each instance on the cheapest worker, nothing moved."""
-    cost = min((offer.cost for offer in request.offers), default=0.0)
-    return sum(cost * step.needs.cores * step.seconds * step.parallelism for step in request.steps)
 
 
 def compute_price(request: Request, places: Placement) -> float:

@@ -5,7 +5,8 @@
                                                       are, given where the instances above it went.
 
 Of equally near workers the first is filled to its cap or its room before the next, as the seed has it. Instances
-with few near workers choose before those with many. Whoever finds the nearest full goes to the next nearest.
+with few near workers choose before those with many. Of a step whose instances all have room at once, together they are
+the least seconds away (of many: whoever finds the nearest full goes to the next nearest).
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from airflow_dagsched.placement.exhaustive_search import Placement
 from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
 from airflow_dagsched.placement.policies.distance import OfferSites, compute_transfer_seconds, select_blocks
 from airflow_dagsched.placement.policies.greedy import order_steps, place_greedily
+from airflow_dagsched.placement.policies.least_assignment import assign_at_least_cost
+from airflow_dagsched.placement.policies.price import Measure
 from airflow_dagsched.placement.request import InputChannel, Request, StepRequest
+
+MAX_PAIRS = 2_500
+"""Instances of a step times workers, at most, that are assigned at the least cost in all: a tenth of a second."""
 
 
 def place_near_data(request: Request) -> Placement:
@@ -29,6 +35,11 @@ def place_near_data(request: Request) -> Placement:
     nearest = _NearestOffers(capped)
     order = sorted(order_steps(capped), key=lambda step: step.level)
     return place_greedily(capped, compute_limits(capped), order, nearest.choose_offer, nearest.order_by_choices)
+
+
+def measure_distance(request: Request, places: Placement) -> Measure:
+    """Seconds to what sources hold, then to what the other steps hand on, of all instances one after another."""
+    return _NearestOffers(request).sum_seconds(places)
 
 
 def _apply_default_cap(request: Request) -> Request:
@@ -46,11 +57,16 @@ class _NearestOffers:
         self._places: list[dict[int, int]] = [{} for _ in request.steps]
         self._ranking: dict[tuple[int, int], list[int]] = {}
         """Offers by nearness, of instance (number, index)."""
+        self._seconds: dict[tuple[int, int], list[float]] = {}
+        """Of an instance to what it reads, by offer."""
+        self._meant: dict[int, list[str]] = {}
+        """Step -> the worker that each of its instances is meant for, where all have room at once."""
 
     def order_by_choices(self, step: StepRequest) -> Sequence[int]:
         """The instances of ``step``, those with the fewest nearest workers first, then those that read most."""
         # Nobody asks for the steps before any more.
         self._ranking.clear()
+        self._seconds.clear()
         inputs = self._sum_input_seconds(step)
         nearest = {index: self._rank_offers(step, index, inputs) for index in range(step.parallelism)}
         everywhere = len(self._request.offers)
@@ -65,17 +81,49 @@ class _NearestOffers:
         )
 
     def choose_offer(self, capacity: OfferCapacity, step: StepRequest, index: int) -> int | None:
-        """The nearest offer with room."""
-        for at in self._ranking[step.number, index]:
-            if capacity.fits_in_wave(step, index, at):
-                self._places[step.number][index] = at
-                return at
-        return None
+        """An offer of the worker that is meant for it, else the nearest, with room."""
+        if step.number not in self._meant:
+            self._meant[step.number] = self._assign_instances(capacity, step)
+        meant, ranking = self._meant[step.number], self._ranking[step.number, index]
+        offers = self._request.offers
+        near = [at for at in ranking if offers[at].worker == meant[index]] if meant else []
+        found = next((at for at in (*near, *ranking) if capacity.fits_in_wave(step, index, at)), None)
+        if found is not None:
+            self._places[step.number][index] = found
+        return found
+
+    def _assign_instances(self, capacity: OfferCapacity, step: StepRequest) -> list[str]:
+        """The worker of each instance, so that all are the least seconds away; none where some have to wait."""
+        workers: dict[str, list[int]] = {}
+        for at, offer in enumerate(self._request.offers):
+            workers.setdefault(offer.worker, []).append(at)
+        if step.parallelism * len(workers) > MAX_PAIRS:
+            return []
+        room = [_count_room(capacity, step, offers) for offers in workers.values()]
+        if sum(room) < step.parallelism or self._request.beside:
+            return []
+        firsts = [offers[0] for offers in workers.values()]
+        costs = [[self._seconds[step.number, index][at] for at in firsts] for index in range(step.parallelism)]
+        names = list(workers)
+        return [names[at] for at in assign_at_least_cost(costs, room)]
+
+    def sum_seconds(self, places: Placement) -> tuple[float, float]:
+        """Seconds to blocks, and to what is handed on, if every instance is where ``places`` has it."""
+        self._places = [dict(enumerate(offers)) for offers in places]
+        blocks = passed = 0.0
+        for step in self._request.steps:
+            shared = self._sum_input_seconds(step)
+            for index, at in enumerate(places[step.number]):
+                read = self._sites.compute_read_seconds(select_blocks(step, index))[at] if step.blocks else 0.0
+                blocks += read
+                passed += shared[at] + sum(parts[at] for parts in self._list_own_seconds(step, index)) - read
+        return round(blocks, 6), round(passed, 6)
 
     def _rank_offers(self, step: StepRequest, index: int, inputs: Sequence[float]) -> int:
         """Fill the ranking of an instance; how many offers are nearest. ``inputs``: seconds that all have in common."""
         # To the nanosecond: sums of the same parts have to tie.
         seconds = [round(sum(parts), 9) for parts in zip(inputs, *self._list_own_seconds(step, index), strict=True)]
+        self._seconds[step.number, index] = seconds
         self._ranking[step.number, index] = sorted(range(len(seconds)), key=lambda at: (seconds[at], at))
         return seconds.count(min(seconds))
 
@@ -117,6 +165,19 @@ class _NearestOffers:
             compute_transfer_seconds(count, offer, settings) if count > 0.5 else 0.0
             for count, offer in zip(away, offers, strict=True)
         ]
+
+
+def _count_room(capacity: OfferCapacity, step: StepRequest, offers: Sequence[int]) -> int:
+    """Instances of the step that offers of one worker have room for in this wave."""
+    taken: list[int] = []
+    # Tried on the capacity itself and undone: the offers share the worker's disk.
+    for at in offers:
+        while len(taken) < step.parallelism and capacity.fits_in_wave(step, 0, at):
+            capacity.take_instance(step, at)
+            taken.append(at)
+    for at in taken:
+        capacity.give_back(step, at)
+    return len(taken)
 
 
 def _count_read_bytes(step: StepRequest, index: int) -> int:

@@ -30,7 +30,7 @@ class OfferSites:
 
     def __init__(self, request: Request) -> None:
         self.offers = request.offers
-        self._settings = request.settings
+        self._settings, self._racks = request.settings, request.racks
         self._on_host: dict[str, list[int]] = {}
         self._in_rack: dict[str, list[int]] = {}
         for at, offer in enumerate(self.offers):
@@ -52,8 +52,9 @@ class OfferSites:
     def _find_savings(self, block: Block) -> dict[int, float]:
         """Offers near ``block``, with the share of the transfer that they save: all of it on a replica's host."""
         local = [at for host in block.hosts for at in self._on_host.get(host, ())]
-        racks = sorted({rack for at in local if (rack := self.offers[at].rack) is not None})
-        saved = {at: 1 - self._settings.rack_share for rack in racks for at in self._in_rack[rack]}
+        # A replica's host may be full, and offer nothing: its rack is where it was.
+        racks = sorted({rack for host in block.hosts if (rack := self._racks.get(host)) is not None})
+        saved = {at: 1 - self._settings.rack_share for rack in racks for at in self._in_rack.get(rack, ())}
         return {**saved, **dict.fromkeys(local, 1.0)}
 
 

@@ -17,6 +17,9 @@ from airflow_dagsched.placement.request import InputChannel, Request, StepReques
 
 NOWHERE = -1
 
+Measure = tuple[float, ...]
+"""How far a placement is from the best, the weightiest first."""
+
 
 class PlacementPrice:
     """Counts of a placement that grows and shrinks, one instance at a time; mutable."""

@@ -14,34 +14,27 @@ it says of copies and movements is the plan's assignment; a group that kept the 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
-from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.graph import rank_step
-from airflow_dagsched.placement.containers.evidence import explain_shortage
-from airflow_dagsched.placement.policies.auto import choose_policy
-from airflow_dagsched.placement.policy import POLICIES, load_policy
+from airflow_dagsched.placement.policies.auto import RIVALS, choose_policy, describe_comparison, is_comparable
+from airflow_dagsched.placement.policy import POLICIES
 from airflow_dagsched.placement.request import Request, make_request
-from airflow_dagsched.placement.values import (
-    Amounts,
-    AssignmentPlan,
-    Offer,
-    TaskSchedulePlan,
-    list_offers,
-)
+from airflow_dagsched.placement.values import Amounts, AssignmentPlan, Offer, TaskSchedulePlan, list_offers
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.assignment import assign_as_sized, join_assignments
-from airflow_dagsched.plan.passes.container_offers import LEVELLING, Shape, list_shapes, make_bins
+from airflow_dagsched.plan.passes.compare_placed import compare_placed
+from airflow_dagsched.plan.passes.containers.choose_shape import Room, place_containers, repack_as_sized, sum_by_worker
+from airflow_dagsched.plan.passes.containers.container_offers import LEVELLING
+from airflow_dagsched.plan.passes.containers.whole_worker import is_offered
 from airflow_dagsched.plan.passes.recompute_times import recompute_times
-from airflow_dagsched.plan.passes.uniform_containers import build_containers, count_busy_cores, find_widest
-from airflow_dagsched.plan.passes.whole_worker import is_offered, list_offered_shapes
-from airflow_dagsched.plan.plan_types import Container, Group, Plan
+from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.pruning import narrow_sources
 from airflow_dagsched.plan.reasons.placement import KeptAsSized
@@ -70,12 +63,14 @@ def apply_policy(draft: Draft) -> Draft:
         name = named.get(group.steps[0], run_policy.name)
         if group.containers and name:
             policy = replace(run_policy, name=name)
-            groups[group.id], part = _place_group(group, dataflow, draft.problem.cluster, policy, list(groups.values()))
+            groups[group.id], part = _place_group(group, draft.problem, policy, list(groups.values()))
             assigned |= {group.id: part} if part else {}
     placed = replace(plan, groups=tuple(groups[group.id] for group in plan.groups))
     # Only if cores, or workers of pinned steps, have changed: rounding anew would change plans for nothing.
     if _list_timed_containers(placed) != _list_timed_containers(plan):
         placed = recompute_times(placed, draft.remaining)
+    if _list_held(placed) != _list_held(plan):
+        placed = compare_placed(placed, draft.problem.settings)
     told = [assigned[group.id] for group in plan.groups if group.id in assigned]
     return replace(draft, plan=join_assignments(placed, told))
 
@@ -91,28 +86,58 @@ def _list_timed_containers(made: Plan) -> list[list[tuple[int, str]]]:
     return [[(box.cores, box.worker) for box in group.containers] for group in batch]
 
 
+def _list_held(made: Plan) -> list[tuple[int, float]]:
+    """Of each group: the cores that it holds, and for how long."""
+    return [(sum(box.cores for box in group.containers), group.time.total_s) for group in made.groups]
+
+
 def _place_group(
-    group: Group, dataflow: Dataflow, cluster: Cluster, policy: Policy, groups: Sequence[Group]
+    group: Group, problem: Problem, policy: Policy, groups: Sequence[Group]
 ) -> tuple[Group, AssignmentPlan | None]:
-    barred = {one.id for one in group.pruned if one.what == "worker"}
-    part, idle = (
-        narrow_to_group(dataflow, group),
-        tuple(each for each in list_offers(cluster) if each.worker not in barred),
-    )
-    chosen, why = _resolve_policy(policy, make_request(part, idle, policy.settings))
+    part, idle = narrow_to_group(problem.declared.dataflow, group), _measure_room(group, problem)
+    chosen, why = _resolve_policy(policy, make_request(part, idle.offers, policy.settings))
     beside = [other for other in groups if other.id != group.id and _has_overlap(group, other)]
+    left = replace(idle, offers=_subtract_groups(idle.offers, beside))
     try:
-        found, schedule = _place_containers(group, part, _subtract_groups(idle, beside), chosen)
+        found, schedule = place_containers(group, part, left, chosen)
     except DoesNotFit as refused:
         if _may_refuse(chosen):
             # On the idle cluster: what does not fit even there is the policy's refusal, and no matter of timing.
-            _place_containers(group, part, idle, chosen)
+            place_containers(group, part, idle, chosen)
         reason = say_placement(KeptAsSized(chosen.name, refused, is_offered(policy.settings)))
         assigned = assign_as_sized(group, policy.state) if chosen.name == LEVELLING else None
-        return replace(group, placement=f"{why}{reason}"), assigned
+        kept = replace(group, containers=repack_as_sized(group, part, left, chosen.settings))
+        return replace(kept, placement=f"{why}{reason}"), assigned
     driver = group.driver if group.driver.worker is None else replace(group.driver, worker=found[0].worker)
-    placed = ": ".join(filter(None, (chosen.name, schedule.reason)))
+    compared = _compare_rival(group, part, left, chosen, schedule) if policy.name == "auto" else ""
+    reason = "; ".join(filter(None, (schedule.reason, compared)))
+    placed = ": ".join(filter(None, (chosen.name, reason)))
     return replace(group, containers=found, driver=driver, placement=f"{why}{placed}"), schedule.assigned
+
+
+def _measure_room(group: Group, problem: Problem) -> Room:
+    """What the group may have of an idle cluster: none of the workers that were left out for it."""
+    barred = {one.id for one in group.pruned if one.what == "worker"}
+    offers, workers = list_offers(problem.cluster), problem.cluster.workers
+    memory, cores = sum(one.free_memory_mb for one in workers), sum(one.free_cores for one in workers)
+    return Room(
+        offers=tuple(each for each in offers if each.worker not in barred),
+        racks={worker.host: worker.rack for worker in workers if worker.rack is not None},
+        mb_per_core=max(1.0, memory / max(1, cores)),
+        container_cores=problem.settings.container_cores,
+    )
+
+
+def _compare_rival(group: Group, part: Dataflow, left: Room, chosen: Policy, schedule: TaskSchedulePlan) -> str:
+    """What the policy that was chosen gains over another, where that can be told in little time."""
+    request = make_request(part, left.offers, chosen.settings)
+    if not is_comparable(request):
+        return ""
+    try:
+        rival = place_containers(group, part, left, replace(chosen, name=RIVALS[chosen.name]))[1].assignment
+    except DoesNotFit:
+        rival = None
+    return describe_comparison(chosen.name, request, schedule.assignment, rival, chosen.state.previous)
 
 
 def _resolve_policy(policy: Policy, request: Request) -> tuple[Policy, str]:
@@ -151,7 +176,7 @@ def _has_overlap(one: Group, other: Group) -> bool:
 def _subtract_groups(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[Offer, ...]:
     """What the groups, if they all ran at once, would leave of each worker: never too much."""
     # As if all of them ran at once: groups that overlap this one need not overlap each other, but it is never too much.
-    held = _sum_by_worker(box for group in groups for box in group.containers)
+    held = sum_by_worker(box for group in groups for box in group.containers)
     for driver in (group.driver for group in groups):
         if driver.worker is not None:
             amounts = Amounts(driver.memory_mb, 0, driver.cores)
@@ -159,82 +184,7 @@ def _subtract_groups(offers: Sequence[Offer], groups: Sequence[Group]) -> tuple[
     return tuple(_subtract_amounts(offer, held.get(offer.worker, Amounts())) for offer in offers)
 
 
-def _sum_by_worker(containers: Iterable[Container]) -> dict[str, Amounts]:
-    held: dict[str, Amounts] = {}
-    for box in containers:
-        held[box.worker] = held.get(box.worker, Amounts()) + Amounts(box.memory_mb, box.disk_mb, box.cores)
-    return held
-
-
 def _subtract_amounts(offer: Offer, taken: Amounts) -> Offer:
     pairs = zip(offer.list_values(), taken.list_values(), strict=True)
     memory, disk, cores = (None if has is None else max(0.0, has - gone) for has, gone in pairs)
     return replace(offer, memory_mb=memory, disk_mb=disk, cores=cores)
-
-
-def _place_containers(
-    group: Group, part: Dataflow, offers: Sequence[Offer], policy: Policy
-) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
-    """The group's containers as the policy places them; raises ``DoesNotFit``.
-
-    The first shape in which the group has all the cores it can use, else the first that fits.
-    """
-    request = make_request(part, offers, policy.settings)
-    refusal, narrow = None, None
-    for shape in _list_shapes(group, request, policy.name):
-        found = make_bins(group, request, shape, policy.name)
-        if not found:
-            # Shapes come with ever less to ask for: what lacks even for the last is what lacks.
-            refusal = _explain_full(group, shape, offers)
-            continue
-        try:
-            schedule = load_policy(policy.name, policy.settings).schedule(part, found, policy.state)
-            fit = build_containers(group, request, shape, schedule)
-            _refuse_overfull(group, fit[0], offers)
-        except DoesNotFit as refused:
-            refusal = refused
-            continue
-        if _is_wide(group, request, fit[0]):
-            return fit
-        # The first that fits: shapes come in the order in which they are wanted.
-        narrow = narrow or fit
-    if narrow is None:
-        raise refusal or DoesNotFit(f"group {group.id!r}", "workers", 1, 0, "workers")
-    return narrow
-
-
-def _explain_full(group: Group, shape: Shape, offers: Sequence[Offer]) -> DoesNotFit | None:
-    """No worker has room for a container of ``shape`` beside the groups that run there."""
-    rooms = [(offer.worker, (offer.memory_mb or 0, math.inf, offer.cores or 0)) for offer in offers]
-    thing = f"a container with {shape.cores} cores beside the groups that run with it"
-    return explain_shortage(f"group {group.id!r}", thing, (shape.memory_mb, 0, shape.cores), rooms)
-
-
-def _refuse_overfull(group: Group, containers: Sequence[Container], offers: Sequence[Offer]) -> None:
-    """Raise ``DoesNotFit`` where a worker has less than the containers on it ask for."""
-    # A policy fills containers of the offered shape. What stands by for others comes on top of what runs at once, so
-    # the fullest can need more than the shape has; and all become as large as it.
-    held = _sum_by_worker(containers)
-    for offer in offers:
-        there = held.get(offer.worker, Amounts())
-        for dimension, has, needed in (
-            ("memory", offer.memory_mb, there.memory_mb),
-            ("disk", offer.disk_mb, there.disk_mb),
-        ):
-            if has is not None and needed > has:
-                raise DoesNotFit(
-                    f"group {group.id!r}", f"{dimension} of its containers", needed, has, "MiB", offer.worker
-                )
-
-
-def _list_shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
-    if is_offered(request.settings):
-        return list_offered_shapes(request, find_widest(request.steps), policy=policy)
-    return list_shapes(group, request, policy)
-
-
-def _is_wide(group: Group, request: Request, found: Sequence[Container]) -> bool:
-    """Whether it has as many cores as were planned, or as it can keep busy."""
-    planned = sum(box.cores for box in group.containers)
-    wanted = count_busy_cores(group, [(step, step.parallelism) for step in request.steps])
-    return group.residency == "all" or sum(box.cores for box in found) >= min(planned, wanted)

@@ -47,8 +47,8 @@ class Exclusion(Struct, frozen=True):
 
 
 def count_containers(group: Group) -> Counter[str]:
-    """Containers of the group on each of its workers."""
-    return Counter(container.worker for container in group.containers)
+    """Executors of the group on each of its workers: no instance, no executor."""
+    return Counter(container.worker for container in group.executors)
 
 
 def choose_exclusion(containers: Mapping[str, int], workers: Sequence[Worker]) -> Exclusion:
@@ -95,7 +95,7 @@ def pin_hosts(draft: Draft) -> Draft:
     groups = []
     for group in draft.plan.groups:
         # Many groups are on the same workers: the reason is worked out once for each set of them.
-        workers = tuple([container.worker for container in group.containers])
+        workers = tuple([container.worker for container in group.executors])
         if workers not in known:
             known[workers] = say_hosts(_explain_hosts(count_containers(group), problem))
         groups.append(replace(group, hosts=known[workers]))

@@ -46,11 +46,16 @@ def _resize_group(group: Group, problem: Problem) -> Group:
     return replace(group, containers=tuple(_resize_containers(group, make_demand(group.id, nodes, problem), problem)))
 
 
+def _drop_cores(container: Container) -> Container:
+    """What has lost its last instance runs nothing."""
+    return replace(container, cores=0, required=replace(container.required, cores=0))
+
+
 def _resize_containers(group: Group, demand: Demand, problem: Problem) -> Iterator[Container]:
     for container in group.containers:
         if container.standbys or container.warmups:
             # What copies of state need only the policy knows: without some of them it asked for more than enough.
-            yield container
+            yield container if container.instances else _drop_cores(container)
             continue
         needs = [problem.arrays.needs[problem.graph.index[step]] for step, _ in container.instances]
         needed = Share(list(container.instances), needs).sum_required(demand, container.cores)

@@ -73,10 +73,14 @@ def trim_group(group: Group, scene: Scene) -> Group:
     dropped = _find_dropped(group, scene)
     if not dropped:
         return group
-    kept = tuple(box for box in _remove_instances(group, dropped) if box.instances or box.standbys or box.warmups)
+    kept = [box for box in _remove_instances(group, dropped) if box.instances or box.standbys or box.warmups]
+    # Executors first, as everywhere: what holds copies alone is none.
+    kept.sort(key=lambda box: not box.instances)
     left = sort_naturally({box.worker for box in group.containers} - {box.worker for box in kept})
     gone = [Pruned(what="worker", id=worker, reason=say_pruned("worker idle")) for worker in left]
-    return replace(group, containers=kept, pruned=(*group.pruned, *_list_dropped_instances(group, dropped), *gone))
+    return replace(
+        group, containers=tuple(kept), pruned=(*group.pruned, *_list_dropped_instances(group, dropped), *gone)
+    )
 
 
 def _find_dropped(group: Group, scene: Scene) -> set[tuple[str, str]]:

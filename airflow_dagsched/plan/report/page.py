@@ -137,7 +137,9 @@ def write_pruning(group: Group) -> Iterator[str]:
 def _write_containers(group: Group) -> Iterator[str]:
     if not group.containers:
         return
-    container, containers = group.containers[0], format_count(len(group.containers), "container")
+    # What holds copies of state alone is no executor: it is listed below, with them.
+    boxes = group.executors or group.containers
+    container, containers = boxes[0], format_count(len(boxes), "container")
     held = "all resident" if group.residency == "all" else f"{format_count(group.slots, 'step')} side by side"
     yield from _wrap_line(
         "size", f"{containers} of {format_count(container.cores, 'core')}, {container.memory_mb} MiB, {held}"

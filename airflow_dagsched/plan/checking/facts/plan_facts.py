@@ -105,8 +105,12 @@ class Facts(Struct, frozen=True):
     @property
     def is_as_sized(self) -> bool:
         """Whether all groups are as the planner sized them, with all their steps and instances."""
-        pruned_kinds = {entry.what for group in self.plan.groups for entry in group.pruned}
-        return pruned_kinds <= {"partition"} and not any(group.placement for group in self.plan.groups)
+        return not self.has_left_out and not any(group.placement for group in self.plan.groups)
+
+    @property
+    def has_left_out(self) -> bool:
+        """Whether some group leaves out a step, an instance or a worker."""
+        return any(entry.what != "partition" for group in self.plan.groups for entry in group.pruned)
 
 
 def measure_datasets(dataflow: Dataflow) -> dict[Dataset, int]:

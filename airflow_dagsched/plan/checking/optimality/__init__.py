@@ -8,6 +8,7 @@ itself, and gives the same rows: nobody but the command line and tests may call 
     comparison             what the groups were chosen from: the chosen is this plan, no other is better
     limits                 what keeps each group from computing sooner
     waiting                no group waits without a reason
+    held_sizes             what a policy placed for good holds no more than it need
     reported_constraints   what the author asked for is reported
 """
 
@@ -20,6 +21,7 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.checking import RULES, Violation, apply_rules
 from airflow_dagsched.plan.checking.facts.plan_facts import NOTHING_BEGUN, Facts
 from airflow_dagsched.plan.checking.optimality.comparison import check_comparison
+from airflow_dagsched.plan.checking.optimality.held_sizes import check_held_sizes
 from airflow_dagsched.plan.checking.optimality.limits import check_limits
 from airflow_dagsched.plan.checking.optimality.lower_bound import check_bound
 from airflow_dagsched.plan.checking.optimality.reported_constraints import check_reported_constraints
@@ -27,7 +29,14 @@ from airflow_dagsched.plan.checking.optimality.waiting import check_waiting
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
-OPTIMALITY_RULES = (check_waiting, check_bound, check_limits, check_comparison, check_reported_constraints)
+OPTIMALITY_RULES = (
+    check_waiting,
+    check_bound,
+    check_limits,
+    check_comparison,
+    check_held_sizes,
+    check_reported_constraints,
+)
 
 
 @pause_collector

@@ -1,9 +1,9 @@
 """What the groups were chosen from: the chosen grouping is that of the plan, and no other is better.
 
 What the others would take is not worked out: that takes a planner. What has as many groups as there are steps must be
-one application per step: its spilled bytes follow, and limits of its seconds. What has been pruned, or placed by a
-policy, since the choice leaves the chosen groups and spills, not their times; and a run part-way keeps what its first
-plan compared.
+one application per step: its spilled bytes follow, and limits of its seconds. What has been pruned since the choice
+leaves the chosen groups and spills, not their times; a policy places the chosen groups alone, so their order among the
+others may be another then; and a run part-way keeps what its first plan compared.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def check_comparison(facts: Facts) -> Iterator[Violation]:
         separate = SeparateApplications.of(facts)
         for entry in plan.compared:
             yield from _check_limits(entry, separate, has_failures=bool(facts.settings.failures_per_hour))
-    yield from _check_order(plan.compared)
+    # A policy places the chosen groups alone: the others are told as they were sized.
+    if facts.is_as_sized:
+        yield from _check_order(plan.compared)
 
 
 def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
@@ -51,7 +53,8 @@ def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
     yield from _compare_amounts(
         chosen, "spilled_bytes", chosen.spilled_bytes, sum(spill.bytes for spill in plan.spills), 0
     )
-    if facts.is_as_sized:
+    # What a policy placed is told as it was placed; what was pruned since the choice is not told anew.
+    if not facts.has_left_out:
         # With failures to expect, groupings are compared with repeats, while the plan's own times are without any.
         if not facts.settings.failures_per_hour:
             yield from _compare_amounts(

@@ -28,6 +28,8 @@ def check_capacity(facts: Facts) -> Iterator[Violation]:
         if len(group.containers) > 1:
             yield from _check_equal_shapes(group)
         for container in group.containers:
+            if container.cores and not container.instances:
+                yield Violation("shape", container.id, f"holds no instance, and asks for {container.cores} cores")
             if container.worker not in facts.workers:
                 yield Violation(
                     "worker", container.id, f"is on {container.worker!r}, which is no worker of the cluster"
@@ -42,7 +44,8 @@ def _explain_residency(group: Group) -> Violation:
 
 
 def _check_equal_shapes(group: Group) -> Iterator[Violation]:
-    shapes = sorted({(container.cores, container.memory_mb) for container in group.containers})
+    # Without an instance a container is no executor: room for copies of state may be of any size.
+    shapes = sorted({(container.cores, container.memory_mb) for container in group.containers if container.instances})
     if len(shapes) > 1:
         yield Violation("shape", group.id, f"containers differ in (cores, memory_mb): {shapes[0]}, {shapes[1]}")
 

@@ -103,9 +103,9 @@ def _sum_copies(facts: Facts, container: Container) -> tuple[int, int]:
 
 def _check_any_deal(facts: Facts, group: Group, steps: Sequence[Step]) -> Iterator[Violation]:
     """Spark, not the plan, deals a batch group's tasks to its executors: each must be able to hold the largest."""
-    if group.residency == "all":
+    if group.residency == "all" or not group.executors:
         return
-    container, default = group.containers[0], facts.settings.step_memory_mb
+    container, default = group.executors[0], facts.settings.step_memory_mb
     run = [(step, count) for step, count in zip(steps, count_instances(group, steps), strict=True) if count]
     if not run:
         return

@@ -131,6 +131,7 @@ def _prepare_steps(facts: Facts, group: Group, steps: Sequence[Step], first_plac
 def _count_lanes(step: Step, containers: tuple[Container, ...]) -> int:
     """Instances of the step that the containers it may be in hold at the same time."""
     if not step.pinned:
-        # Of one container times their number: ``check_capacity`` sees to it that all are equal.
-        return len(containers) * (containers[0].cores // step.cores)
+        # Of one container times their number: ``check_capacity`` sees to it that all with an instance are equal.
+        running = [container for container in containers if container.instances]
+        return len(running) * (running[0].cores // step.cores) if running else 0
     return sum(container.cores // step.cores for container in containers if container.worker in step.pinned)

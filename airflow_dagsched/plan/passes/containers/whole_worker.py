@@ -14,7 +14,7 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.placement.request import Request
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Offer
-from airflow_dagsched.plan.passes.container_offers import Shape
+from airflow_dagsched.plan.passes.containers.container_offers import Shape
 from airflow_dagsched.plan.reasons.placement import LargeAsOffered
 from airflow_dagsched.plan.report.sentences import say_placement
 

@@ -2,6 +2,8 @@
 
 policy    [ a a ] [ a b ]  required 3 GiB, 2 GiB      as small as the fullest allows: 3 GiB, 3 GiB;
 plan      [ a a ] [ a b ]       of 3 GiB, 3 GiB       or as large as the workers offer
+
+What holds copies of state alone is no executor: it has no cores, and the memory and disk of the copies.
 """
 
 from __future__ import annotations
@@ -14,23 +16,35 @@ from msgspec.structs import replace
 from airflow_dagsched.placement.containers.requirements import add_padding, compute_held_at_once
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.values import Amounts, ContainerPlan, InstancePlan, TaskSchedulePlan, sum_amounts
-from airflow_dagsched.plan.passes.container_offers import Shape
-from airflow_dagsched.plan.passes.whole_worker import is_offered, size_as_offered
+from airflow_dagsched.plan.passes.containers.container_offers import Shape
+from airflow_dagsched.plan.passes.containers.repack_equally import repack_equally
+from airflow_dagsched.plan.passes.containers.whole_worker import is_offered, size_as_offered
 from airflow_dagsched.plan.plan_types import Container, Group, Instance, Resources
 
 Held = tuple[list[tuple[StepRequest, int]], Amounts]
 """What a container has: how many instances of each step, and what the copies of state take."""
 
 
+Fit = tuple[tuple[Container, ...], TaskSchedulePlan]
+"""The containers of a group, and the schedule that they come from."""
+
+
 def build_containers(
-    group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan
-) -> tuple[tuple[Container, ...], TaskSchedulePlan]:
-    """Containers of one shape: as small as the fullest allows, or as large as offered. Raises ``DoesNotFit``."""
+    group: Group, request: Request, shape: Shape, schedule: TaskSchedulePlan, mb_per_core: float
+) -> Fit:
+    """Containers of one shape: as small as the fullest allows, or as large as offered. Raises ``DoesNotFit``.
+
+    Resident ones are dealt anew on their workers, so that they hold the least; ``mb_per_core``: of all workers.
+    """
     steps = {step.id: step for step in request.steps}
-    boxes = schedule.container_plan
+    boxes: Sequence[ContainerPlan] = schedule.container_plan
+    if group.residency == "all" and not is_offered(request.settings):
+        boxes = repack_equally(request, boxes, mb_per_core)
+    # Executors first: what holds copies of state alone is none, and has no say in their shape.
+    boxes = sorted(boxes, key=lambda box: not box.instances)
     held = [_sum_held(steps, box) for box in boxes]
     if is_offered(request.settings):
-        used = {box.worker for box in boxes}
+        used = {box.worker for box in boxes if box.instances}
         size, said = _size_as_offered(group, request, held, used)
         required = _list_required(group, request, held, size.cores)
         # A container as large as offered gets the worker's disk as well; else each only what it needs.
@@ -41,28 +55,32 @@ def build_containers(
         cores = min(shape.cores, max(1, *(math.ceil(count_busy_cores(group, counts)) for counts, _ in held)))
         # Needs are those with these cores: fewer run fewer instances at once, and hold less memory.
         required = _list_required(group, request, held, cores)
-        size, disks = Shape(cores, _find_most_memory(required)), {}
+        size, disks = Shape(cores, _find_most_memory(required, boxes)), {}
     return _make_containers(group, boxes, required, size, disks), schedule
 
 
 def _size_as_offered(group: Group, request: Request, held: Sequence[Held], used: set[str]) -> tuple[Shape, str]:
     offers = [offer for offer in request.offers if offer.worker in used]
     least = find_widest(step for counts, _ in held for step, _ in counts)
-    return size_as_offered(offers, least, lambda cores: _find_most_memory(_list_required(group, request, held, cores)))
+    running = [one for one in held if one[0]]
+    return size_as_offered(
+        offers, least, lambda cores: max(one.memory_mb for one in _list_required(group, request, running, cores))
+    )
 
 
 def _sum_held(steps: Mapping[str, StepRequest], box: ContainerPlan) -> Held:
     return _count_instances(steps, [one.step for one in box.instances]), sum_amounts(one.needs for one in box.copies)
 
 
-def _find_most_memory(required: Iterable[Resources]) -> int:
-    return max(one.memory_mb for one in required)
+def _find_most_memory(required: Sequence[Resources], boxes: Sequence[ContainerPlan]) -> int:
+    """MiB of the fullest executor."""
+    return max(one.memory_mb for one, box in zip(required, boxes, strict=True) if box.instances)
 
 
 def _make_containers(
     group: Group, boxes: Sequence[ContainerPlan], required: Sequence[Resources], size: Shape, disks: Mapping[str, int]
 ) -> tuple[Container, ...]:
-    """Of one size; ``disks``: of a worker, where more is asked for than is needed."""
+    """Executors of one size; ``disks``: of a worker, where more is asked for than is needed."""
     return tuple(
         Container(
             id=f"{group.id}/{at}",
@@ -71,8 +89,8 @@ def _make_containers(
             standbys=_sort_instances(group, box.standbys),
             warmups=_sort_instances(group, box.warmups),
             required=needed,
-            cores=size.cores,
-            memory_mb=size.memory_mb,
+            cores=size.cores if box.instances else 0,
+            memory_mb=size.memory_mb if box.instances else needed.memory_mb,
             disk_mb=max(needed.disk_mb, disks.get(box.worker, 0)),
         )
         for at, (box, needed) in enumerate(zip(boxes, required, strict=True))

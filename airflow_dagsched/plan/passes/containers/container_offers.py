@@ -43,8 +43,8 @@ def list_shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:
     if policy == SPREADING:
         even = math.ceil(planned * len(group.containers) / max(1, len(request.offers)))
         # From the even share up: on fewer workers than hoped for, each needs more.
-        yield from (_make_shape(group, request, cores) for cores in range(max(least, even), planned))
-    yield from (_make_shape(group, request, cores) for cores in range(planned, least - 1, -1))
+        yield from (make_shape(group, request, cores) for cores in range(max(least, even), planned))
+    yield from (make_shape(group, request, cores) for cores in range(planned, least - 1, -1))
 
 
 def _list_levelled_shapes(group: Group, request: Request, least: int) -> Iterator[Shape]:
@@ -59,7 +59,7 @@ def _list_levelled_shapes(group: Group, request: Request, least: int) -> Iterato
         cores //= 2  # not one by one: each shape costs a whole placement
 
 
-def _make_shape(group: Group, request: Request, cores: int) -> Shape:
+def make_shape(group: Group, request: Request, cores: int) -> Shape:
     """A container of so many cores: of a batch group with memory for whatever could run in it at once.
 
     Of a streaming one with fewer cores than planned it has its share of the memory, and one instance more.
