@@ -48,10 +48,10 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.following.follower import Follower
+from airflow_dagsched.provider.following.incarnation import determine_incarnation
 from airflow_dagsched.provider.following.standing import Standing
 from airflow_dagsched.provider.mirrors.mirror import View, update_view
 from airflow_dagsched.provider.runtime.gather_facts import _is_named
-from airflow_dagsched.provider.runtime.incarnation import determine_incarnation
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.spec.run_history import recall_history
 from airflow_dagsched.provider.wiring.plan_file import _read_structure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.provider.runtime.incarnation import determine_incarnation, format_moment
+from airflow_dagsched.provider.following.incarnation import determine_incarnation, format_moment
 
 FIRST = datetime(2026, 3, 5, 6, 7, 8, tzinfo=UTC)
 

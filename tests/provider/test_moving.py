@@ -26,11 +26,13 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.moving.claims_file import ClaimsFile
 from airflow_dagsched.provider.moving.moves import Moves
+from airflow_dagsched.provider.runtime.allocation import allocate_room
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.execute import run_attempt
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.spec.run_history import locate_history
-from tests.provider.test_running import OUT_OF_MEMORY, Driver, Fate, fine
+from airflow_dagsched.provider.submission.input_pruning import Pruning
+from tests.provider.test_running import OUT_OF_MEMORY, Driver, Fate, fine, launched
 from tests.provider.test_shipping import facts
 
 Built = tuple[Attempt, Driver]
@@ -332,3 +334,21 @@ def test_a_failure_of_its_own_is_its_own(run: Run) -> None:
     with pytest.raises(AirflowException, match="a: no such column"):
         run_attempt(k)
     assert states(k) == {"a": "failed", "s": "success"}
+
+
+@pytest.mark.parametrize(("replan", "seconds"), [("off", [124.0, 124.0]), ("sizes", [124.0, 1204.0])])
+def test_what_counts_for_a_run_that_has_begun(dag: DAG, tmp_path: Path, replan: Any, seconds: list[float]) -> None:
+    """With ``off`` what a launch after it learns changes nothing of the run."""
+    with SparkDataflow("f", work_dir=str(tmp_path), replan=replan) as flow:
+        rows()
+    found = []
+    for each in (120.0, 1200.0):
+        learn(flow, rows=each)
+        attempt, _ = launched(flow, tmp_path, fine)
+        with attempt_room(attempt) as room:
+            found.append(room.chosen.group.end_s - room.chosen.group.start_s)
+    assert found == [pytest.approx(each, abs=3) for each in seconds]
+
+
+def attempt_room(attempt: Attempt) -> Any:
+    return allocate_room(attempt.spec, attempt.hook, attempt.level, attempt.own, Pruning(attempt.flow.graph.dataflow))

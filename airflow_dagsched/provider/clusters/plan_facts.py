@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -28,14 +29,17 @@ class FoundCluster(Struct, frozen=True):
     """What of each worker counts as free."""
 
 
-def gather_plan_facts(launch: LaunchSpec, found: FoundCluster, connection: str, *, per_step: bool) -> Facts:
+def gather_plan_facts(
+    launch: LaunchSpec, found: FoundCluster, connection: str, *, per_step: bool, history: Path | None = None
+) -> Facts:
     """All that a plan of a run is made of, but for what only the run knows: its inputs.
 
     :param connection: whose measured start and bandwidth count.
     :param per_step: each step is submitted by itself, whatever the launch tasks are.
+    :param history: file of the history that counts; None: the dataflow's, as it is now.
     """
     flow = launch.flow
-    known = recall_history(locate_history(flow))
+    known = recall_history(history or locate_history(flow))
     return Facts(
         dataflow=flow.graph.dataflow,
         cluster=found.cluster,

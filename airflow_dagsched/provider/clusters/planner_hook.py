@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.sdk import DAG, BaseHook, Connection
@@ -73,9 +74,11 @@ class PlannerHook(BaseHook):
     conn_type = "spark"
     hook_name = "Spark planner"
 
-    def __init__(self, conn_id: str = default_conn_name) -> None:
+    def __init__(self, conn_id: str = default_conn_name, history: Path | None = None) -> None:
         super().__init__()
         self.conn_id = conn_id
+        self.history = history
+        """File of the history to plan by; None: the dataflow's, as it is now."""
         self._known: Planned | None = None
 
     def check_connection(self, group: str) -> Connection:
@@ -194,7 +197,9 @@ class PlannerHook(BaseHook):
         given = FoundCluster(cluster, "declared", "free") if cluster is not None else None
         found = given or self.find_cluster(declared, live=live)
         if launch is not None:
-            return gather_plan_facts(launch, found, self.conn_id, per_step=runs_per_step(launch.flow))
+            return gather_plan_facts(
+                launch, found, self.conn_id, per_step=runs_per_step(launch.flow), history=self.history
+            )
         assert isinstance(what, Dataflow)
         origin = Origin(cluster=found.origin, room=found.room)
         return Facts(dataflow=what, cluster=found.cluster, connection=self.conn_id, origin=origin)

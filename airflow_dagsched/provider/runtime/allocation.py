@@ -113,7 +113,7 @@ def gather_facts_of_run(
 ) -> Facts:
     """What the run is planned with as a launch of it begins: as a command gathers it, and what is known of inputs."""
     found = hook.find_cluster(launch.flow.declared_cluster)
-    facts = gather_plan_facts(launch, found, launch.flow.conn_id, per_step=per_step)
+    facts = gather_plan_facts(launch, found, launch.flow.conn_id, per_step=per_step, history=hook.history)
     wanted = replace(facts.settings, slots=1) if level.one_at_a_time else facts.settings
     facts = replace(facts, settings=wanted)
     return facts if pruning is None else add_inputs(facts, pruning.dataflow, pruning.asked, pruning.selections)

@@ -26,7 +26,9 @@ from airflow_dagsched.provider.moving.claims_file import ClaimsFile
 from airflow_dagsched.provider.moving.moves import Moves, make_look
 from airflow_dagsched.provider.runtime.folders import list_bundle_roots, locate_group_folder
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
+from airflow_dagsched.provider.runtime.history import keep_history
 from airflow_dagsched.provider.runtime.memory import Memory
+from airflow_dagsched.provider.spec.run_history import locate_history
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -121,7 +123,10 @@ class Attempt:
     @cached_property
     def hook(self) -> PlannerHook:
         """Asks the cluster; one for all submits of the try."""
-        return PlannerHook(self.flow.conn_id)
+        frozen = self.flow.replan == "off"
+        return PlannerHook(
+            self.flow.conn_id, keep_history(locate_history(self.flow), self.folder.parent) if frozen else None
+        )
 
     def describe_replan(self) -> dict[str, Any]:
         """What was planned anew as this try began, as the launch task returns it."""

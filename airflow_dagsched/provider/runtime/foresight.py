@@ -50,7 +50,9 @@ def describe_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook) -> tupl
     now, groups = time.time(), tuple(launch.launches.values())
     found = hook.find_cluster(launch.flow.declared_cluster)
     whole = FoundCluster(make_idle(found.cluster), found.origin, "whole")
-    planned = _limit_history(gather_plan_facts(launch, whole, launch.flow.conn_id, per_step=False))
+    planned = _limit_history(
+        gather_plan_facts(launch, whole, launch.flow.conn_id, per_step=False, history=hook.history)
+    )
     feeds = {launch.launches[task_id].id: feed for task_id, feed in facts.feeds.items()}
     state = derive_state(launch.group.id, groups, feeds, planned.history, this_round=facts.try_id.round, now=now)
     return Run(planned, groups, facts.try_id.round, now), state

@@ -18,9 +18,9 @@ from airflow_dagsched.launch.protocol.feed import FEED_KEY, Feed
 from airflow_dagsched.launch.protocol.identity import TryId, read_creation_time
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.push_limit import read_feed
+from airflow_dagsched.provider.following.incarnation import INCARNATION_KEY, determine_incarnation
 from airflow_dagsched.provider.following.patience import ask_patiently
 from airflow_dagsched.provider.following.server_clock import ask_server_time
-from airflow_dagsched.provider.runtime.incarnation import INCARNATION_KEY, determine_incarnation
 from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 if TYPE_CHECKING:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from airflow_dagsched.launch.history.learning import Ran, update_history
@@ -29,3 +31,22 @@ def record_applications(file: Path, connection: str, applications: Iterable[Ran]
             draft.replace(file)
     except OSError as error:
         log.warning("the run history %s cannot be written: %s", file, error)
+
+
+def keep_history(file: Path, folder: Path) -> Path:
+    """The history as it was when the first launch of a run asked for it, in the run's ``folder``; the history itself
+    where that cannot be written.
+    """
+    kept = folder / "history.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = folder / f"history.{time.monotonic_ns()}.new"
+        draft.write_bytes(encode_value(recall_history(file)))
+        # Fails where there is one: of two launches that begin at one moment the first one's counts for both.
+        with suppress(FileExistsError):
+            kept.hardlink_to(draft)
+        draft.unlink()
+    except OSError as error:
+        log.warning("the history cannot be kept for the run: %s", error)
+        return file
+    return kept
