@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.order import natural_key, reverse_edges, sort_topologically
 from airflow_dagsched.plan.needs import resolve_step_runtime, resolve_task_runtime
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.plan.simulate.slowest_instances import ComputedStep, Computing
 from airflow_dagsched.plan.simulate.values import Work
 
 Need = tuple[int, int, int]
@@ -33,8 +36,9 @@ class Job(Struct, frozen=True):
     """Planned ones, of a group; an ordinary task takes no room."""
     pinned: bool
     """Whether a step in it may be on some workers only: then its containers stay where they are planned."""
-    runtimes: tuple[float, ...]
-    """Of the steps in it: the longer, the more of its noise it has from that step."""
+    compute_s: float
+    """Of the seconds, those in which its steps run."""
+    computing: Computing
 
 
 class Jobs(Struct, frozen=True):
@@ -71,8 +75,8 @@ def make_jobs(works: Sequence[Work], cluster: Cluster, settings: Settings) -> Jo
 
 
 def _make_group_jobs(at: int, work: Work, place: dict[str, int], settings: Settings) -> Iterator[Job]:
-    runtimes = {step.id: resolve_step_runtime(step, settings) for step in work.dataflow.steps}
-    pinned = {step.id for step in work.dataflow.steps if step.pinned}
+    steps = {step.id: step for step in work.dataflow.steps}
+    readers = _list_readers(work.dataflow)
     for group in work.plan.groups:
         yield Job(
             at,
@@ -80,9 +84,44 @@ def _make_group_jobs(at: int, work: Work, place: dict[str, int], settings: Setti
             group.time.total_s,
             work.at_s + group.start_s,
             tuple(_list_places(work.plan, group, place)),
-            not pinned.isdisjoint(group.steps),
-            tuple(runtimes[step] for step in group.steps),
+            any(steps[name].pinned for name in group.steps),
+            group.time.compute,
+            _make_computing(group, steps, readers, settings),
         )
+
+
+def _list_readers(dataflow: Dataflow) -> dict[str, set[str]]:
+    """Step -> whatever waits for it."""
+    readers: dict[str, set[str]] = {}
+    for before, after in (*((one.src, one.dst) for one in dataflow.channels), *dataflow.dependencies):
+        readers.setdefault(before, set()).add(after)
+    return readers
+
+
+def _make_computing(
+    group: Group, steps: dict[str, Step], readers: dict[str, set[str]], settings: Settings
+) -> Computing:
+    # Of what is pruned there are fewer instances, or none.
+    counts = Counter(name for box in group.containers for name, _ in box.instances)
+    place = {name: at for at, name in enumerate(group.steps)}
+    made = tuple(
+        ComputedStep(
+            counts[name],
+            _count_lanes(steps[name], group),
+            resolve_step_runtime(steps[name], settings),
+            # Steps of a loop wait for each other: there the list decides.
+            tuple(sorted(place[one] for one in readers.get(name, ()) if place.get(one, -1) > at)),
+        )
+        for at, name in enumerate(group.steps)
+    )
+    return Computing(made, group.slots if group.residency == "slots" else 0)
+
+
+def _count_lanes(step: Step, group: Group) -> int:
+    """Instances of ``step`` that the containers of its group run at once."""
+    if group.residency == "all":
+        return step.parallelism
+    return sum(box.cores // step.cores for box in group.containers if not step.pinned or box.worker in step.pinned)
 
 
 def _list_places(plan: Plan, group: Group, place: dict[str, int]) -> Iterator[Place]:
@@ -95,7 +134,8 @@ def _list_places(plan: Plan, group: Group, place: dict[str, int]) -> Iterator[Pl
 def _make_task_jobs(at: int, work: Work, settings: Settings) -> Iterator[Job]:
     for task in sorted(work.dataflow.tasks, key=lambda task: natural_key(task.id)):
         seconds = resolve_task_runtime(task, settings)
-        yield Job(at, task.id, seconds, work.at_s, (), False, (seconds,))
+        alone = Computing((ComputedStep(1, 1, seconds, ()),), 1)
+        yield Job(at, task.id, seconds, work.at_s, (), False, seconds, alone)
 
 
 def _list_edges(work: Work) -> Iterator[tuple[str, str]]:

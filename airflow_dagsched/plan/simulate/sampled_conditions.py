@@ -29,22 +29,17 @@ def draw_luck(jobs: Jobs, workers: int, conditions: Conditions) -> Luck:
     """Deterministic in the seed. Each part has a generator of its own: more noise moves no failure."""
     noise, failures, losses = (random.Random(f"{part} {conditions.seed}") for part in ("noise", "failures", "losses"))
     return Luck(
-        [job.seconds * _draw_factor(job, conditions.noise, noise) for job in jobs.all],
+        [_draw_seconds(job, conditions.noise, noise) for job in jobs.all],
         [_draw_failures(job, conditions, failures) for job in jobs.all],
         [_draw_time_to(conditions.losses_per_hour, losses) for _ in range(workers)],
     )
 
 
-def _draw_factor(job: Job, noise: float, rng: random.Random) -> float:
-    """Lognormal of mean 1 for each step, drawn together by their runtimes: many steps even each other out."""
+def _draw_seconds(job: Job, noise: float, rng: random.Random) -> float:
+    """As planned, what is computed as long as its slowest instances take; to start, read and write is no luck."""
     if not noise:
-        return 1.0
-    total = sum(job.runtimes)
-    # exp(mu + sigma**2 / 2) is the mean of a lognormal: with this mu it is 1.
-    drawn = [rng.lognormvariate(-noise * noise / 2, noise) for _ in job.runtimes]
-    if not total:
-        return drawn[0]
-    return sum(factor * runtime for factor, runtime in zip(drawn, job.runtimes, strict=True)) / total
+        return job.seconds
+    return job.seconds + job.compute_s * (job.computing.draw_factor(noise, rng) - 1)
 
 
 def _draw_failures(job: Job, conditions: Conditions, rng: random.Random) -> Sequence[float]:

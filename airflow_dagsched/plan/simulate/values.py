@@ -24,7 +24,7 @@ class Conditions(Struct, frozen=True):
     """What goes otherwise than planned. All zero: nothing does."""
 
     noise: float = 0.0
-    """Of runtimes: the standard deviation of their logarithm; their mean stays."""
+    """Of the runtime of each instance: the standard deviation of its logarithm; its mean stays."""
     failures_per_hour: float = 0.0
     """Of each running application. It is tried again from its start."""
     losses_per_hour: float = 0.0
