@@ -42,6 +42,16 @@ class Lag(Declared, frozen=True, kw_only=True):
     running: bool = False
 
 
+class MeasuredOutput(Declared, frozen=True, kw_only=True):
+    """One output of a step; None: never stored, never counted."""
+
+    bytes: Bytes | None = None
+    """As it was stored, in the median of the last runs that did."""
+    recent_bytes: tuple[Bytes, ...] = ()
+    assumed_bytes: Bytes | None = None
+    """Rows times the width of a row, of the last run that counted them and stored nothing."""
+
+
 class Measured(Declared, frozen=True, kw_only=True):
     """What a step takes, by its last runs; None: not measured."""
 
@@ -53,6 +63,9 @@ class Measured(Declared, frozen=True, kw_only=True):
     recent_s: tuple[Seconds, ...] = ()
     """The runtimes of the last runs, of which ``runtime_s`` is the median; the newest last."""
     recent_bytes: tuple[Bytes, ...] = ()
+    outputs: dict[str, MeasuredOutput] = {}
+    stored: dict[str, Bytes] = {}
+    """What the run holds of its outputs now: a fact, where all else foretells."""
 
 
 class Connection(Declared, frozen=True, kw_only=True):
@@ -88,7 +101,7 @@ def apply_measured(dataflow: Dataflow, state: State) -> Dataflow:
     """The dataflow with measured values in place of estimates; steps never measured stay as they are.
 
     Memory is only ever raised: the author's word is a floor, since a lucky run proves no smaller need.
-    Bytes are taken where the step has one dataset: for several their shares are not known.
+    Bytes are what the run holds, else the author's word, else as stored before, else rows times width.
     """
     outputs: dict[str, set[str]] = {}
     for channel in dataflow.channels:
@@ -98,7 +111,7 @@ def apply_measured(dataflow: Dataflow, state: State) -> Dataflow:
         dataflow,
         steps=tuple(_apply_to_step(step, state.measured.get(step.id)) for step in dataflow.steps),
         channels=tuple(
-            _apply_to_channel(channel, state.measured.get(channel.src)) if channel.src in single else channel
+            _apply_to_channel(channel, state.measured.get(channel.src), alone=channel.src in single)
             for channel in dataflow.channels
         ),
     )
@@ -132,5 +145,15 @@ def _apply_to_step(step: Step, seen: Measured | None) -> Step:
     )
 
 
-def _apply_to_channel(channel: Channel, seen: Measured | None) -> Channel:
-    return channel if seen is None or seen.bytes is None else replace(channel, bytes=seen.bytes)
+def _apply_to_channel(channel: Channel, seen: Measured | None, *, alone: bool) -> Channel:
+    """``alone``: whether it is of the only dataset of its step."""
+    known = None if seen is None else _find_bytes(channel, seen, alone)
+    return channel if known is None else replace(channel, bytes=known)
+
+
+def _find_bytes(channel: Channel, seen: Measured, alone: bool) -> int | None:
+    output = seen.outputs.get(channel.output, MeasuredOutput())
+    # Of several datasets the shares are not known; an older history has no more than the sum.
+    total = seen.bytes if alone else None
+    foretold = (channel.bytes or None, output.bytes, total, output.assumed_bytes)
+    return seen.stored.get(channel.output, next((size for size in foretold if size is not None), None))

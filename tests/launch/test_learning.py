@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_dagsched.launch.history.learning import NOTHING_S, Ran, update_history
 from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.model.state import Connection, Measured, State
+from airflow_dagsched.model.state import Connection, Measured, MeasuredOutput, State
 
 
 def ran(*ends: StepDone, seconds: float = 30.0, cores: int = 4, **more: Any) -> Ran:
@@ -49,6 +49,18 @@ def test_medians_of_the_last_five_runs() -> None:
         state = update_history(state, "spark", [ran(StepDone("a", "success", seconds=seconds, bytes=int(seconds)))])
     expected = Measured(runtime_s=3.0, bytes=3, recent_s=(3.0, 1.0, 2.0, 5.0, 4.0), recent_bytes=(3, 1, 2, 5, 4))
     assert state.measured == {"a": expected}
+
+
+def test_each_output_by_itself() -> None:
+    """good is stored: 6, 8, then 8 bytes. bad is counted alone, 5 rows of 20 bytes, later 7."""
+    state = State()
+    for size, guess in ((6, 100), (8, 100), (8, 140)):
+        done = StepDone("a", "success", seconds=1.0, sizes={"good": size}, assumed={"bad": guess})
+        state = update_history(state, "spark", [ran(done)])
+    assert state.measured["a"].outputs == {
+        "good": MeasuredOutput(bytes=8, recent_bytes=(6, 8, 8)),
+        "bad": MeasuredOutput(assumed_bytes=140),
+    }
 
 
 def test_what_ran_out_of_memory_needs_what_it_got_then() -> None:

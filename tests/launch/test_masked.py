@@ -24,7 +24,8 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 HARMLESS = frozenset({
     "Started.application_id", "Started.ui",  # Spark's own words
     "StepRunning.step", "StepLog.step", "Stalled.step", "StepDone.step", "StepDone.fused",  # names that programs follow
-    "StepDone.datasets", "StepDone.path", "StepDone.wrote", "StepDone.metrics",  # where rows are, and names of outputs
+    "StepDone.datasets", "StepDone.path", "StepDone.wrote",  # where rows are
+    "StepDone.metrics", "StepDone.sizes", "StepDone.assumed",  # names of outputs
 })  # fmt: skip
 """Fields with texts that stay as they are."""
 

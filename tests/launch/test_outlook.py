@@ -42,7 +42,7 @@ def run_of(flow: Dataflow, cluster: Cluster, at_s: float = 0.0, started: str = "
 
 def feed(*steps: str, final: bool = True, began: float = 0.0, clears: int = 0, size: int | None = None) -> Feed:
     """Of a launch task whose steps ended well."""
-    done = {name: StepDone(name, "success", bytes=size) for name in steps}
+    done = {name: StepDone(name, "success", bytes=size, sizes={} if size is None else {"": size}) for name in steps}
     return Feed("n", TryId("r", clears), final=final, steps=done, began=NOW + began)
 
 
@@ -117,7 +117,7 @@ def test_feeds_that_say_little() -> None:
 def test_bytes_of_this_run_count_for_its_readers() -> None:
     known = State(measured={"a": Measured(runtime_s=3.0, bytes=1)})
     state = state_at(CHAIN, "launch_b", known=known, launch_a=feed("a", size=7))
-    assert state.measured["a"] == Measured(runtime_s=3.0, bytes=7)
+    assert state.measured["a"] == Measured(runtime_s=3.0, bytes=1, stored={"": 7})
 
 
 def test_after_a_clear_it_is_another_run() -> None:

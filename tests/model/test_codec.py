@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import check_value, decode_json, digest_dataflow, encode_value, format_json, read_file
 from airflow_dagsched.model.dataflow import Dataflow, Partition, Source, Step
-from airflow_dagsched.model.state import Measured, State, apply_measured
+from airflow_dagsched.model.state import Measured, MeasuredOutput, State, apply_measured
 from tests.plan.drawn import dataflows, drawn
 
 
@@ -98,9 +98,30 @@ def test_the_digest_ignores_partition_listings_but_not_sources() -> None:
 
 
 def test_measured_values_replace_estimates() -> None:
-    flow = drawn("a == b", size={"a": 5}, a={"runtime_s": 1, "memory_mb": 100}, b={"memory_mb": 100})
+    flow = drawn("a == b", a={"runtime_s": 1, "memory_mb": 100}, b={"memory_mb": 100})
     state = State(measured={"a": Measured(runtime_s=9, memory_mb=50, bytes=7), "b": Measured(memory_mb=300)})
     found = apply_measured(flow, state)
     assert [(step.runtime_s, step.memory_mb) for step in found.steps] == [(9, 100), (0, 300)]
     assert found.channels[0].bytes == 7
     assert digest_dataflow(found) == digest_dataflow(flow)
+
+
+STORED, COUNTED = MeasuredOutput(bytes=6, assumed_bytes=4), MeasuredOutput(assumed_bytes=4)
+
+
+@pytest.mark.parametrize(
+    ("seen", "declared", "found"),
+    [
+        (Measured(outputs={"": STORED}), 0, 6),
+        (Measured(outputs={"": STORED}), 5, 5),
+        (Measured(outputs={"": STORED}, stored={"": 9}), 5, 9),
+        (Measured(outputs={"": COUNTED}), 0, 4),
+        (Measured(outputs={"": COUNTED}, bytes=7), 0, 7),
+        (Measured(outputs={"x": STORED}), 0, 0),
+        (Measured(stored={"": 0}), 5, 0),
+    ],
+)
+def test_bytes_of_a_channel(seen: Measured, declared: int, found: int) -> None:
+    """What the run holds, else the author's word, else as stored before, else rows times width, else nothing."""
+    flow = drawn("a == b", size={"a": declared})
+    assert apply_measured(flow, State(measured={"a": seen})).channels[0].bytes == found

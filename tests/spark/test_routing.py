@@ -62,5 +62,23 @@ def test_without_a_word_spark_decides(spark: SparkSession, tmp_path: Path) -> No
     assert "in 4" in found.lines("joined")
 
 
+def test_rows_that_are_kept_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """Ten rows of a long (8 bytes) and a text (20, as Spark's optimizer takes them)."""
+    assert ran(spark, tmp_path).done["small"].assumed == {"": 280}
+
+
+def test_what_is_stored_is_measured(spark: SparkSession, tmp_path: Path) -> None:
+    flow = Flow()
+
+    def made(spark: Any) -> Any:
+        return {"good": spark.range(10), "bad": spark.range(3)}
+
+    flow.step(made, store=("bad", "good"))
+    done = run(spark, tmp_path, flow).done["made"]
+    assert done.sizes.keys() == {"good", "bad"}
+    assert sum(done.sizes.values()) == done.bytes
+    assert min(done.sizes.values()) > 0
+
+
 def test_single_is_one_partition(spark: SparkSession, tmp_path: Path) -> None:
     assert "in 1" in ran(spark, tmp_path, routed={"small/": "single"}).lines("joined")

@@ -142,8 +142,8 @@ def derive_state(
     over = find_upstream_groups(mine, groups) | {name for name, feed in current.items() if _is_over(feed)}
     running = {name: feed for name, feed in current.items() if not feed.final and name not in over}
     ends = [done for feed in current.values() for done in feed.steps.values()]
-    sizes = {done.step: done.bytes for done in ends if done.bytes is not None and done.state in GREEN}
-    measured = {step: replace(known.measured.get(step, Measured()), bytes=size) for step, size in sizes.items()}
+    sizes = {done.step: dict(done.sizes) for done in ends if done.sizes and done.state in GREEN}
+    measured = {step: replace(known.measured.get(step, Measured()), stored=held) for step, held in sizes.items()}
     return replace(
         known,
         finished=tuple(sorted(over)),

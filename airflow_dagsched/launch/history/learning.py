@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.history.attribute_durations import Turn, compute_alone_s, list_turns
 from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.model.state import Connection, Measured, State
+from airflow_dagsched.model.state import Connection, Measured, MeasuredOutput, State
 from airflow_dagsched.model.units import MIB
 
 RECENT = 5
@@ -92,4 +92,17 @@ def _update_measured(before: Measured, done: StepDone, alone: Mapping[str, float
         bytes=int(median(sizes)) if sizes else None,
         recent_s=runtimes,
         recent_bytes=sizes,
+        outputs=_update_outputs(before.outputs, done),
     )
+
+
+def _update_outputs(before: Mapping[str, MeasuredOutput], done: StepDone) -> dict[str, MeasuredOutput]:
+    """Each output by itself: those that this run neither stored nor counted stay as they are."""
+    outputs = dict(before)
+    for name, rows_by_width in done.assumed.items():
+        outputs[name] = replace(outputs.get(name, MeasuredOutput()), assumed_bytes=rows_by_width)
+    for name, size in done.sizes.items():
+        known = outputs.get(name, MeasuredOutput())
+        sizes = (*known.recent_bytes, size)[-RECENT:]
+        outputs[name] = replace(known, bytes=int(median(sizes)), recent_bytes=sizes)
+    return outputs

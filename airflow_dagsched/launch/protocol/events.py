@@ -78,6 +78,10 @@ class StepDone:
     failure: Failure | None = None
     reason: str = ""
     """Why it was skipped, reused, pruned or not run."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Of what it committed: output -> bytes."""
+    assumed: Mapping[str, int] = field(default_factory=dict)
+    """Of what was counted, and not stored: output -> rows times the width of a row, by its columns' types."""
     kind: Literal["done"] = "done"
 
 

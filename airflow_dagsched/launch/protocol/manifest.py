@@ -55,8 +55,6 @@ class StepSpec:
     """Fingerprint of function, closure, imported bundle modules, rendered arguments and settings."""
     inputs: tuple[Output, ...] = ()
     """Datasets it reads over channels."""
-    routed: Mapping[str, Literal["broadcast", "single"]] = field(default_factory=dict)
-    """``step/output`` of an input -> how its rows are handed over, where its author says so; no row depends on it."""
     upstream: tuple[str, ...] = ()
     """All steps directly above it: by channel or by a plain edge."""
     outside: Mapping[str, str] = field(default_factory=dict)
@@ -88,6 +86,8 @@ class StepSpec:
     """Id of the repeat block the step belongs to; empty for none."""
     location: tuple[str, int, int] | None = None
     """Source file, first and last line of the function: attributes an exception to its step."""
+    routed: Mapping[str, Literal["broadcast", "single"]] = field(default_factory=dict)
+    """``step/output`` of an input -> how its rows are handed over, where its author says so; no row depends on it."""
 
 
 @dataclass(frozen=True, slots=True)

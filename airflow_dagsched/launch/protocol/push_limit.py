@@ -93,7 +93,7 @@ def _shorten_end(words: Words, done: StepDone) -> StepDone:
     )
     said = StepDone(done.step, done.state, failure=failure, reason=shorten_text(done.reason, words.text))
     if words.numbers:
-        said = replace(said, rows=done.rows, bytes=done.bytes, seconds=done.seconds)
+        said = replace(said, rows=done.rows, bytes=done.bytes, seconds=done.seconds, sizes=done.sizes)
     return replace(said, datasets=done.datasets) if words.datasets else said
 
 

@@ -24,6 +24,8 @@ class Part:
     rows: int | None = None
     """Counted by the job that made them; None where that job was not complete, or is still to come."""
     committed: Committed | None = None
+    width: int = 0
+    """Bytes of a row of what was counted, and not stored, by the types of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,9 @@ def materialise_part(app: Application, session: SparkSession, each: Planned) -> 
         case "keep":
             app.shelf.put_kept(each.output, each.df)
             # Fills the cache: every partition is computed to be counted.
-            return Part("keep", rows=each.df.count())
+            return Part("keep", rows=each.df.count(), width=estimate_width(each.df))
         case "run":
-            return Part("run", rows=run_all(each.df))
+            return Part("run", rows=run_all(each.df), width=estimate_width(each.df))
         case "lazy":
             app.shelf.put_lazy(each.output, each.df, each.bare_scan)
             return Part("lazy")
@@ -96,6 +98,11 @@ def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
     if app.lineage.readers.get(each.output):
         app.shelf.put_ready(each.output, app.outputs.read(committed, session))
     return Part("write", committed.rows, committed)
+
+
+def estimate_width(df: DataFrame) -> int:
+    """As Spark's own optimizer takes it: texts for 20 bytes, and so on."""
+    return int(df._jdf.schema().defaultSize())
 
 
 def run_all(df: DataFrame) -> int | None:

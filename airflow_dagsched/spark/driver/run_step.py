@@ -153,6 +153,7 @@ def make_entry(
         seconds=None if lazy and len(parts) == 1 else seconds,
         fused=fused,
         commits=commits,
+        assumed={name: rows * parts[name].width for name, rows in counted.items() if name not in commits},
         value=answer.value,
         metrics={f"rows_{name}": float(rows) for name, rows in counted.items()} if several else {},
     )

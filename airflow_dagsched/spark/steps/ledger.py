@@ -33,6 +33,8 @@ class Made:
     seconds: float | None = None
     fused: tuple[str, ...] = ()
     commits: Mapping[str, Committed] = field(default_factory=dict)
+    assumed: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of outputs that were counted, and not committed."""
     value: Any = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     failure: Failure | None = None
@@ -176,6 +178,8 @@ def make_done_event(made: Made, state: StepState, reason: str) -> StepDone:
         seconds=round(made.seconds, 3) if made.seconds is not None else None,
         fused=made.fused,
         datasets={name: each.path for name, each in sorted(commits.items()) if each.table is None},
+        sizes={name: each.bytes for name, each in sorted(commits.items()) if each.bytes is not None},
+        assumed=made.assumed,
         path=first.path if first else None,
         wrote=next((each.table for _, each in sorted(commits.items()) if each.table is not None), None),
         value=made.value,
