@@ -57,6 +57,15 @@ class Settings(Declared, frozen=True, kw_only=True):
     max_steps_per_group: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Steps of one group, at most.", extra=_declare_unit("steps"))
     ] = 1_000_000
+    applications: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1_000_000,
+            description="Applications side by side, at most; 0: as many as fit.",
+            extra=_declare_unit("applications"),
+        ),
+    ] = 0
     failures_per_hour: Annotated[
         float,
         Meta(

@@ -15,7 +15,8 @@ UNLIMITED = 2**62
 class FreeCapacity:
     """Free cores, memory and disk of each worker; containers are packed first fit, in natural order."""
 
-    def __init__(self, workers: Sequence[Worker]) -> None:
+    def __init__(self, workers: Sequence[Worker], applications: int = 0) -> None:
+        """``applications``: so many groups side by side, at most; 0: as many as fit."""
         self._workers = workers
         self._cores = [worker.free_cores for worker in workers]
         self._memory = [worker.free_memory_mb for worker in workers]
@@ -23,19 +24,20 @@ class FreeCapacity:
         self._number = {worker.id: at for at, worker in enumerate(workers)}
         self.cores = sum(self._cores)
         """Free ones of all workers."""
+        self._applications_left = applications or UNLIMITED
         self._first_free = 0
         """No worker before it has a free core."""
 
     @property
     def is_full(self) -> bool:
-        """Whether no worker has a free core."""
-        return not self.cores
+        """Whether no worker has a free core, or no other application may run."""
+        return not self.cores or not self._applications_left
 
     def find_workers(self, shape: ExecutorShape) -> tuple[int, ...]:
         """A worker for each container of ``shape``; empty where there is no room for all of them."""
         count = len(shape.workers)
         # The sum over all workers is kept up to date, so that a full cluster is not searched.
-        if shape.cores * count > self.cores:
+        if shape.cores * count > self.cores or not self._applications_left:
             return ()
         if shape.pinned:
             # What is in a container decides where it may be: no other worker would do.
@@ -57,15 +59,17 @@ class FreeCapacity:
         """Where containers of ``shape`` start, as ``find_workers`` has it."""
         at_workers = self.find_workers(shape)
         if at_workers:
-            self._change_free(shape, at_workers, -1)
+            self.take_room(shape, at_workers)
         return at_workers
 
     def take_room(self, shape: ExecutorShape, at_workers: Sequence[int]) -> None:
         """Containers of ``shape`` start on these workers."""
+        self._applications_left -= 1
         self._change_free(shape, at_workers, -1)
 
     def give_back(self, shape: ExecutorShape, at_workers: Sequence[int]) -> None:
         """They have ended."""
+        self._applications_left += 1
         self._change_free(shape, at_workers, 1)
         # The first is the least: containers are numbered in the order of their workers.
         self._first_free = min(self._first_free, at_workers[0])

@@ -161,7 +161,8 @@ class Evaluator:
         turns: Mapping[int, int] | None,
     ) -> dict[int, Span]:
         try:
-            return simulate_timeline(jobs, edges, FreeCapacity(self.problem.arrays.workers), spills, turns=turns)
+            room = FreeCapacity(self.problem.arrays.workers, self.problem.settings.applications)
+            return simulate_timeline(jobs, edges, room, spills, turns=turns)
         except Circular as circle:
             raise _refuse_circle(circle, members, self.problem) from None
 

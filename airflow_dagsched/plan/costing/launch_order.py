@@ -82,7 +82,7 @@ def search_all_orders(evaluated: EvaluatedGrouping, problem: Problem, sooner_tha
     # The enumeration knows nothing of spills: what it calls best might not even be possible.
     if problem.cluster.spill_mb is not None:
         return None
-    free = FreeCapacity(problem.arrays.workers)
+    free = FreeCapacity(problem.arrays.workers, problem.settings.applications)
     return search_orders(evaluated.jobs, evaluated.edges, free, (sooner_than, moments))
 
 

@@ -15,9 +15,14 @@ Free = dict[str, list[int]]
 UNLIMITED = 2**62  # MiB of a disk without a limit: sums of it stay below what any plan takes
 
 
-def measure_free(cluster: Cluster) -> Free:
-    """Of the workers as they are before anything is launched."""
-    return {
+APPLICATIONS = ""
+"""In place of a worker, of which none is called so: how many groups may run side by side, where that is limited."""
+
+
+def measure_free(cluster: Cluster, applications: int) -> Free:
+    """Of the workers before anything is launched. ``applications``: side by side, at most; 0: any number."""
+    limit = {APPLICATIONS: [applications, UNLIMITED, UNLIMITED]} if applications else {}
+    return limit | {
         worker.id: [
             worker.free_cores,
             worker.free_memory_mb,
@@ -29,7 +34,8 @@ def measure_free(cluster: Cluster) -> Free:
 
 def list_holdings(group: Group) -> Holding:
     """From the start of the group to its end."""
-    held = [
+    held = [(APPLICATIONS, (1, 0, 0))] if group.containers else []
+    held += [
         (container.worker, (container.cores, container.memory_mb, container.disk_mb)) for container in group.containers
     ]
     driver = group.driver

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from airflow_dagsched.model.units import MIB
 from airflow_dagsched.plan.checking.facts.free_capacity import (
+    APPLICATIONS,
     UNLIMITED,
     Free,
     Holding,
@@ -108,7 +109,7 @@ class _WaitingLine(Struct):
         for writer, _, amount in spills:
             amounts[writer] = amounts.get(writer, 0) + amount
         return cls(
-            measure_free(facts.cluster),
+            measure_free(facts.cluster, facts.settings.applications),
             facts.holdings,
             UNLIMITED if spill_mb is None else spill_mb * MIB,
             amounts,
@@ -150,10 +151,12 @@ class _WaitingLine(Struct):
     def _has_room(self, at: int) -> bool:
         """Whether it leaves nothing short where it takes something; what is no worker has no room."""
         held = self.held[at]
-        if self.spills.get(at, 0) > self.spill_room or any(where not in self.free for where, _ in held):
+        if self.spills.get(at, 0) > self.spill_room:
+            return False
+        if any(where not in self.free for where, _ in held if where != APPLICATIONS):
             return False
         # A copy of the rows it takes from: looking changes nothing.
-        return take_capacity({where: list(self.free[where]) for where, _ in held}, held)
+        return take_capacity({where: list(self.free[where]) for where, _ in held if where in self.free}, held)
 
 
 def _list_spills(facts: Facts) -> Iterator[tuple[int, float, int]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from airflow_dagsched.plan.checking.facts.free_capacity import (
+    APPLICATIONS,
     DIMENSIONS,
     Free,
     measure_free,
@@ -52,7 +53,7 @@ def _check_equal_shapes(group: Group) -> Iterator[Violation]:
 
 def _check_overload(facts: Facts) -> Iterator[Violation]:
     """What ends at a moment makes room for what starts at it."""
-    groups, held, free = facts.plan.groups, facts.holdings, measure_free(facts.cluster)
+    groups, held, free = facts.plan.groups, facts.holdings, measure_free(facts.cluster, facts.settings.applications)
     starts, ends = ([getattr(group, name) for group in groups] for name in ("start_s", "end_s"))
     ending = sorted(range(len(groups)), key=ends.__getitem__, reverse=True)
     for at in sorted(range(len(groups)), key=starts.__getitem__):
@@ -66,8 +67,13 @@ def _check_overload(facts: Facts) -> Iterator[Violation]:
 
 def _explain_overload(facts: Facts, free: Free, at: int) -> Iterator[Violation]:
     """``free``: what is left with the group."""
-    group, total = facts.plan.groups[at], measure_free(facts.cluster)
-    for worker in dict(facts.holdings[at]):  # each worker once, however many containers it has
+    group, limit = facts.plan.groups[at], facts.settings.applications
+    total = measure_free(facts.cluster, limit)
+    if free.get(APPLICATIONS, (0,))[0] < 0:
+        text = f"runs beside {limit - free[APPLICATIONS][0] - 1} others at {group.start_s:g} s, at most {limit} may run"
+        yield Violation("capacity", group.id, text)
+    # Each worker once, however many containers it has.
+    for worker in [where for where in dict(facts.holdings[at]) if where != APPLICATIONS]:
         for dimension, remaining, available in zip(
             DIMENSIONS, free.get(worker, ()), total.get(worker, ()), strict=True
         ):
