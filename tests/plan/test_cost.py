@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.partition import is_acyclic, name_by_least
 from airflow_dagsched.plan.problem.problem import Problem
-from airflow_dagsched.plan.settings import DEFAULTS
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
 
@@ -47,3 +50,17 @@ def test_all_start_or_a_cycle_is_named(flow: Dataflow, cluster: Cluster, seed: i
         assert not is_acyclic(facts.graph, home)
     else:
         assert set(evaluated.spans) == set(home)
+
+
+def test_applications_side_by_side_are_limited() -> None:
+    """a and b, 8 s of start and 10 of work each: at once, or one after the other; the checker knows which."""
+    long = {"runtime_s": 10, "isolate": True}
+    flow, cluster, one_by_one = drawn("", a=long, b=long), standalone(4), Settings(applications=1)
+    at_once, apart = plan(flow, cluster), plan(flow, cluster, one_by_one)
+    assert (at_once.makespan_s, apart.makespan_s) == (18, 36)
+    assert check_strictly(apart, flow, cluster, one_by_one) == ()
+    assert [str(each) for each in check(at_once, flow, cluster, one_by_one)] == [
+        "capacity: launch_b: runs beside 1 others at 0 s, at most 1 may run"
+    ]
+    # Without the limit there is room, and nothing to wait for.
+    assert any("has room on its workers" in str(each) for each in check_strictly(apart, flow, cluster))

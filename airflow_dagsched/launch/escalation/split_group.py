@@ -1,28 +1,85 @@
-"""A group that is too large for the cluster, at launch: cut into few parts that each fit.
+"""A group that is too much for one application, at launch: cut where the planner cuts it.
 
-    a ──> b ──> c ──> d ──> e      too large: {a b c} is the longest beginning that fits, then {d e}
+    a ═1 MB═> b ═1 MB═> c ═10 GB═> d      any three fit: {a} {b c d} spills 1 MB, {a b c} {d} would spill 10 GB
 
-The parts run one after another, as applications of one launch task. They are consecutive in a topological
-order, so that none waits for a later one. A part of what fits nearly always does, so taking the longest
-beginning each time gives few parts; and each part is planned as it will be, so that it fits in any case.
+Parts run one after another, as applications of one launch task, so the planner is asked for one application at a time:
+what it then predicts is what they take, starts, spills and all. Bytes and times are those of the history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
+from math import ceil
 
-from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.escalation.group_fit import find_refusal
-from airflow_dagsched.launch.planning.facts import Facts
+from msgspec import Struct
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.launch.planning.facts import Facts, narrow_to_steps, remove_pins
+from airflow_dagsched.launch.planning.plan_run import plan_run
+from airflow_dagsched.model.cluster import make_idle
 
 Unit = tuple[str, ...]
 """Steps that no cut separates: one, or those of a repeat block."""
+REUSED_S = 0.001
+"""Runtime of a step whose rows are found as they were committed: next to nothing (0: not declared)."""
 
 
-def cut_to_fit(units: Sequence[Unit], facts: Facts) -> tuple[Unit, ...]:
-    """The steps of each part, for ``units`` in topological order; raises ``DoesNotFit`` for a unit too large alone."""
-    return tuple(_cut_parts(units, facts))
+class Cut(Struct, frozen=True):
+    """Parts, in the order in which they are submitted, and what the planner expects of them."""
+
+    parts: tuple[Unit, ...]
+    makespan_s: float
+    spilled_bytes: int
+
+    @property
+    def rank(self) -> tuple[float, int, int]:
+        """The least is the best: the first to end, then the least spilled, then the most even."""
+        return self.makespan_s, self.spilled_bytes, max(map(len, self.parts))
+
+
+def cut_group(units: Sequence[Unit], facts: Facts, most_steps: int | None = None) -> Cut:
+    """How the planner runs ``units``, in topological order, one application at a time on the idle cluster.
+
+    :param most_steps: of one part; None: as many as the author allows.
+    Raises ``DoesNotFit`` where it finds no parts that all fit.
+    """
+    planned = plan_run(_allow_cuts(facts, tuple(chain.from_iterable(units)), most_steps))
+    groups = sorted(planned.plan.groups, key=lambda group: group.start_s)
+    part_of = {step: at for at, group in enumerate(groups) for step in group.steps}
+    parts = [tuple(step for unit in units for step in unit if part_of[step] == at) for at in range(len(groups))]
+    return Cut(tuple(parts), planned.plan.makespan_s, sum(spill.bytes for spill in planned.plan.spills))
+
+
+def cut_after_memory(units: Sequence[Unit], facts: Facts, memory_factor: int) -> tuple[Unit, ...]:
+    """Parts of what ran out of memory, each of at most two thirds of the steps, with so many times the memory.
+
+    Of cuts as good the most even; halves, where the planner finds none. One, where there is but one unit.
+    """
+    if len(units) < 2:
+        return (tuple(chain.from_iterable(units)),)
+    whole, larger = sum(map(len, units)), _multiply_memory(facts, memory_factor)
+    longest = max(map(len, units))
+    # Half of the steps; then up to two thirds, where that ends sooner.
+    limits = {max(longest, ceil(whole / 2)), max(longest, min(whole - 1, ceil(2 * whole / 3)))}
+    tried = (_try_cut(units, larger, limit) or _try_cut(units, facts, limit) for limit in sorted(limits))
+    found = [cut for cut in tried if cut is not None]
+    return min(found, key=lambda cut: cut.rank).parts if found else split_in_halves(units)
+
+
+def discount_done(facts: Facts, stored: AbstractSet[str]) -> Facts:
+    """The facts where steps ``stored`` have ended well and committed their rows: they take no time, a cut no spill."""
+    dataflow, history = facts.dataflow, facts.history
+    steps = (replace(one, runtime_s=REUSED_S) if one.id in stored else one for one in dataflow.steps)
+    channels = (replace(one, kind="buffered") if one.src in stored else one for one in dataflow.channels)
+    left = {step: seen for step, seen in history.measured.items() if step not in stored}
+    return replace(
+        facts,
+        dataflow=replace(dataflow, steps=tuple(steps), channels=tuple(channels)),
+        history=replace(history, measured=left),
+    )
 
 
 def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
@@ -31,45 +88,39 @@ def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
     cuts = range(1, len(units))
     # Of two cuts as good, the earlier: equal groups are cut alike.
     at = min(cuts, key=lambda cut: (abs(2 * sum(sizes[:cut]) - sum(sizes)), cut), default=len(units))
-    return tuple(_join_units(part) for part in (units[:at], units[at:]) if part)
+    return tuple(tuple(chain.from_iterable(part)) for part in (units[:at], units[at:]) if part)
 
 
-def _cut_parts(units: Sequence[Unit], facts: Facts) -> Iterator[Unit]:
-    left = units
-    while left:
-        count = _count_fitting(left, facts)
-        yield _join_units(left[:count])
-        left = left[count:]
+def _try_cut(units: Sequence[Unit], facts: Facts, most_steps: int) -> Cut | None:
+    try:
+        return cut_group(units, facts, most_steps)
+    # A list that stays together may be longer than a part is to be.
+    except (DoesNotFit, InvalidInput):
+        return None
 
 
-def _count_fitting(units: Sequence[Unit], facts: Facts) -> int:
-    """How many of the first units fit together: all, else by bisection, else (many instances may spread over
-    more workers than one's) whatever does.
-    """
-    if find_refusal(facts, _join_units(units)) is None:
-        return len(units)
-    refused = find_refusal(facts, units[0])
-    if refused is not None:
-        return _count_any_fitting(units, facts, refused)
-    # Invariant: the first ``fits`` units fit, as planned just now; the first ``too_many`` do not.
-    fits, too_many = 1, len(units)
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if find_refusal(facts, _join_units(units[:middle])) is None:
-            fits = middle
-        else:
-            too_many = middle
-    return fits
+def _allow_cuts(facts: Facts, steps: Unit, most_steps: int | None) -> Facts:
+    """Facts of these steps alone, on the idle cluster and any of its workers, in groups that the planner chooses."""
+    alone, wanted = remove_pins(narrow_to_steps(facts, steps)), facts.settings
+    settings = replace(
+        alone.settings,
+        applications=1,
+        apart=_narrow_lists(wanted.apart, steps),
+        together=_narrow_lists(wanted.together, steps),
+        max_steps_per_group=most_steps or wanted.max_steps_per_group,
+    )
+    origin = replace(alone.origin, groups="planner", room="whole")
+    return replace(alone, settings=settings, groups=None, cluster=make_idle(facts.cluster), origin=origin)
 
 
-def _count_any_fitting(units: Sequence[Unit], facts: Facts, refused: DoesNotFit) -> int:
-    """The most that fit where the first alone does not."""
-    # No bisection: here a count that does not fit says nothing of the next one.
-    for count in range(len(units) - 1, 1, -1):
-        if find_refusal(facts, _join_units(units[:count])) is None:
-            return count
-    raise refused
+def _narrow_lists(lists: Iterable[Sequence[str]], steps: Unit) -> tuple[tuple[str, ...], ...]:
+    inside = set(steps)
+    kept = (tuple(name for name in names if name in inside) for names in lists)
+    # One step is never apart from, or together with, itself.
+    return tuple(names for names in kept if len(names) > 1)
 
 
-def _join_units(units: Sequence[Unit]) -> Unit:
-    return tuple(chain.from_iterable(units))
+def _multiply_memory(facts: Facts, factor: int) -> Facts:
+    default = facts.settings.step_memory_mb
+    steps = (replace(step, memory_mb=(step.memory_mb or default) * factor) for step in facts.dataflow.steps)
+    return replace(facts, dataflow=replace(facts.dataflow, steps=tuple(steps)))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.runtime.launch_task import LaunchTask
     from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
     from airflow_dagsched.provider.spec.run_facts import RunFacts
+    from airflow_dagsched.provider.submission.input_pruning import Pruning
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class Attempt:
     """Why the group runs in several applications."""
     left: dict[str, Any] = field(default_factory=dict)
     """What the run had left as this try began."""
+    pruning: Pruning | None = None
+    """What the last submit knew of its inputs."""
     stranded: int = 0
     """Applications that were left without workers."""
     standing: Standing = field(default_factory=make_unrivalled)

@@ -13,9 +13,13 @@ from itertools import chain
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit
-from airflow_dagsched.launch.escalation.split_group import Unit, cut_to_fit, split_in_halves
+from airflow_dagsched.launch.escalation.split_group import Unit, cut_after_memory, cut_group, discount_done
 from airflow_dagsched.launch.escalation.stranded import Stranded
 from airflow_dagsched.launch.moves.elsewhere import list_behind
+from airflow_dagsched.launch.planning.facts import Facts
+from airflow_dagsched.launch.protocol.feed import GREEN
+from airflow_dagsched.launch.protocol.printable import format_duration
+from airflow_dagsched.plan.report.words import format_size
 from airflow_dagsched.provider.runtime.allocation import gather_facts_of_run
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.moves import give_back_taken, has_taken, wait_for_awaited
@@ -79,10 +83,13 @@ class Submits:
 
     def _cut(self, targets: Unit, refused: DoesNotFit) -> None:
         attempt = self._attempt
-        parts = cut_to_fit(list_units(attempt, targets), gather_facts_of_run(attempt.spec, attempt.hook, attempt.level))
+        cut = cut_group(list_units(attempt, targets), _gather_facts(attempt))
+        parts = cut.parts
         if len(parts) == 1:
             raise refused
-        attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}")
+        spilled = f"; spills {format_size(cut.spilled_bytes)} between them" if cut.spilled_bytes else ""
+        attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}{spilled}")
+        log.info("expected to take %s", format_duration(cut.makespan_s))
         # In place of what was too large, before the others: steps behind it may read what it writes.
         self._left.extendleft(reversed(parts))
 
@@ -105,7 +112,17 @@ def list_submits(attempt: Attempt, steps: Sequence[str]) -> tuple[Unit, ...]:
     units = list_units(attempt, steps)
     if not units or attempt.level.per_step or attempt.is_per_step:
         return units
-    return split_in_halves(units) if attempt.level.halved else (tuple(chain.from_iterable(units)),)
+    if not attempt.level.halved:
+        return (tuple(chain.from_iterable(units)),)
+    # What has been committed is found there, whichever part is tried again.
+    ended = attempt.follower.feed.steps.values()
+    stored = {done.step for done in ended if done.state in GREEN and (done.datasets or done.wrote)}
+    return cut_after_memory(units, discount_done(_gather_facts(attempt), stored), attempt.level.memory_factor)
+
+
+def _gather_facts(attempt: Attempt) -> Facts:
+    """With what the last submit knew of its inputs: what was pruned for it takes no room in a part either."""
+    return gather_facts_of_run(attempt.spec, attempt.hook, attempt.level, attempt.pruning)
 
 
 def list_units(attempt: Attempt, steps: Iterable[str]) -> tuple[Unit, ...]:

@@ -150,6 +150,7 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
     check_java(group)
     check_spark(group, attempt.launch.spark_submit)
     pruning, targets = prepared.pruning, prepared.submit.targets
+    attempt.pruning = pruning
     level, hook = attempt.level, attempt.hook
     room = allocate_room(attempt.spec, hook, level, targets, pruning, per_step=attempt.is_per_step)
     with room as allocation:
