@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_on_free_cluster
-from airflow_dagsched.launch.escalation.group_fit import Fit
 from airflow_dagsched.launch.managers.settings import make_submission
+from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import SPARK
 from airflow_dagsched.plan.problem.run import Policy
@@ -36,11 +36,11 @@ def test_the_spot_workers_run_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         live = PlannerHook("cluster").cluster()
         priced = tuple(replace(one, cost=10.0 if one.host == DEAR else 1.0) for one in live.workers)
         flow = drawn("a", a={"parallelism": 4, "runtime_s": 60, "memory_mb": 300})
-        fit = Fit(flow, replace(live, workers=priced), policy=Policy("cheapest", SPARK, State()))
-        chosen = plan_on_free_cluster(fit, ["a"])
+        facts = Facts(dataflow=flow, cluster=replace(live, workers=priced), policy=Policy("cheapest", SPARK, State()))
+        chosen = plan_on_free_cluster(facts, ["a"])
         assert chosen is not None
         gate = tmp_path / "looked"
-        running = start(started.master, make_submission(chosen.group, chosen.cluster).conf, "2", str(gate))
+        running = start(started.master, make_submission(chosen.group, chosen.planned.cluster).conf, "2", str(gate))
 
         def list_taken() -> dict[str, int] | None:
             taken = {host: page["coresused"] for host, page in started.workers().items() if page["coresused"]}
