@@ -19,7 +19,7 @@ APPLICATIONS = ""
 """In place of a worker, of which none is called so: how many groups may run side by side, where that is limited."""
 
 
-def measure_free(cluster: Cluster, applications: int) -> Free:
+def measure_free(cluster: Cluster, applications: int = 0) -> Free:
     """Of the workers before anything is launched. ``applications``: side by side, at most; 0: any number."""
     limit = {APPLICATIONS: [applications, UNLIMITED, UNLIMITED]} if applications else {}
     return limit | {
