@@ -14,6 +14,7 @@ from airflow_dagsched.spark.driver.failures import (
     describe_failure,
     find_culprit,
     make_message,
+    read_text,
 )
 from airflow_dagsched.spark.steps.call_step import StepFault
 from demo.standalone import free_ports
@@ -35,7 +36,7 @@ from demo.standalone import free_ports
     ids=lambda value: str(value)[:40],
 )
 def test_kinds(error: BaseException, kind: str) -> None:
-    assert classify_error(error) == kind
+    assert classify_error(error, read_text(error)) == kind
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_kinds(error: BaseException, kind: str) -> None:
     ids=lambda value: str(value)[:30],
 )
 def test_messages_are_one_line_and_say_what_to_do(error: BaseException, message: str) -> None:
-    assert make_message(error, "a") == message
+    assert make_message(error, read_text(error), "a") == message
 
 
 STEPS = [StepSpec("a", "", location=("/dag.py", 10, 20)), StepSpec("b", "", location=("/dag.py", 22, 30))]
@@ -80,7 +81,7 @@ STEPS = [StepSpec("a", "", location=("/dag.py", 10, 20)), StepSpec("b", "", loca
     ],
 )
 def test_the_culprit_is_found_by_its_lines(text: str, step: str | None) -> None:
-    assert find_culprit(RuntimeError(text), STEPS) == step
+    assert find_culprit(text, STEPS) == step
 
 
 def test_a_traceback_has_the_authors_frames_alone() -> None:
@@ -89,7 +90,7 @@ def test_a_traceback_has_the_authors_frames_alone() -> None:
 
     with pytest.raises(ValueError, match="here") as caught:
         author()
-    shown = describe_failure(caught.value, "a").traceback
+    shown = describe_failure(caught.value, read_text(caught.value), "a").traceback
     assert "in author" in shown
     assert shown.endswith("ValueError: here")
 
@@ -101,8 +102,9 @@ def test_java_that_is_gone_when_it_is_asked_for_its_exception():
             raise Py4JNetworkError("Answer from Java side is empty")
         except Py4JNetworkError:
             raise ConnectionRefusedError(111, "Connection refused")  # noqa: B904 - as Py4J does
-    assert classify_error(asked_java.value) == "lost_driver"
-    assert classify_error(ConnectionRefusedError(111, "Connection refused")) == "author"
+    assert classify_error(asked_java.value, read_text(asked_java.value)) == "lost_driver"
+    of_their_own = ConnectionRefusedError(111, "Connection refused")
+    assert classify_error(of_their_own, read_text(of_their_own)) == "author"
 
 
 def test_java_that_is_gone_before_it_is_asked_what_its_exception_says():
@@ -114,10 +116,11 @@ def test_java_that_is_gone_before_it_is_asked_what_its_exception_says():
     error = Py4JJavaError("An error occurred while calling o38.parquet.", JavaObject("o39", client))
     with pytest.raises(ConnectionRefusedError):
         str(error)
-    failure = describe_failure(error, "a")
+    text = read_text(error)
+    failure = describe_failure(error, text, "a")
     assert failure.kind == "lost_driver"
     assert failure.message == f"Py4JJavaError: {JAVA_IS_GONE}"
-    assert find_culprit(error, STEPS) is None
+    assert find_culprit(text, STEPS) is None
 
 
 def test_an_exception_without_a_text_is_its_authors():
@@ -125,5 +128,6 @@ def test_an_exception_without_a_text_is_its_authors():
         def __str__(self) -> str:
             raise ConnectionRefusedError(111, "Connection refused")
 
-    assert describe_failure(Silent(), "a").kind == "author"
-    assert make_message(Silent(), "a") == "Silent: (its text can't be had: ConnectionRefusedError)"
+    error = Silent()
+    assert describe_failure(error, read_text(error), "a").kind == "author"
+    assert make_message(error, read_text(error), "a") == "Silent: (its text can't be had: ConnectionRefusedError)"

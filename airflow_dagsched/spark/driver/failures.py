@@ -69,20 +69,23 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from
 _OURS = tuple(os.sep + name + os.sep for name in ("airflow_dagsched", "pyspark", "py4j", "concurrent"))
 
 
-def describe_failure(error: BaseException, step: str) -> Failure:
-    """The failure that ``error``, raised in the turn of ``step``, is."""
-    shown = "" if isinstance(error, DagschedError) else format_traceback(error)
-    return Failure(classify_error(error), make_message(error, step), shown)
+def describe_failure(error: BaseException, text: str, step: str) -> Failure:
+    """The failure that ``error``, raised in the turn of ``step``, is.
+
+    :param text: as ``read_text`` gives it, once for all who look at it: Java may be asked for it, and go meanwhile.
+    """
+    shown = "" if isinstance(error, DagschedError) else format_traceback(error, text)
+    return Failure(classify_error(error, text), make_message(error, text, step), shown)
 
 
-def classify_error(error: BaseException) -> FailureKind:
+def classify_error(error: BaseException, text: str) -> FailureKind:
     """See ``KINDS``. ``sys.exit`` and the like are the author's."""
     if isinstance(error, MemoryError):
         return "out_of_memory"
     if isinstance(error, WriteRefused):
         return "refused"
-    text = f"{type(error).__name__}: {read_text(error)}"
-    kind = next((kind for kind, pattern in KINDS if pattern.search(text)), None)
+    named = f"{type(error).__name__}: {text}"
+    kind = next((kind for kind, pattern in KINDS if pattern.search(named)), None)
     return kind or ("lost_driver" if _has_met_dead_java(error) else "author")
 
 
@@ -113,9 +116,9 @@ def _is_of_py4j(error: BaseException) -> bool:
     return bool(frames) and f"{os.sep}py4j{os.sep}" in frames[-1].filename
 
 
-def make_message(error: BaseException, step: str) -> str:
+def make_message(error: BaseException, text: str, step: str) -> str:
     """One line: what to do where that is known, else the exception's own first line."""
-    text = read_text(error)[:TEXT_CHARS]
+    text = text[:TEXT_CHARS]
     for pattern, remedy in REMEDIES:
         if match := pattern.search(text):
             return remedy.format(what=match["what"])
@@ -134,26 +137,25 @@ def _pick_telling_line(lines: list[str]) -> str:
     return lines[0] if lines else ""
 
 
-def format_traceback(error: BaseException) -> str:
+def format_traceback(error: BaseException, text: str) -> str:
     """The author's frames and the exception; neither ours nor Spark's."""
     frames = [frame for frame in _list_frames(error.__traceback__) if not any(part in frame.filename for part in _OURS)]
     listed = "".join(traceback.format_list(traceback.StackSummary.from_list(frames)))
     head = f"Traceback (most recent call last):\n{listed}" if listed else ""
-    return f"{head}{type(error).__name__}: {read_text(error)[:TEXT_CHARS]}"
+    return f"{head}{type(error).__name__}: {text[:TEXT_CHARS]}"
 
 
 def _list_frames(where: TracebackType | None) -> list[traceback.FrameSummary]:
     return list(traceback.extract_tb(where))
 
 
-def find_culprit(error: BaseException, candidates: Iterable[StepSpec]) -> str | None:
-    """The step whose code the error came from, by the places in its text: the innermost that is a candidate's.
+def find_culprit(text: str, candidates: Iterable[StepSpec]) -> str | None:
+    """The step whose code an error came from, by the places in its text: the innermost that is a candidate's.
 
     Such a place is a frame of a function Spark called back, or the line that made a failing expression.
     """
     places = [
-        (match["file"] or match["file2"], int(match["line"] or match["line2"]))
-        for match in _FRAME.finditer(read_text(error))
+        (match["file"] or match["file2"], int(match["line"] or match["line2"])) for match in _FRAME.finditer(text)
     ]
     known = [(spec.id, spec.location) for spec in candidates if spec.location is not None]
     found = [

@@ -24,7 +24,7 @@ from airflow_dagsched.launch.protocol.manifest import ENV_MANIFEST_SHA256, ENV_N
 from airflow_dagsched.launch.protocol.wire import encode_plain, load_json
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.engine import run_group
-from airflow_dagsched.spark.driver.failures import describe_failure
+from airflow_dagsched.spark.driver.failures import describe_failure, read_text
 from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, take_private_content
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now
 from airflow_dagsched.spark.files.driver_files import read_bytes
@@ -69,7 +69,7 @@ class Driver:
         except Refused as refused:
             failure, code = Failure("refused", str(refused)), REFUSED
         except BaseException as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
-            failure = describe_failure(error, "(the driver program)")
+            failure = describe_failure(error, read_text(error), "(the driver program)")
         self.finish(code == OK, failure)
         return code
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.repeat import Block
 from airflow_dagsched.spark.driver.run_step import Turn

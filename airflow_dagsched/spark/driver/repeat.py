@@ -19,10 +19,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Repeat
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.failures import describe_failure
+from airflow_dagsched.spark.driver.failures import describe_failure, read_text
 from airflow_dagsched.spark.driver.materialise import materialise_part, plan_parts
 from airflow_dagsched.spark.driver.run_step import make_entry
 from airflow_dagsched.spark.session.capture_output import end_lines
@@ -52,7 +53,9 @@ def run_block(app: Application, repeat: Repeat) -> None:
     except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the block
         reason = f"{block.at!r}, of the same repeat block, failed"
         others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
-        app.ledger.end_turns(Made(block.at, "failed", failure=describe_failure(error, block.at)), *others)
+        app.ledger.end_turns(
+            Made(block.at, "failed", failure=describe_failure(error, read_text(error), block.at)), *others
+        )
     finally:
         # Whatever its iterations kept.
         block.rows.close()

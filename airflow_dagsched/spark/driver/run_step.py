@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit
+from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit, read_text
 from airflow_dagsched.spark.driver.materialise import Part, Planned, keep_shared, materialise_part, plan_parts
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, watch_actions, work_for
@@ -115,10 +115,10 @@ class Turn:
 
     def fail(self, error: BaseException) -> None:
         """Put the failure on the ledger, as that of the step whose code it came from."""
-        app, step = self.app, self.spec.id
-        failure = describe_failure(error, step)
+        app, step, text = self.app, self.spec.id, read_text(error)
+        failure = describe_failure(error, text, step)
         above = [app.lineage.by_id[up] for up in app.lineage.above[step] if not app.ledger.is_announced(up)]
-        guilty = find_culprit(error, [*above, self.spec]) or step
+        guilty = find_culprit(text, [*above, self.spec]) or step
         app.ledger.end_turns(*_blame_step(app, step, guilty, failure))
 
 
