@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_dagsched.launch.protocol.calls import Call
     from airflow_dagsched.launch.protocol.interval import Interval
+    from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.managers.spark_versions import judge_version
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec

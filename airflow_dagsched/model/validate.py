@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from operator import attrgetter, eq
+
+import msgspec
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
@@ -135,5 +136,5 @@ def _list_differing(one: Step, other: Step) -> list[str]:
     return sort_naturally(key for key in keys if _encode_setting(one, key) != _encode_setting(other, key))
 
 
-def _encode_setting(step: Step, key: str) -> str:
-    return json.dumps(step.application[key]) if key in step.application else ""
+def _encode_setting(step: Step, key: str) -> bytes:
+    return msgspec.json.encode(step.application[key]) if key in step.application else b""

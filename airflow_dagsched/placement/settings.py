@@ -1,6 +1,6 @@
 """Settings of the placement policies, each with default, unit and range, in one table.
 
-The defaults are those for Spark; ``TWISTER2`` are those of Twister2's schedulers, whose keys are aliases.
+The defaults are those for Spark; ``TWISTER2_VALUES`` are where Twister2's differ, whose keys are aliases.
 """
 
 from __future__ import annotations
@@ -171,9 +171,6 @@ def _resolve_name(key: str) -> str:
     return key
 
 
-TWISTER2 = parse_settings({"twister2_compatible": True})
-
-
 def render_settings_table() -> str:
     """The settings as a table in Markdown, one row each."""
     head = ["| setting | Spark | Twister2 | unit | range | what |", "|---|---|---|---|---|---|"]
@@ -183,12 +180,12 @@ def render_settings_table() -> str:
 def _render_rows() -> Iterator[str]:
     kind = inspect.type_info(PlacementSettings)
     assert isinstance(kind, inspect.StructType)
-    inherited = Settings.__struct_fields__
+    inherited, twister2 = Settings.__struct_fields__, parse_settings({"twister2_compatible": True})
     # Placement before state, each in the order of its declaration: the sort is stable.
     for field in sorted(kind.fields, key=lambda field: field.name in inherited):
         assert isinstance(field.type, inspect.Metadata)
         unit, text = (field.type.extra or {})["unit"], (field.type.extra_json_schema or {})["description"]
-        ours, theirs = (_format_value(getattr(values, field.name)) for values in (SPARK, TWISTER2))
+        ours, theirs = (_format_value(getattr(values, field.name)) for values in (SPARK, twister2))
         yield f"| `{field.name}` | {ours} | {theirs} | {unit} | {_format_range(field.type.type)} | {text} |"
 
 

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Planned, Position, Value
 from airflow_dagsched.model.state import Assignment, Movement
 from airflow_dagsched.plan.reasons.changes import Change
+from airflow_dagsched.plan.spill import Spill
 
 Limit = Literal["critical path", "longest step", "cores", "memory", "slots"]
 """What keeps a group from computing sooner."""
@@ -145,16 +146,6 @@ class PlanFacts(Value, frozen=True, kw_only=True):
     """Names of the Spark settings that the author sets: they win over the plan's."""
     digest: str
     """sha256 of all facts: plans of equal digests are equal."""
-
-
-class Spill(Value, frozen=True, kw_only=True):
-    """Pipelined channels of dataset ``(src, output)`` that were made buffered, to cut there."""
-
-    src: Id
-    output: str = ""
-    dst: tuple[Id, ...]
-    bytes: Bytes = 0
-    reason: str
 
 
 class Compared(Value, frozen=True, kw_only=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.launch.steps.pruned import end_uncalled, find_uncalled, has_no_rows
 from airflow_dagsched.launch.steps.sql_facts import read_sql_facts

@@ -15,7 +15,6 @@ from airflow_dagsched.placement.policy import load_policy
 from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.settings import (
     SPARK,
-    TWISTER2,
     PlacementSettings,
     parse_settings,
     render_settings_table,
@@ -31,10 +30,11 @@ def test_twister2s_keys_are_aliases(prefix: str) -> None:
 
 
 def test_the_compatible_mode_has_twister2s_defaults() -> None:
-    assert (TWISTER2.ram_padding_mb, TWISTER2.disk_padding_mb, TWISTER2.cpu_padding) == (2, 12, 1)
-    assert (TWISTER2.instance_memory_mb, TWISTER2.instance_disk_mb, TWISTER2.instance_cores) == (512, 500, 2)
-    assert (TWISTER2.instances_per_container, TWISTER2.container_size) == (2, "offered")
-    assert (TWISTER2.container_memory_mb, TWISTER2.container_disk_mb, TWISTER2.container_cpu) == (1024, 1000, 4)
+    made = parse_settings({"twister2_compatible": True})
+    assert (made.ram_padding_mb, made.disk_padding_mb, made.cpu_padding) == (2, 12, 1)
+    assert (made.instance_memory_mb, made.instance_disk_mb, made.instance_cores) == (512, 500, 2)
+    assert (made.instances_per_container, made.container_size) == (2, "offered")
+    assert (made.container_memory_mb, made.container_disk_mb, made.container_cpu) == (1024, 1000, 4)
 
 
 @pytest.mark.parametrize(

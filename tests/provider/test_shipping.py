@@ -13,9 +13,10 @@ from airflow.sdk import DAG, task
 
 from airflow_dagsched import Interval, SparkDataflow, Table
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.protocol.calls import ContextValue, Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, StepSpec, read_manifest
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.steps.outcome import find_hopeless
 from airflow_dagsched.provider.runtime.gather_facts import RunFacts, derive_interval
 from airflow_dagsched.provider.submission.shipping import Paths, Shipment, build_shipment

@@ -17,8 +17,9 @@ from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import format_json, read_file
-from airflow_dagsched.plan.plan_types import Group, Plan, Spill
+from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.spill import Spill
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune

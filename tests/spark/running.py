@@ -13,9 +13,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_dagsched import __version__
-from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.protocol.calls import ContextValue, Output
 from airflow_dagsched.launch.protocol.events import Event, StepDone, StepLog, StepRunning, decode_batch
 from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.engine import run_group
 from airflow_dagsched.spark.files.event_files import LocalEventFile

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import airflow_dagsched
 from airflow_dagsched.launch.managers import spark_versions
-from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import (
     Event,
     Failure,
@@ -40,6 +40,7 @@ from airflow_dagsched.launch.protocol.manifest import (
     StepSpec,
     hash_content,
 )
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.program import REFUSED, STOPPED, Driver, find_events_path, main
 from airflow_dagsched.spark.driver.stop import Launcher

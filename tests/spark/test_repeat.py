@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.protocol.calls import Call
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.manifest import Repeat
+from airflow_dagsched.launch.protocol.payload import Call
 from tests.spark.running import Flow, run
 
 

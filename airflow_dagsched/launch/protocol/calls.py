@@ -1,10 +1,8 @@
-"""How a step is called: values that stand for rows and for the run's context, and the call that holds them."""
+"""Values that stand for rows and for the run's context in a step's call, until it is called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +18,3 @@ class ContextValue:
     """Placeholder in a call's arguments for a value of the run's context."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What a step executes: pickled by value, one per step, in the payload."""
-
-    function: Callable[..., Any] | None
-    """None for a SQL step: ``sql`` then holds its text, and ``kwargs`` its views by name."""
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    sql: str | None = None

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from airflow_dagsched.launch.protocol.calls import Call, Output
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.plan.pruning.conditions.condition import Condition
 from airflow_dagsched.plan.pruning.conditions.query import read_query

@@ -19,7 +19,7 @@ _MODULES = split_words(
     pyspark.sql pyspark.sql.column pyspark.sql.dataframe pyspark.sql.functions pyspark.sql.functions.builtin
     pyspark.sql.group pyspark.sql.session pyspark.sql.types pyspark.sql.udf pyspark.sql.window
     pyspark.storagelevel airflow_dagsched.launch.protocol.calls airflow_dagsched.launch.protocol.interval
-    airflow_dagsched.launch.protocol.tables
+    airflow_dagsched.launch.protocol.payload airflow_dagsched.launch.protocol.tables
     """
 )
 _SESSION = split_words(

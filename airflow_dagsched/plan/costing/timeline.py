@@ -13,7 +13,6 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -29,12 +28,14 @@ PASSED = 32
 """Ready groups that are tried behind the first that finds no room: keeps many ready ones cheap."""
 
 
-@dataclass
 class Circular(DagschedError):
-    """Jobs that wait for each other: none of them can ever start."""
+    """Jobs that wait for each other: none of them can ever start.
 
-    jobs: list[int]
-    """A shortest cycle: the first is the last again."""
+    :param jobs: a shortest cycle, the first is the last again.
+    """
+
+    def __init__(self, jobs: list[int]) -> None:
+        self.jobs = jobs
 
     def __str__(self) -> str:
         return f"jobs {' -> '.join(map(str, self.jobs))} wait for each other"

@@ -34,11 +34,11 @@ from airflow_dagsched.plan.grouping.limits import cut_to_limits
 from airflow_dagsched.plan.grouping.reasons import Reasons
 from airflow_dagsched.plan.grouping.spills import find_spills
 from airflow_dagsched.plan.grouping.stages import NOBODY, Stages, find_stages
-from airflow_dagsched.plan.plan_types import Spill
 from airflow_dagsched.plan.problem.partition import find_edges_between, find_parts, merge_alike, name_by_least
 from airflow_dagsched.plan.problem.rules import Rules, apply_rules
 from airflow_dagsched.plan.report.group_sentences import say_group
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.spill import Spill
 
 
 class Grouped(Struct, frozen=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from airflow_dagsched.model.graph import Dataset, Graph
-from airflow_dagsched.plan.plan_types import Spill
 from airflow_dagsched.plan.reasons.grouping import CutReason
 from airflow_dagsched.plan.report.group_sentences import say_cuts
+from airflow_dagsched.plan.spill import Spill
 
 
 def find_spills(

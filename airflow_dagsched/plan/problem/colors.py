@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import msgspec
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
@@ -14,7 +14,7 @@ TASK = -1
 def assign_colors(graph: Graph) -> list[int]:
     """For each node its color, a number; steps of one loop have one color."""
     isolated = {graph.loop[node] for node, step in enumerate(graph.steps) if step.isolate}
-    known: dict[tuple[int, str, str], int] = {}
+    known: dict[tuple[int, bytes, str], int] = {}
     colors = []
     for node, step in enumerate(graph.steps):
         first = graph.loop[node]
@@ -25,6 +25,6 @@ def assign_colors(graph: Graph) -> list[int]:
     return colors + [TASK] * (len(graph.ids) - len(graph.steps))
 
 
-def _encode_settings(step: Step) -> str:
+def _encode_settings(step: Step) -> bytes:
     # As JSON: True and 1 are equal in Python and different settings in Spark; and a dict has no hash.
-    return json.dumps(step.application, sort_keys=True) if step.application else ""
+    return msgspec.json.encode(step.application, order="sorted") if step.application else b""

@@ -12,10 +12,11 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.graph import rank_step
 from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.units import DIGITS
-from airflow_dagsched.plan.plan_types import Container, Group, Plan, Spill
+from airflow_dagsched.plan.plan_types import Container, Group, Plan
 from airflow_dagsched.plan.replan.progress import Progress
 from airflow_dagsched.plan.report.group_sentences import say_cut
 from airflow_dagsched.plan.report.sentences import say_bound
+from airflow_dagsched.plan.spill import Spill
 
 ONLY = "launch"
 """Id of a group that is the only one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_dagsched.model.units import MIB
-from airflow_dagsched.plan.plan_types import Spill
+from airflow_dagsched.plan.spill import Spill
 
 MINUTE_S, HOUR_S = 60.0, 3600.0
 LONG_S, VERY_LONG_S = 10 * MINUTE_S, 2 * HOUR_S

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
 from airflow_dagsched.launch.protocol.rules import RULES
-from airflow_dagsched.launch.protocol.tables import Table
+
+if TYPE_CHECKING:
+    from airflow_dagsched.launch.protocol.tables import Table
 
 _UNITS = {"": 1.0, "m": 1.0, "mb": 1.0, "g": 1024.0, "gb": 1024.0, "t": 1024.0**2, "tb": 1024.0**2, "k": 1 / 1024}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
@@ -76,7 +78,8 @@ class Declared(Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name}: {error}") from None
         self._check_places()
         self._check_what_runs()
-        self._check_tables()
+        if self.reads is not None or self.writes is not None:
+            self._check_tables()
 
     def _check_places(self) -> None:
         # A text is a sequence, too: each of its letters would be a worker.
@@ -107,6 +110,9 @@ class Declared(Struct, frozen=True, kw_only=True):
             raise ValueError(f"application: {mistake}")
 
     def _check_tables(self) -> None:
+        # Here, as above: a parse of steps that name no table need not load it.
+        from airflow_dagsched.launch.protocol.tables import Table
+
         if not (self.writes is None or isinstance(self.writes, Table)):
             raise ValueError(f"writes must be a Table, not {type(self.writes).__name__}")
         if self.writes is not None and self.writes.where is not None:
@@ -132,4 +138,4 @@ class Declared(Struct, frozen=True, kw_only=True):
         """Declared reads; None where the author declared nothing."""
         if self.reads is None:
             return None
-        return (self.reads,) if isinstance(self.reads, Table) else tuple(self.reads)
+        return tuple(self.reads) if isinstance(self.reads, Iterable) else (self.reads,)

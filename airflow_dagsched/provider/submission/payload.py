@@ -11,8 +11,8 @@ from pathlib import Path
 import cloudpickle
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.protocol.calls import Call
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, Manifest
+from airflow_dagsched.launch.protocol.payload import Call
 
 
 def pickle_payload(

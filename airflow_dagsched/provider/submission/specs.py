@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
-from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.protocol.calls import ContextValue, Output
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec, hash_content
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.steps.code import Uses, locate_function, read_code
 from airflow_dagsched.launch.steps.dated import find_dated, find_shared

@@ -112,8 +112,7 @@ class Wiring(Struct, frozen=True):
         waiting = {frame.home[step] for step in mirrors if frame.needs_others(step)}
         heads = {name: _make_head(frame, launch, waits=name in waiting) for name, launch in launches.items()}
         gates: dict[tuple[str, str], EmptyOperator] = {}
-        # Each once: several steps of a group may wait for one task.
-        edges = tuple(dict.fromkeys(_list_edges(frame, heads, gates)))
+        edges = _take_each_once(_list_edges(frame, heads, gates))
         movable = flow.replan == "regroup" and len(launches) > 1
         first = [_make_flow_gate(frame, launches)] if movable else []
         edges += tuple((gate, mirror) for gate in first for mirror in mirrors.values())
@@ -230,6 +229,11 @@ def _find_alike(flow: DataflowSpec, launches: Mapping[str, LaunchOperator]) -> d
     colors = dict(zip(graph.ids, assign_colors(graph), strict=True))
     color = {launch.task_id: colors[launch.group.steps[0]] for launch in launches.values()}
     return {mine: tuple(each for each in color if each != mine and color[each] == color[mine]) for mine in color}
+
+
+def _take_each_once(edges: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    """Several steps of a group may wait for one task. Told apart by ids: Airflow hashes a task by all its fields."""
+    return tuple({(above.task_id, below.task_id): (above, below) for above, below in edges}.values())
 
 
 def _list_edges(

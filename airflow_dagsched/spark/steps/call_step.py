@@ -10,7 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.protocol.calls import Call, ContextValue, Output
+from airflow_dagsched.launch.protocol.calls import ContextValue, Output
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.protocol.printable import clean_value
 from airflow_dagsched.launch.protocol.wire import DEEPEST, is_plain
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyspark.cloudpickle
 
-from airflow_dagsched.launch.protocol.calls import Call
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY
+from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.steps.call_step import StepFault
 
 

@@ -14,11 +14,12 @@ import airflow_dagsched.plan.checking as checker
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.state import Movement, State
 from airflow_dagsched.plan.checking import check
-from airflow_dagsched.plan.plan_types import Container, Driver, Group, Plan, Pruned, Spill, Times
+from airflow_dagsched.plan.plan_types import Container, Driver, Group, Plan, Pruned, Times
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.settings_file import parse_placement_settings
+from airflow_dagsched.plan.spill import Spill
 from tests.plan.drawn import drawn, standalone
 from tests.plan.placing import place_by
 

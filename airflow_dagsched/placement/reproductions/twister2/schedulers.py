@@ -10,7 +10,7 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.placement.reproductions.twister2 import data_locality, first_fit, round_robin
 from airflow_dagsched.placement.request import Request, make_request
-from airflow_dagsched.placement.settings import TWISTER2, PlacementSettings
+from airflow_dagsched.placement.settings import TWISTER2_VALUES, PlacementSettings
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 
 Scheduler = Callable[[Request], TaskSchedulePlan]
@@ -43,6 +43,6 @@ def make_compatible_request(
     """The request; the sizes set for undeclared instances reach first fit alone."""
     if policy != "first_fit":
         # Twister2 asks the vertex's own configuration, which is there and empty: the defaults come out.
-        memory, disk = TWISTER2.instance_memory_mb, TWISTER2.instance_disk_mb
-        settings = replace(settings, instance_memory_mb=memory, instance_disk_mb=disk)
+        sizes = {name: TWISTER2_VALUES[name] for name in ("instance_memory_mb", "instance_disk_mb")}
+        settings = replace(settings, **sizes)
     return make_request(dataflow, offers, settings)
