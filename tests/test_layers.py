@@ -83,8 +83,9 @@ provider
                     .submission .runtime
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
                                                          launch/managers local
-  commands          .spec .clusters .wiring              model plan plan/checking plan/report plan/exact
-                    .authoring                           launch/planning launch/retention cli
+  commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact
+                    .runtime .wiring .authoring          launch/protocol launch/planning launch/retention
+                                                         launch/escalation cli
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from airflow_dagsched.launch.planning.facts import Facts
-from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.plan_types import PlanFacts, WorkShares
 
-UNORDERED = {Dataflow: ("steps", "channels", "tasks", "dependencies"), Cluster: ("workers",), Facts: ("groups",)}
-"""Lists whose order says nothing."""
 OFF = "off"
+ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 def describe_facts(facts: Facts) -> PlanFacts:
@@ -44,8 +43,22 @@ def describe_facts(facts: Facts) -> PlanFacts:
 
 def digest_facts(facts: Facts) -> str:
     """sha256 of all facts, whatever the order of their lists: equal digests, equal plans."""
-    text = json.dumps(_make_canonical(facts), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    found = hashlib.sha256()
+    for part in _list_parts(facts):
+        # Lines of a list are told from those of the next one.
+        found.update(b"\n".join((*sorted(ENCODER.encode_lines(part).splitlines()), b"", b"")))
+    return found.hexdigest()
+
+
+def _list_parts(facts: Facts) -> Iterator[list[Any]]:
+    """All facts, as lists whose order says nothing."""
+    flow, cluster = facts.dataflow, facts.cluster
+    yield from (list(part) for part in (flow.steps, flow.channels, flow.tasks, flow.dependencies, cluster.workers))
+    yield [replace(cluster, workers=())]
+    yield list(facts.groups or ())
+    yield [facts.groups is None, flow.name, facts.connection, facts.settings, facts.history, facts.origin, facts.policy]
+    # Keys that are pairs, sets and moments: no JSON as they are.
+    yield [json.dumps(_make_canonical(each), sort_keys=True) for each in (facts.pruning, facts.selections)]
 
 
 def _share_work(dataflow: Dataflow, history: State) -> WorkShares:
@@ -66,8 +79,6 @@ def _make_canonical(value: Any) -> Any:
     """As JSON has it; mappings as lists of pairs, since their keys may be pairs."""
     if isinstance(value, Struct):
         named = {one.name: _make_canonical(getattr(value, one.name)) for one in fields(value)}
-        for name in UNORDERED.get(type(value), ()):
-            named[name] = _sort_texts(named[name])
         return [type(value).__name__, named]
     if isinstance(value, Mapping):
         return _sort_texts([[_make_canonical(key), _make_canonical(each)] for key, each in value.items()])
@@ -82,5 +93,5 @@ def _make_plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
-def _sort_texts(values: list[Any] | None) -> list[Any] | None:
-    return None if values is None else sorted(values, key=lambda each: json.dumps(each, sort_keys=True))
+def _sort_texts(values: list[Any]) -> list[Any]:
+    return sorted(values, key=lambda each: json.dumps(each, sort_keys=True))

@@ -21,6 +21,14 @@ MARGIN = " " * 11
 WORKERS = 8
 """Of a group, that are told one by one."""
 
+_ROOMS = {"whole": "all there is", "free": "what is free now"}
+_CLUSTERS = {"declared": "declared cluster", "live": "cluster as it is now", "assumed": "cluster that is ample"}
+_GROUPS = {
+    "planner": "groups of the planner's choice",
+    "dag": "groups of the DAG file",
+    "plan file": "groups of the plan file",
+    "run": "steps that are submitted by themselves",
+}
 _LIMITS: dict[Limit, str] = {
     "critical path": "its critical path: more cores would not end it sooner",
     "longest step": "its longest step, beside which all others hold their cores",
@@ -32,7 +40,7 @@ _LIMITS: dict[Limit, str] = {
 
 def explain_plan(plan: Plan) -> str:
     """The plan as text, each line that may become long broken at about ``WIDTH`` characters."""
-    head = (_write_summary(plan), _write_compared(plan), _write_constraints(plan), _draw_times(plan))
+    head = (_write_summary(plan), write_facts(plan), _write_compared(plan), _write_constraints(plan), _draw_times(plan))
     parts = (*head, _write_groups(plan), _write_spills(plan), _write_movements(plan))
     return "\n".join(line for part in parts for line in part) + "\n"
 
@@ -44,6 +52,20 @@ def _write_summary(plan: Plan) -> Iterator[str]:
     yield f"{plan.dataflow}: {format_count(steps, 'step')} in {applications}{spills}"
     why = f": {plan.lower_bound_reason}" if plan.lower_bound_reason else ""
     yield from textwrap.wrap(f"predicted {format_duration(plan.makespan_s)}, {_describe_gap(plan)}{why}", WIDTH)
+
+
+def write_facts(plan: Plan) -> Iterator[str]:
+    """What the plan was made with, where it says so."""
+    facts = plan.facts
+    if facts is None:
+        return
+    run = f"the run of {facts.interval}" if facts.interval else "any run: nothing is left out by its interval"
+    work = facts.work
+    known = f"{work.measured:.0%} of the steps measured, {work.declared:.0%} declared, {work.assumed:.0%} assumed"
+    room = f"planned for {_ROOMS[facts.room]} of the {_CLUSTERS[facts.cluster]}"
+    yield from textwrap.wrap("; ".join((room, run, _GROUPS[facts.groups], f"runtimes: {known}")), WIDTH)
+    if facts.author:
+        yield from textwrap.wrap(f"its author sets {', '.join(facts.author)}", WIDTH)
 
 
 def _describe_gap(plan: Plan) -> str:
@@ -107,6 +129,8 @@ def _write_group(group: Group) -> Iterator[str]:
     if len(group.steps) > 1:
         yield from _wrap_line("spread", f"its steps end within {format_duration(group.finish_spread_s)}")
     yield from _write_containers(group)
+    if group.settings:
+        yield from _wrap_line("submits", ", ".join(f"{name}={value}" for name, value in sorted(group.settings.items())))
     yield from write_pruning(group)
 
 

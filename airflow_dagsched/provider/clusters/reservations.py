@@ -53,6 +53,11 @@ class Reservations:
                 file.unlink(missing_ok=True)
         return found
 
+    def peek(self, now: float) -> list[Reservation]:
+        """Those that have not expired at ``now``; nothing is locked or removed, for whoever only looks."""
+        found = (_read_reservation(file) for file in sorted(self._folder.glob("*.json")))
+        return [held for held in found if held is not None and held.expires > now]
+
     def add(self, reservation: Reservation) -> None:
         """Write it down, in one move; one with its name is replaced."""
         file = self._locate_file(reservation.id)

@@ -6,11 +6,15 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.planning.plan_run import plan_run
+from airflow_dagsched.launch.escalation.reservations import subtract_reservations
+from airflow_dagsched.launch.planning.plan_run import Planned, plan_run
 from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
 from airflow_dagsched.launch.retention.inventory import LOCAL
@@ -18,8 +22,10 @@ from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.commands.answer import print_answer
 from airflow_dagsched.provider.commands.bag import find_flows
+from airflow_dagsched.provider.commands.preview import add_run_inputs
 from airflow_dagsched.provider.spec.configuration import read_retention_days
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 
@@ -33,14 +39,42 @@ DAY_S = 86_400.0
 
 def plan(args: Namespace) -> None:
     """Print the plan of each dataflow of a DAG, as its launches follow it."""
-    print_answer(
-        lambda: PRINTERS[args.format]([_plan_flow(flow, args.conn_id, live=args.live) for flow in find_flows(args.dag)])
-    )
+    print_answer(lambda: PRINTERS[args.format]([add_settings(plan_flow(flow, args)) for flow in find_flows(args.dag)]))
 
 
-def _plan_flow(flow: SparkDataflow, conn_id: str | None, *, live: bool) -> Plan:
-    hook = PlannerHook(conn_id or flow.declared.conn_id)
-    return add_settings(plan_run(hook.gather_facts(flow, live=live)))
+def plan_flow(flow: SparkDataflow, args: Namespace) -> Planned:
+    """The plan of a dataflow with the facts that the arguments ask for."""
+    hook = PlannerHook(args.conn_id or flow.declared.conn_id)
+    facts = hook.gather_facts(flow, live=args.live)
+    if args.live:
+        held = Reservations(find_default_work_dir(), hook.master()).peek(time.time())
+        facts = replace(facts, cluster=subtract_reservations(facts.cluster, held))
+    if args.date:
+        facts = add_run_inputs(facts, flow, _parse_date(args.date), hook)
+    return plan_run(facts)
+
+
+def _parse_date(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput("airflow dagsched", "--date", f"{text!r} is no ISO 8601 date or time") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def simulate(args: Namespace) -> None:
+    """Run the plan of each dataflow of a DAG on a modelled cluster."""
+    print_answer(lambda: "\n".join(_simulate_flow(flow, args) for flow in find_flows(args.dag)))
+
+
+def _simulate_flow(flow: SparkDataflow, args: Namespace) -> str:
+    from airflow_dagsched.plan.simulate.report import compare_policies, write_text
+    from airflow_dagsched.plan.simulate.values import Conditions, Work
+
+    planned = plan_flow(flow, args)
+    met = Conditions(noise=args.noise, failures_per_hour=args.failures_per_hour, seed=args.seed)
+    work = Work(planned.plan, planned.dataflow)
+    return write_text(compare_policies(work, planned.cluster, met, ["plan"], args.runs, planned.settings))
 
 
 def tune(args: Namespace) -> None:

@@ -8,6 +8,11 @@ DAG = Arg(("dag",), help="id of the DAG, or its file")
 FORMAT = Arg(("--format",), choices=("text", "json", "dot", "svg"), default="text", help="how to print (default: text)")
 CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
 LIVE = Arg(("--live",), action="store_true", help="on what is free now, as a launch would (default: all there is)")
+DATE = Arg(("--date",), default=None, help="logical date of the run, whose interval is pruned by (default: none)")
+RUNS = Arg(("--runs",), type=int, default=1, help="how many are simulated (default: 1)")
+SEED = Arg(("--seed",), type=int, default=0, help="of the first run; each other has the next (default: 0)")
+NOISE = Arg(("--noise",), type=float, default=0.0, help="deviation of log runtimes, e.g. 0.3 (default: 0)")
+FAILURES = Arg(("--failures-per-hour",), type=float, default=0.0, help="of each application (default: 0)")
 WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched] work_dir)")
 DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
 EXACT = Arg(("--exact",), action="store_true", help="let a solver prove how good the plan is (small dataflows)")
@@ -26,13 +31,19 @@ def commands() -> list[GroupCommand]:
                     "plan",
                     "Print the plan of a DAG's dataflows",
                     lazy_load_command(f"{WORK}.plan"),
-                    (DAG, CONN_ID, LIVE, FORMAT),
+                    (DAG, CONN_ID, DATE, LIVE, FORMAT),
                 ),
                 ActionCommand(
                     "tune",
                     "Turn the run history of a DAG's dataflows into plan files beside the DAG file",
                     lazy_load_command(f"{WORK}.tune"),
                     (DAG, CONN_ID, EXACT, DRY_RUN),
+                ),
+                ActionCommand(
+                    "simulate",
+                    "Run the plan of a DAG's dataflows on a modelled cluster",
+                    lazy_load_command(f"{WORK}.simulate"),
+                    (DAG, CONN_ID, DATE, LIVE, RUNS, SEED, NOISE, FAILURES),
                 ),
                 ActionCommand(
                     "clean",

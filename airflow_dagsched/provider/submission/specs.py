@@ -88,6 +88,20 @@ def build_parts(submit: Submit) -> Parts:
     return Parts(specs, {**calls, **untils}, tuple(_build_repeat(flow, block) for block in blocks))
 
 
+def describe_parts(submit: Submit) -> Parts:
+    """The steps as far as they can be told before the run: without arguments, with what SQL can be rendered."""
+    specs = tuple(_build_spec(submit, name) for name in submit.targets)
+    calls = {name: Call(None, sql=_try_sql(submit, submit.flow.steps[name].sql)) for name in submit.targets}
+    return Parts(specs, calls, ())
+
+
+def _try_sql(submit: Submit, sql: str | None) -> str | None:
+    try:
+        return None if sql is None else str(submit.render(sql))
+    except Exception:  # noqa: BLE001 - whatever it is: what the run alone can say is not known yet
+        return None
+
+
 def render_author_settings(submit: Submit) -> dict[str, str]:
     """Spark settings as the author wants them in this run: the dataflow's ``conf``, then the ``application`` of the
     steps, which is equal in all of a group.

@@ -1,0 +1,222 @@
+"""What is printed is what is launched: groups, order, containers, hosts, times, and spark-submit's settings."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from airflow.sdk import DAG
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from airflow_dagsched import SparkDataflow
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.escalation.reservations import Reservation
+from airflow_dagsched.launch.planning.submissions import add_settings
+from airflow_dagsched.launch.protocol.feed import Feed
+from airflow_dagsched.model.cluster import Cluster, Worker
+from airflow_dagsched.model.codec import encode_value
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.state import Measured, State
+from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.clusters.reservations import Reservations
+from airflow_dagsched.provider.commands import actions
+from airflow_dagsched.provider.commands.actions import plan_flow
+from airflow_dagsched.provider.commands.bag import find_flows
+from airflow_dagsched.provider.commands.preview import find_interval
+from airflow_dagsched.provider.commands.tuning import tune
+from airflow_dagsched.provider.spec.run_history import locate_history
+from tests.plan.drawn import clusters, dataflows
+from tests.provider.drawn_dags import make_flow
+from tests.testbed.recorded import Submitted, record_launch
+
+DATE = "2024-01-01T00:00:00+00:00"
+EXAMPLES = sorted(Path("dags").glob("*.py"))
+POLICIES = ("auto", "cheapest", "round_robin", "first_fit", "data_locality")
+
+
+@pytest.fixture(autouse=True)
+def _java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow_dagsched.provider.runtime.submitting.check_java", lambda group: None)
+
+
+def connect(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
+    """A cluster that nobody can be asked of."""
+    extra: dict[str, Any] = {"cluster": msgspec.to_builtins(cluster)}
+    raw = {"conn_type": "spark", "host": "yarn", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(raw))
+
+
+def compare(flow: SparkDataflow, folder: Path) -> int:
+    """Print, then launch, launch after launch in the order of the plan; how many were compared."""
+    feeds: dict[str, Feed] = {}
+    launches = {launch.group.id: launch for launch in flow.launches()}
+    interval = find_interval(flow.dag, datetime.fromisoformat(DATE))
+    for name in [group.id for group in print_plan(flow).groups]:
+        # Right before it: what launches before it have taught is a fact, too.
+        printed = print_plan(flow)
+        submitted = record_launch(launches[name], folder, feeds, interval)
+        (planned,) = (group for group in printed.groups if group.id == name)
+        if planned.containers:
+            (one,) = submitted
+            compare_launched(planned, one)
+        else:
+            assert submitted == []
+    return len(launches)
+
+
+def print_plan(flow: SparkDataflow) -> Plan:
+    """What ``airflow dagsched plan DAG --date D --live`` prints."""
+    return add_settings(plan_flow(flow, Namespace(conn_id=None, live=True, date=DATE)))
+
+
+def compare_launched(printed: Group, submitted: Submitted) -> None:
+    (launched,) = (group for group in submitted.plan.groups if group.id == printed.id)
+    assert launched == printed
+    assert set(submitted.manifest["targets"]) == set(printed.steps)
+    for name, value in printed.settings.items():
+        assert submitted.conf[name] == value, name
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_example(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    workers = (Worker(id=f"w{at}", host=f"h{at}", cores=at, memory_mb=8000) for at in (2, 3, 4))
+    connect(monkeypatch, Cluster(manager="yarn", workers=tuple(workers)))
+    for flow in find_flows(str(file)):
+        assert compare(flow, tmp_path) == len(flow.grouping.groups)
+
+
+DRAWN: dict[str, Any] = {
+    "drawn": dataflows(14).filter(lambda flow: bool(flow.steps) and not any(step.repeat for step in flow.steps)),
+    "cluster": clusters(),
+    "policy": st.sampled_from(POLICIES),
+    "told": st.booleans(),
+    "tuned": st.booleans(),
+    "seed": st.integers(0, 2**32),
+}
+SHARED = [HealthCheck.function_scoped_fixture]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=SHARED)
+@given(**DRAWN)
+def test_random_dags(monkeypatch: pytest.MonkeyPatch, **drawn: Any) -> None:
+    """Policies, pins, late tasks, plan files, histories."""
+    compare_drawn(monkeypatch, **drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=SHARED)
+@given(**DRAWN)
+def test_many_random_dags(monkeypatch: pytest.MonkeyPatch, **drawn: Any) -> None:
+    compare_drawn(monkeypatch, **drawn)
+
+
+def compare_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    drawn: Dataflow,
+    cluster: Cluster,
+    policy: str,
+    told: bool,
+    tuned: bool,
+    seed: int,
+) -> None:
+    connect(monkeypatch, replace(cluster, manager="yarn"))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", place)
+
+        def parse() -> SparkDataflow:
+            with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+                dag.fileloc = str(folder / "drawn.py")
+                return make_flow(dag, drawn, work_dir=place, placement=policy)
+
+        flow = parse()
+        if told:
+            measure(flow, seed)
+        try:
+            if tuned:
+                tune(flow, PlannerHook("spark_default")).write()
+                flow = parse()
+            PlannerHook("spark_default").plan(flow)
+        except DoesNotFit:
+            return  # the launch of such a group cuts it
+        compare(flow, folder)
+
+
+def measure(flow: SparkDataflow, seed: int) -> None:
+    """Some of the steps ran before."""
+    known = {
+        name: Measured(runtime_s=float(seed % (7 + at)), bytes=seed % 10**9)
+        for at, name in enumerate(flow.steps)
+        if (seed >> at) % 2
+    }
+    file = locate_history(flow.spec)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(encode_value(State(measured=known)))
+
+
+def test_commands_print_facts_settings_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    connect(monkeypatch, Cluster(manager="yarn", workers=(Worker(id="w1", host="h1", cores=4, memory_mb=8000),)))
+    file = tmp_path / "shop.py"
+    file.write_text(SHOP)
+    told = Namespace(dag=str(file), conn_id=None, live=False, date="2024-01-05", format="text")
+    actions.plan(told)
+    page = capsys.readouterr().out
+    assert "planned for all there is of the declared cluster; the run of 2024-01-05" in page
+    assert "groups of the DAG file" in page
+    assert "spark.executor.cores=" in page
+    assert "its author sets spark.hadoop.password" in page
+    assert "hunter2" not in page
+    actions.simulate(Namespace(**vars(told), runs=2, seed=0, noise=0.3, failures_per_hour=0.0))
+    assert "plan" in capsys.readouterr().out
+    assert not list(tmp_path.glob("reservations/**/*"))
+
+
+SHOP = """
+from datetime import datetime
+from airflow.sdk import CronDataIntervalTimetable, dag, task
+from airflow_dagsched import SparkDataflow
+
+
+@dag(schedule=CronDataIntervalTimetable("@daily", timezone="UTC"), start_date=datetime(2024, 1, 1), catchup=False)
+def shop():
+    with SparkDataflow("sales", conf={"spark.hadoop.password": "hunter2"}):
+        task.spark_step(task_id="orders")(lambda spark: spark.range(3))()
+
+
+shop()
+"""
+
+
+def test_who_only_looks_writes_nothing(tmp_path: Path) -> None:
+    """What has expired is not told, and stays for the next launch to remove."""
+    held = Reservations(str(tmp_path), "yarn")
+    with held.hold_lock():
+        for name, expires in (("old", 1.0), ("new", 9.0)):
+            held.add(Reservation(id=name, expires=expires, cores={}, memory_mb={}))
+    files = sorted(tmp_path.rglob("*.json"))
+    assert [one.id for one in held.peek(5.0)] == ["new"]
+    assert sorted(tmp_path.rglob("*.json")) == files
+
+
+@pytest.mark.parametrize("date", ["yesterday", "2024-13-01"])
+def test_a_date_that_is_none(date: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch, Cluster(manager="yarn", workers=(Worker(id="w1", host="h1", cores=4, memory_mb=8000),)))
+    file = tmp_path / "shop.py"
+    file.write_text(SHOP)
+    with pytest.raises(SystemExit, match="2"):
+        actions.plan(Namespace(dag=str(file), conn_id=None, live=False, date=date, format="text"))
