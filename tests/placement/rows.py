@@ -89,6 +89,9 @@ def settings_of(row: Row, graph: Row, *, compatible: bool) -> PlacementSettings:
         config[odd] = {task: int(said[odd]) if odd in said else None for task, said in named}
         if not compatible:
             config.setdefault("twister2.max.task.instances.per.worker", TWISTER2_VALUES["instances_per_container"])
+    if compatible and graph.get("graph_constraints") and "locality" in scheduler_of(row, compatible=True)[0]:
+        # Any constraint of the graph takes the place of the container's cap, also where it names none.
+        config["instances_per_container"] = None
     return parse_settings(config | {"twister2_compatible": compatible}, defaults=TWISTER2_VALUES)
 
 

@@ -120,3 +120,28 @@ def test_a_collector_and_its_receptor_are_equal() -> None:
     tasks[0]["collector"] = tasks[1]["receptor"] = "points"
     with pytest.raises(DagschedError, match="parallelism 4 and 'sink' with 2"):
         placed(made, compatible=False)
+
+
+def test_data_locality_places_what_a_task_has_and_weighs_what_its_constraint_says() -> None:
+    """a(2) said to have 5: above a cap of 2 on two workers; said to have 1, two are placed."""
+    with pytest.raises(DagschedError, match="cap of 2 per container needed 5"):
+        placed(row(DLS, "a(2)", 2, cap=2, odd={"a": 5}, plain=INPUT), compatible=True)
+    assert counts(row(DLS, "a(2)", 2, cap=2, odd={"a": 1}, plain=INPUT), compatible=True) == [2, 0]
+
+
+def test_data_locality_fails_on_a_task_that_constraints_leave_out() -> None:
+    with pytest.raises(DagschedError, match="says nothing of 'b'"):
+        placed(row(DLS, "a(1) b(1)", 2, cap=2, odd={"a": 1}, plain=INPUT), compatible=True)
+
+
+def test_constraints_of_a_graph_without_a_cap_let_nothing_in() -> None:
+    made = row(DLS, "a(1)", 2, plain=INPUT)
+    made["input"]["graphs"][0]["graph_constraints"] = {"twister2.other": "1"}
+    with pytest.raises(DagschedError, match="cap of 0 per container needed 1"):
+        placed(made, compatible=True)
+
+
+def test_children_stand_as_their_edges_were_drawn() -> None:
+    """A ──> D is drawn first, so D comes before B, from which it reads."""
+    made = row(RRB, "A(1) B(1) D(1)", 1, "A>D A>B B>D", mode="BATCH")
+    assert contents(placed(made, compatible=True)[0])["0"] == [["A", 0, 0], ["D", 1, 0], ["B", 2, 0]]

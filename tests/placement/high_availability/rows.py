@@ -117,10 +117,39 @@ def copies_of(assignment: Assignment, names: Iterable[str]) -> Held:
 
 
 def broken(row: Row, made: Outcome) -> list[str]:
-    """Keys of the row's expectation that the outcome does not meet; a key nobody knows is one of them."""
+    """Keys of the row's expectation that the outcome does not meet."""
     seen = _Seen(row, made)
-    expected = [row["expect"].get(part) or {} for part in ("asserted", "derived", "observed_on_kafka_classes")]
-    return [key for part in expected for key, value in part.items() if not seen.meets(key, value)]
+    rows = [(key, value) for part in _list_expected(row) for key, value in part.items()]
+    return [key for key, value in rows if key in KNOWN and not seen.meets(key, value)]
+
+
+BY_WORKER = ("active", "standby", "standby_incl_warmup", "active_count", "standby_count", "total_count")
+"""What rows say worker by worker."""
+KNOWN = {
+    *BY_WORKER,
+    "note",
+    "confirmed_on_kafka_classes",
+    "probing_rebalance",
+    "active_movements",
+    "standby_movements",
+    "warmups_for_active",
+    "min_active_count",
+    "min_standby_count",
+    "valid",
+    "balanced_active_load_diff_max",
+    "balanced_stateful_load_diff_max",
+    "subtopology_skew_max",
+    "subtopology_skew_min_exceeds",
+}
+
+
+def list_unknown(row: Row) -> list[str]:
+    """Keys of the row's expectation that nobody here knows."""
+    return sorted({key for part in _list_expected(row) for key in part} - KNOWN)
+
+
+def _list_expected(row: Row) -> list[Row]:
+    return [row["expect"].get(part) or {} for part in ("asserted", "derived", "observed_on_kafka_classes")]
 
 
 class _Seen:
@@ -136,6 +165,9 @@ class _Seen:
         if key in ("note", "confirmed_on_kafka_classes"):
             return True
         exact = self.exact()
+        if key in BY_WORKER:
+            # A row may speak of some workers only.
+            return all(exact[key].get(worker) == each for worker, each in value.items())
         if key in exact:
             return bool(exact[key] == value)
         held = {"min_active_count": self.active, "min_standby_count": self.copies}.get(key)

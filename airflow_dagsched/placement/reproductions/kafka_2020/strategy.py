@@ -8,7 +8,7 @@ from functools import partial
 from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
-from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, count_wanted_standbys, read_prior
+from airflow_dagsched.placement.high_availability.prior import NOBODY, Prior, read_prior
 from airflow_dagsched.placement.high_availability.values import Outcome
 from airflow_dagsched.placement.reproductions.kafka_2020.balanced import deal_balanced, list_moves
 from airflow_dagsched.placement.reproductions.kafka_2020.constrained import assign_constrained
@@ -48,7 +48,8 @@ def is_valid_prior(facts: Facts) -> bool:
 
 def _is_ready(facts: Facts, prior: Prior, instance: int) -> bool:
     held = prior.standby.get(instance, NOBODY)
-    if len(held) < count_wanted_standbys(facts) or prior.active[instance] in held:
+    # All that are asked for, though there be fewer workers: then no prior assignment is ever kept.
+    if len(held) < facts.settings.num_standbys or prior.active[instance] in held:
         return False
     ready = facts.find_caught_up(instance)
     return not ready or prior.active[instance] in ready

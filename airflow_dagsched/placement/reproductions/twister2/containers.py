@@ -15,6 +15,8 @@ from airflow_dagsched.placement.values import (
     name_instance,
 )
 
+UNSAID_PARALLELISM = 2
+"""Instances of a task that node constraints name without a number."""
 Filled = list[list[InstancePlan]]
 """The instances of each container, by position."""
 

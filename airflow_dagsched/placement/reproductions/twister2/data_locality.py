@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
-from airflow_dagsched.placement.reproductions.twister2.containers import Filled, make_empty, make_instance, make_plan
-from airflow_dagsched.placement.reproductions.twister2.levels import list_batches
+from airflow_dagsched.placement.reproductions.twister2.containers import (
+    UNSAID_PARALLELISM,
+    Filled,
+    make_empty,
+    make_instance,
+    make_plan,
+)
+from airflow_dagsched.placement.reproductions.twister2.levels import Children, list_batches
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
@@ -34,12 +40,12 @@ def place_streaming(request: Request) -> TaskSchedulePlan:
     return make_plan(request, filled)
 
 
-def place_batch(request: Request) -> TaskSchedulePlan:
+def place_batch(request: Request, children: Children) -> TaskSchedulePlan:
     """The first container to its cap, the next with all the rest; sizes count the first batch."""
     filled = make_empty(request)
     _check_input(request)
     cap, number, first = _get_cap(request), 0, frozenset[int]()
-    for level in list_batches(request):
+    for level in list_batches(request, children):
         for step in level:
             _add_instances(filled, step, number, cap)
             number += 1
@@ -48,6 +54,7 @@ def place_batch(request: Request) -> TaskSchedulePlan:
 
 
 def _get_cap(request: Request) -> int:
+    """The graph's, else the container's; 0 where neither is given, as of a graph with constraints but no cap."""
     return request.settings.max_instances_per_worker or request.settings.instances_per_container or 0
 
 
@@ -57,9 +64,20 @@ def _check_input(request: Request) -> None:
 
 
 def _check_capacity(request: Request, cap: int) -> None:
-    count, capped = request.instance_count, cap * len(request.offers)
+    count, capped = sum(_get_parallelism(request, step) for step in request.steps), cap * len(request.offers)
     if count > capped:
         raise DoesNotFit(f"dataflow {request.name!r}", f"cap of {cap} per container", count, capped, "instances")
+
+
+def _get_parallelism(request: Request, step: StepRequest) -> int:
+    """What the cap is compared with, and nothing else: placed are as many as the task itself has."""
+    constraints = request.settings.step_parallelism
+    if constraints is None:
+        return step.parallelism
+    if step.id not in constraints:
+        rule = f"says nothing of {step.id!r}: Twister2 fails on a task that node constraints leave out"
+        raise InvalidInput(f"dataflow {request.name!r}", "step_parallelism", rule)
+    return constraints[step.id] or UNSAID_PARALLELISM
 
 
 def _compute_offer_distance(offer: Offer, settings: PlacementSettings) -> float:
@@ -83,4 +101,4 @@ def _add_instances(filled: Filled, step: StepRequest, number: int, cap: int) -> 
         raise DoesNotFit(f"step {step.id!r}", f"cap of {cap} per container", step.parallelism, cap, "instances")
     for index in range(step.parallelism):
         # On to the second container once, whatever it holds; there all the rest piles up.
-        filled[min(index // cap, 1)].append(make_instance(step, number, index))
+        filled[min(index // cap, 1) if cap else 1].append(make_instance(step, number, index))

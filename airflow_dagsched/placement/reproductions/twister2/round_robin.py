@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.placement.reproductions.twister2.containers import make_empty, make_instance, make_plan
-from airflow_dagsched.placement.reproductions.twister2.levels import list_batches
+from airflow_dagsched.placement.reproductions.twister2.containers import (
+    UNSAID_PARALLELISM,
+    make_empty,
+    make_instance,
+    make_plan,
+)
+from airflow_dagsched.placement.reproductions.twister2.levels import Children, list_batches
 from airflow_dagsched.placement.request import Request, StepRequest
 from airflow_dagsched.placement.values import TaskSchedulePlan
-
-DEFAULT_PARALLELISM = 2
 
 
 def place_streaming(request: Request) -> TaskSchedulePlan:
@@ -28,18 +31,18 @@ def _get_parallelism(request: Request, step: StepRequest) -> int:
     constraints = request.settings.step_parallelism
     if constraints is None:
         return step.parallelism
-    count = (constraints[step.id] or DEFAULT_PARALLELISM) if step.id in constraints else 0
+    count = (constraints[step.id] or UNSAID_PARALLELISM) if step.id in constraints else 0
     cap = request.settings.max_instances_per_worker or 0
     if count > cap:
         raise DoesNotFit(f"step {step.id!r}", f"cap of {cap} instances", count, cap, "instances")
     return count
 
 
-def place_batch(request: Request) -> TaskSchedulePlan:
+def place_batch(request: Request, children: Children) -> TaskSchedulePlan:
     """Within a batch the turn runs on over its tasks; sizes count the first batch. A cap adds phantom instances."""
     filled = make_empty(request)
     number, first = 0, frozenset[int]()
-    for level in list_batches(request):
+    for level in list_batches(request, children):
         turn = 0
         for step in level:
             # The cap is taken for a number wanted: where it is above the parallelism, instances that no task has.

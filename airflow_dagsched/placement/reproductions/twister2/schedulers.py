@@ -9,20 +9,21 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.placement.reproductions.twister2 import data_locality, first_fit, round_robin
+from airflow_dagsched.placement.reproductions.twister2.levels import Children, list_children
 from airflow_dagsched.placement.request import Request, make_request
 from airflow_dagsched.placement.settings import TWISTER2_VALUES, PlacementSettings
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 
-Scheduler = Callable[[Request], TaskSchedulePlan]
-
-SCHEDULERS: Mapping[tuple[str, str], Scheduler] = {
-    ("round_robin", "all"): round_robin.place_streaming,
-    ("round_robin", "slots"): round_robin.place_batch,
-    ("first_fit", "all"): first_fit.place_streaming,
-    ("data_locality", "all"): data_locality.place_streaming,
-    ("data_locality", "slots"): data_locality.place_batch,
+STREAMING: Mapping[str, Callable[[Request], TaskSchedulePlan]] = {
+    "round_robin": round_robin.place_streaming,
+    "first_fit": first_fit.place_streaming,
+    "data_locality": data_locality.place_streaming,
 }
-"""Twister2's schedulers by policy and residency."""
+BATCH: Mapping[str, Callable[[Request, Children], TaskSchedulePlan]] = {
+    "round_robin": round_robin.place_batch,
+    "data_locality": data_locality.place_batch,
+}
+"""Twister2's schedulers by policy; those of batch go by levels."""
 
 
 def place_compatibly(
@@ -30,19 +31,25 @@ def place_compatibly(
 ) -> TaskSchedulePlan:
     """The plan that Twister2 makes. Raises ``DoesNotFit`` where it fails, ``InvalidInput`` without a scheduler."""
     request = make_compatible_request(policy, dataflow, offers, settings)
-    scheduler = SCHEDULERS.get((policy, request.residency))
-    if scheduler is None:
-        form = "streaming" if request.residency == "all" else "batch"
-        raise InvalidInput("placement", "twister2_compatible", f"Twister2 has no {policy} for {form} dataflows")
-    return scheduler(request)
+    if request.residency == "all" and policy in STREAMING:
+        return STREAMING[policy](request)
+    if request.residency == "slots" and policy in BATCH:
+        return BATCH[policy](request, list_children(request, dataflow))
+    form = "streaming" if request.residency == "all" else "batch"
+    raise InvalidInput("placement", "twister2_compatible", f"Twister2 has no {policy} for {form} dataflows")
 
 
 def make_compatible_request(
     policy: str, dataflow: Dataflow, offers: Sequence[Offer], settings: PlacementSettings
 ) -> Request:
-    """The request; the sizes set for undeclared instances reach first fit alone."""
+    """The request; the sizes set for undeclared instances reach first fit alone.
+
+    By data locality a task is placed as it is: how many instances its constraints name, the scheduler asks itself.
+    """
     if policy != "first_fit":
         # Twister2 asks the vertex's own configuration, which is there and empty: the defaults come out.
         sizes = {name: TWISTER2_VALUES[name] for name in ("instance_memory_mb", "instance_disk_mb")}
         settings = replace(settings, **sizes)
+    if policy == "data_locality":
+        return replace(make_request(dataflow, offers, replace(settings, step_parallelism=None)), settings=settings)
     return make_request(dataflow, offers, settings)
