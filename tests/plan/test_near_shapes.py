@@ -101,6 +101,14 @@ HALVES: Layout = tuple((GIB, (1 + at % 2,)) for at in range(8))
 """Eight blocks, half of them on h1 and half on h2."""
 
 
+def test_auto_says_what_it_compared() -> None:
+    """First fit takes the largest worker, which holds nothing."""
+    cluster = Cluster(manager="standalone", workers=(make_worker(0, 16), make_worker(1, 4), make_worker(2, 4)))
+    run = Run(pruning_input=PruningInput(mode=False), policy=Policy("auto", SPARK, State()))
+    made = plan(make_scan(HALVES, "batch"), cluster, run=run).groups[0]
+    assert made.placement.endswith("; 0 of 8,192 MiB read from afar; first_fit 8,192 of 8,192 MiB read from afar")
+
+
 @pytest.mark.parametrize("prune", ["auto", False])
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_both_holders_are_used(mode: str, prune: Mode) -> None:

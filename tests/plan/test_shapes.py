@@ -56,6 +56,7 @@ def test_cheap_workers_that_are_smaller_than_the_planned_container(name: str) ->
     cluster = make_cluster(make_worker("dear", 16, 10.0), make_worker("spot1", 2), make_worker("spot2", 2))
     made = place(Dataflow(name="f", steps=(Step(id="s", parallelism=4, runtime_s=60),)), cluster, name)
     assert list_containers(made.groups[0]) == [("spot1", 2, 2), ("spot2", 2, 2)]
+    assert made.groups[0].placement.endswith("; costs 240; first_fit costs 2,400") == (name == "auto")
 
 
 @st.composite

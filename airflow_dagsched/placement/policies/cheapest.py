@@ -46,13 +46,17 @@ def search_cheapest(request: Request, known: Measure) -> Placement:
     # Nothing can cost less: no search.
     if compute_price(at_once, first) <= bound_price(at_once)[1] + TOLERANCE:
         return first
-    best = improve_placement(at_once, first)
-    second = improve_placement(at_once, _place_cheap_first(at_once))
-    if compute_price(at_once, second) < compute_price(at_once, best) - TOLERANCE:
-        best = second
+    best = _improve_starts(at_once, first, few=bool(known) and not is_small(at_once))
     # The search proves the minimum on small requests, and keeps ``best`` on all others.
     least = compute_price(at_once, best)
     return search_cheaper(at_once, best, least if not known or known[0] else min(least, known[1]))
+
+
+def _improve_starts(request: Request, first: Placement, *, few: bool) -> Placement:
+    """The better of first fit and cheapest first, each improved; with ``few`` only the one that is cheaper before."""
+    starts = sorted((first, _place_cheap_first(request)), key=lambda start: round(compute_price(request, start), 9))
+    found = [improve_placement(request, start) for start in (starts[:1] if few else starts)]
+    return min(found, key=lambda places: round(compute_price(request, places), 9))
 
 
 def _place_at_once(request: Request) -> Placement | None:

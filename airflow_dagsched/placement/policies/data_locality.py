@@ -11,7 +11,7 @@ the least seconds away (of many: whoever finds the nearest full goes to the next
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import structs
@@ -49,17 +49,27 @@ def _apply_default_cap(request: Request) -> Request:
 
 
 class _NearestOffers:
-    """Where instances went so far, and with it the seconds from each worker to what the next ones read."""
+    """Where instances went so far, and with it the seconds from each worker to what the next ones read.
+
+    Workers are numbered as their first offers come: all offers of one are as far.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._sites = OfferSites(request)
+        by_worker: dict[str, list[int]] = {}
+        for at, offer in enumerate(request.offers):
+            by_worker.setdefault(offer.worker, []).append(at)
+        self._offers_of = list(by_worker.values())
+        self._worker_of = {at: worker for worker, offers in enumerate(self._offers_of) for at in offers}
+        self._firsts = tuple(request.offers[offers[0]] for offers in self._offers_of)
+        self._sites = OfferSites(replace(request, offers=self._firsts))
         self._places: list[dict[int, int]] = [{} for _ in request.steps]
+        """Of each step: the worker of each instance."""
         self._ranking: dict[tuple[int, int], list[int]] = {}
-        """Offers by nearness, of instance (number, index)."""
+        """Workers by nearness, of instance (number, index)."""
         self._seconds: dict[tuple[int, int], list[float]] = {}
-        """Of an instance to what it reads, by offer."""
-        self._meant: dict[int, list[str]] = {}
+        """Of an instance to what it reads, by worker."""
+        self._meant: dict[int, list[int]] = {}
         """Step -> the worker that each of its instances is meant for, where all have room at once."""
 
     def order_by_choices(self, step: StepRequest) -> Sequence[int]:
@@ -69,7 +79,7 @@ class _NearestOffers:
         self._seconds.clear()
         inputs = self._sum_input_seconds(step)
         nearest = {index: self._rank_offers(step, index, inputs) for index in range(step.parallelism)}
-        everywhere = len(self._request.offers)
+        everywhere = len(self._firsts)
         return sorted(
             nearest,
             key=lambda index: (
@@ -84,48 +94,53 @@ class _NearestOffers:
         """An offer of the worker that is meant for it, else the nearest, with room."""
         if step.number not in self._meant:
             self._meant[step.number] = self._assign_instances(capacity, step)
-        meant, ranking = self._meant[step.number], self._ranking[step.number, index]
-        offers = self._request.offers
-        near = [at for at in ranking if offers[at].worker == meant[index]] if meant else []
-        found = next((at for at in (*near, *ranking) if capacity.fits_in_wave(step, index, at)), None)
+        meant = self._meant[step.number]
+        workers = [*((meant[index],) if meant else ()), *self._ranking[step.number, index]]
+        nearest = (at for worker in workers for at in self._offers_of[worker])
+        found = next((at for at in nearest if capacity.fits_in_wave(step, index, at)), None)
         if found is not None:
-            self._places[step.number][index] = found
+            self._places[step.number][index] = self._worker_of[found]
         return found
 
-    def _assign_instances(self, capacity: OfferCapacity, step: StepRequest) -> list[str]:
+    def _assign_instances(self, capacity: OfferCapacity, step: StepRequest) -> list[int]:
         """The worker of each instance, so that all are the least seconds away; none where some have to wait."""
-        workers: dict[str, list[int]] = {}
-        for at, offer in enumerate(self._request.offers):
-            workers.setdefault(offer.worker, []).append(at)
-        if step.parallelism * len(workers) > MAX_PAIRS:
+        if step.parallelism * len(self._firsts) > MAX_PAIRS:
             return []
-        room = [_count_room(capacity, step, offers) for offers in workers.values()]
+        room = [_count_room(capacity, step, offers) for offers in self._offers_of]
         if sum(room) < step.parallelism or self._request.beside:
             return []
-        firsts = [offers[0] for offers in workers.values()]
-        costs = [[self._seconds[step.number, index][at] for at in firsts] for index in range(step.parallelism)]
-        names = list(workers)
-        return [names[at] for at in assign_at_least_cost(costs, room)]
+        costs = [self._seconds[step.number, index] for index in range(step.parallelism)]
+        return assign_at_least_cost(costs, room)
 
     def sum_seconds(self, places: Placement) -> tuple[float, float]:
         """Seconds to blocks, and to what is handed on, if every instance is where ``places`` has it."""
-        self._places = [dict(enumerate(offers)) for offers in places]
+        self._places = [{index: self._worker_of[at] for index, at in enumerate(offers)} for offers in places]
         blocks = passed = 0.0
         for step in self._request.steps:
             shared = self._sum_input_seconds(step)
-            for index, at in enumerate(places[step.number]):
+            for index, at in self._places[step.number].items():
                 read = self._sites.compute_read_seconds(select_blocks(step, index))[at] if step.blocks else 0.0
                 blocks += read
                 passed += shared[at] + sum(parts[at] for parts in self._list_own_seconds(step, index)) - read
         return round(blocks, 6), round(passed, 6)
 
     def _rank_offers(self, step: StepRequest, index: int, inputs: Sequence[float]) -> int:
-        """Fill the ranking of an instance; how many offers are nearest. ``inputs``: seconds that all have in common."""
-        # To the nanosecond: sums of the same parts have to tie.
-        seconds = [round(sum(parts), 9) for parts in zip(inputs, *self._list_own_seconds(step, index), strict=True)]
-        self._seconds[step.number, index] = seconds
-        self._ranking[step.number, index] = sorted(range(len(seconds)), key=lambda at: (seconds[at], at))
-        return seconds.count(min(seconds))
+        """Fill the ranking of an instance; how many workers are nearest. ``inputs``: seconds that all share."""
+        own = list(self._list_own_seconds(step, index))
+        first = step.number, 0
+        if index and not own and not step.blocks:
+            # It reads nothing of its own: what is near is as it is for the first.
+            self._seconds[step.number, index], self._ranking[step.number, index] = (
+                self._seconds[first],
+                self._ranking[first],
+            )
+        else:
+            # To the nanosecond: sums of the same parts have to tie.
+            seconds = [round(sum(parts), 9) for parts in zip(inputs, *own, strict=True)]
+            self._seconds[step.number, index] = seconds
+            self._ranking[step.number, index] = sorted(range(len(seconds)), key=lambda at: (seconds[at], at))
+        there = self._seconds[step.number, index]
+        return there.count(min(there))
 
     def _list_own_seconds(self, step: StepRequest, index: int) -> Iterator[list[float]]:
         """Seconds to what this instance alone reads: its blocks, and what is handed on instance to instance."""
@@ -134,36 +149,34 @@ class _NearestOffers:
             yield self._sites.compute_read_seconds(blocks)
         for channel in step.inputs:
             if self._is_forward(channel, step) and channel.bytes:
-                offer = self._places[channel.src].get(index)
-                yield self._compute_seconds({} if offer is None else {offer: channel.bytes / step.parallelism})
+                worker = self._places[channel.src].get(index)
+                yield self._compute_seconds({} if worker is None else {worker: channel.bytes / step.parallelism})
 
     def _sum_input_seconds(self, step: StepRequest) -> list[float]:
         """Seconds to what every instance reads alike: an even part of all that the instances above it made."""
         shared = [channel for channel in step.inputs if channel.bytes and not self._is_forward(channel, step)]
         vectors = [self._compute_seconds(self._locate_output(channel, step)) for channel in shared]
-        return [sum(parts) for parts in zip(*vectors, strict=True)] if vectors else [0.0] * len(self._request.offers)
+        return [sum(parts) for parts in zip(*vectors, strict=True)] if vectors else [0.0] * len(self._firsts)
 
     def _is_forward(self, channel: InputChannel, step: StepRequest) -> bool:
         return channel.routing == "forward" and self._request.steps[channel.src].parallelism == step.parallelism
 
     def _locate_output(self, channel: InputChannel, step: StepRequest) -> dict[int, float]:
-        """Offer -> bytes there of what an instance of ``step`` reads from the input."""
+        """Worker -> bytes there of what an instance of ``step`` reads from the input."""
         counts = Counter(self._places[channel.src].values())
         readers = 1 if channel.routing in {"broadcast", "single"} else step.parallelism
         each = channel.bytes / readers / max(1, counts.total())
-        return {offer: each * count for offer, count in sorted(counts.items())}
+        return {worker: each * count for worker, count in sorted(counts.items())}
 
-    def _compute_seconds(self, bytes_by_offer: dict[int, float]) -> list[float]:
-        """Seconds to get the bytes made elsewhere to the worker of each offer."""
-        offers, here, total = self._request.offers, defaultdict[str, float](float), sum(bytes_by_offer.values())
-        for at, count in bytes_by_offer.items():
-            here[offers[at].worker] += count
-        away = [total - here[offer.worker] for offer in offers]
+    def _compute_seconds(self, bytes_by_worker: dict[int, float]) -> list[float]:
+        """Seconds to get the bytes made elsewhere to each worker."""
+        total = sum(bytes_by_worker.values())
+        away = [total - bytes_by_worker.get(worker, 0.0) for worker in range(len(self._firsts))]
         settings = self._request.settings
         return [
             # Less than a byte is what rounding left of nothing: no transfer, so no latency either.
             compute_transfer_seconds(count, offer, settings) if count > 0.5 else 0.0
-            for count, offer in zip(away, offers, strict=True)
+            for count, offer in zip(away, self._firsts, strict=True)
         ]
 
 
