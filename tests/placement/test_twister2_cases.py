@@ -17,7 +17,7 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.policies.built_in import RoundRobin
 from airflow_dagsched.placement.reproductions.twister2.connected_dataflows import Part, schedule_dependent
 from airflow_dagsched.placement.reproductions.twister2.data_locality import compute_distance
-from airflow_dagsched.placement.settings import TWISTER2_VALUES
+from airflow_dagsched.placement.settings import SPARK
 from airflow_dagsched.placement.values import Offer, TaskSchedulePlan
 from tests.placement.rows import Row, contents, outcomes, placed, rows, scheduler_of, sizes
 from tests.placement.wanted import wanted
@@ -131,7 +131,7 @@ def list_network(given: Row) -> list[float]:
     """Bandwidth and latency of worker and data node; what the row leaves out is as Twister2's code has it."""
     ours = (f"{end}_{what}" for end in ("worker", "datanode") for what in ("bandwidth_mb_s", "latency_s"))
     theirs = (f"{end}_{what}" for end in ("worker", "datanode") for what in ("bandwidth", "latency"))
-    return [given.get(key, TWISTER2_VALUES[name]) for key, name in zip(theirs, ours, strict=True)]
+    return [given.get(key, getattr(SPARK, name)) for key, name in zip(theirs, ours, strict=True)]
 
 
 def assert_first_workers(row: Row) -> None:
