@@ -17,6 +17,7 @@ from airflow_dagsched.launch.escalation.split_group import (
     cut_after_memory,
     cut_group,
     discount_done,
+    find_parts_for_now,
     split_in_halves,
 )
 from airflow_dagsched.launch.planning.facts import Facts, select_steps
@@ -146,6 +147,19 @@ def test_after_out_of_memory_what_is_stored_is_no_loss() -> None:
 def test_a_worker_too_small_for_so_many_times_the_memory_is_no_obstacle() -> None:
     flow = drawn("a == b", a={"memory_mb": 3000}, b={"memory_mb": 3000})
     assert after_memory(flow, standalone(4, memory_mb=6000)) == (("a",), ("b",))
+
+
+@pytest.mark.parametrize(("runtime_s", "parts"), [(300, (("s0",), ("s1",))), (1, None)])
+def test_parts_that_fit_now_rather_than_waiting(runtime_s: int, parts: tuple[tuple[str, ...], ...] | None) -> None:
+    """Half of the disk is free: a step has room, two have not. Another start is little beside ten minutes of work."""
+    flow = disks(6, 6)
+    flow = replace(flow, steps=tuple(replace(step, runtime_s=runtime_s) for step in flow.steps))
+    cluster = with_disk(14)
+    half = replace(cluster, workers=tuple(replace(worker, free=Free(disk_mb=7)) for worker in cluster.workers))
+    found = find_parts_for_now(Facts(dataflow=flow, cluster=half), ("s0", "s1"))
+    assert (found and found.cut.parts) == parts
+    if found is not None:
+        assert "in parts it is to take 616 s, on the idle cluster 608 s" in str(found)
 
 
 @settings(max_examples=40, deadline=None)

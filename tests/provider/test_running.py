@@ -15,7 +15,7 @@ from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 from airflow.sdk.log import mask_secret
 
-from airflow_dagsched import Interval, SparkDataflow
+from airflow_dagsched import Interval, SparkDataflow, channel
 from airflow_dagsched.launch.protocol.events import (
     Event,
     Failure,
@@ -136,6 +136,19 @@ def test_too_large_for_the_cluster(dag: DAG, tmp_path: Path, monkeypatch: pytest
         "needed 24576 MiB, available 14000 MiB on worker 'w'",
         why,
     )
+
+
+def test_ten_gigabytes_stay_inside_one_application(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a ═1 MB═> b ═1 MB═> c ═10 GB═> d, three fit at once: never cut between c and d."""
+    connected(monkeypatch, Worker(id="w", host="h", cores=2, memory_mb=4000, disk_mb=20_000))
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        above = None
+        for name, size in zip("abcd", (None, 2**20, 2**20, 10 * 2**30), strict=True):
+            above = rows.override(task_id=name, disk="6g")(above=above if size is None else channel(above, bytes=size))
+    run, driver = launched(flow, tmp_path, fine)
+    run_attempt(run)
+    assert driver.submitted in (["a", "bcd"], ["ab", "cd"])
+    assert run.cuts[0].endswith("; spills 1.0 MiB between them")
 
 
 def test_what_a_launch_says_is_masked(dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

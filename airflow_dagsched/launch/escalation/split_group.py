@@ -4,22 +4,26 @@
 
 Parts run one after another, as applications of one launch task, so the planner is asked for one application at a time:
 what it then predicts is what they take, starts, spills and all. Bytes and times are those of the history.
+
+Where too little is free now, a standalone cluster is waited for, unless parts fit that end hardly later than all of it
+would on the idle cluster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from itertools import chain
 from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
 from airflow_dagsched.launch.planning.facts import Facts, narrow_to_steps, remove_pins
 from airflow_dagsched.launch.planning.plan_run import plan_run
-from airflow_dagsched.model.cluster import make_idle
+from airflow_dagsched.model.cluster import Cluster, make_idle
 
 Unit = tuple[str, ...]
 """Steps that no cut separates: one, or those of a repeat block."""
@@ -40,13 +44,45 @@ class Cut(Struct, frozen=True):
         return self.makespan_s, self.spilled_bytes, max(map(len, self.parts))
 
 
-def cut_group(units: Sequence[Unit], facts: Facts, most_steps: int | None = None) -> Cut:
-    """How the planner runs ``units``, in topological order, one application at a time on the idle cluster.
+@dataclass(eq=False, repr=False)
+class RunsInParts(DagschedError):
+    """Too little is free for an application, and nobody needs to wait for more."""
 
+    cut: Cut
+    whole_s: float
+    """What it would take at once, on the idle cluster."""
+
+    def __str__(self) -> str:
+        expected = f"in parts it is to take {self.cut.makespan_s:.0f} s, on the idle cluster {self.whole_s:.0f} s"
+        return f"cut into {len(self.cut.parts)} applications, one after another: too little is free now, and {expected}"
+
+
+def find_parts_for_now(facts: Facts, steps: Iterable[str]) -> RunsInParts | None:
+    """Parts of ``steps``, in topological order, that what is free now has room for; None where waiting is better.
+
+    Raises ``DoesNotFit`` where all together do not fit the idle cluster.
+    """
+    units = [(step,) for step in steps]
+    alone = remove_pins(narrow_to_steps(facts, chain.from_iterable(units)))
+    whole = plan_run(replace(alone, cluster=make_idle(facts.cluster))).plan.makespan_s
+    try:
+        cut = cut_group(units, facts, facts.cluster)
+    except DoesNotFit:
+        return None
+    # Others may leave at any moment: so much longer may it take, and no more.
+    most = (1 + facts.settings.replan_margin) * whole
+    return RunsInParts(cut, whole) if len(cut.parts) > 1 and cut.makespan_s <= most else None
+
+
+def cut_group(units: Sequence[Unit], facts: Facts, room: Cluster | None = None, most_steps: int | None = None) -> Cut:
+    """How the planner runs ``units``, in topological order, one application at a time.
+
+    :param room: what may be taken; None: all there is, once nobody else is on it.
     :param most_steps: of one part; None: as many as the author allows.
     Raises ``DoesNotFit`` where it finds no parts that all fit.
     """
-    planned = plan_run(_allow_cuts(facts, tuple(chain.from_iterable(units)), most_steps))
+    room = room or make_idle(facts.cluster)
+    planned = plan_run(_allow_cuts(facts, tuple(chain.from_iterable(units)), room, most_steps))
     groups = sorted(planned.plan.groups, key=lambda group: group.start_s)
     part_of = {step: at for at, group in enumerate(groups) for step in group.steps}
     parts = [tuple(step for unit in units for step in unit if part_of[step] == at) for at in range(len(groups))]
@@ -93,14 +129,14 @@ def split_in_halves(units: Sequence[Unit]) -> tuple[Unit, ...]:
 
 def _try_cut(units: Sequence[Unit], facts: Facts, most_steps: int) -> Cut | None:
     try:
-        return cut_group(units, facts, most_steps)
+        return cut_group(units, facts, most_steps=most_steps)
     # A list that stays together may be longer than a part is to be.
     except (DoesNotFit, InvalidInput):
         return None
 
 
-def _allow_cuts(facts: Facts, steps: Unit, most_steps: int | None) -> Facts:
-    """Facts of these steps alone, on the idle cluster and any of its workers, in groups that the planner chooses."""
+def _allow_cuts(facts: Facts, steps: Unit, room: Cluster, most_steps: int | None) -> Facts:
+    """Facts of these steps alone, on any workers of ``room``, in groups that the planner chooses."""
     alone, wanted = remove_pins(narrow_to_steps(facts, steps)), facts.settings
     settings = replace(
         alone.settings,
@@ -109,8 +145,7 @@ def _allow_cuts(facts: Facts, steps: Unit, most_steps: int | None) -> Facts:
         together=_narrow_lists(wanted.together, steps),
         max_steps_per_group=most_steps or wanted.max_steps_per_group,
     )
-    origin = replace(alone.origin, groups="planner", room="whole")
-    return replace(alone, settings=settings, groups=None, cluster=make_idle(facts.cluster), origin=origin)
+    return replace(alone, settings=settings, groups=None, cluster=room)
 
 
 def _narrow_lists(lists: Iterable[Sequence[str]], steps: Unit) -> tuple[tuple[str, ...], ...]:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
+from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
 from airflow_dagsched.launch.managers.executors import size_executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, TEMPLATE
 from airflow_dagsched.launch.managers.local.live import is_local
@@ -37,6 +38,7 @@ from airflow_dagsched.provider.submission.private import write_file
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation.levels import Level
     from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
+    from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
     from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
 
@@ -164,11 +166,27 @@ def _allocate_here(known: Facts, steps: Sequence[str], reservations: Reservation
 def _wait_for_room(
     ask: Callable[[], Facts], steps: Sequence[str], level: Level, reservations: Reservations, name: str
 ) -> Allocation:
+    looked_at: Cluster | None = None
     while (room := _find_room(ask, steps, level, reservations, name)) is None:
+        looked_at = _look_for_parts(ask(), steps, reservations, looked_at)
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
         # As long as it takes: the author's execution_timeout is the limit, if there is one.
         time.sleep(ASK_AGAIN_S)
     return room
+
+
+def _look_for_parts(
+    facts: Facts, steps: Sequence[str], reservations: Reservations, looked_at: Cluster | None
+) -> Cluster:
+    """What is free, once it is known that to run in parts there is no better than to wait; raises ``RunsInParts``."""
+    with reservations.hold_lock():
+        is_short = bool(reservations.list_valid(time.time()))
+    # A reservation ends within seconds. Others queue at their manager rather than here.
+    if not is_short and facts.cluster.manager == "standalone" and facts.cluster != looked_at:
+        found = find_parts_for_now(facts, steps)
+        if found is not None:
+            raise found
+    return facts.cluster
 
 
 def _find_room(

@@ -13,7 +13,7 @@ from itertools import chain
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit
-from airflow_dagsched.launch.escalation.split_group import Unit, cut_after_memory, cut_group, discount_done
+from airflow_dagsched.launch.escalation.split_group import RunsInParts, Unit, cut_after_memory, cut_group, discount_done
 from airflow_dagsched.launch.escalation.stranded import Stranded
 from airflow_dagsched.launch.moves.elsewhere import list_behind
 from airflow_dagsched.launch.planning.facts import Facts
@@ -68,6 +68,9 @@ class Submits:
         match error:
             case DoesNotFit():
                 self._cut(targets, error)
+            case RunsInParts():
+                attempt.note_cut(str(error))
+                self._left.extendleft(reversed(error.cut.parts))
             case Stranded():
                 attempt.note_cut(str(error))
                 attempt.stranded += 1
