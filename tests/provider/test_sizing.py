@@ -16,6 +16,7 @@ from airflow.sdk import DAG, task
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.escalation.split_group import RunsInParts
 from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime import allocation
@@ -124,3 +125,30 @@ def test_an_author_s_pod_template_and_the_connection_s_tolerations(tmp_path: Pat
     assert [one["key"] for one in pod["spec"]["tolerations"]] == ["spot", "team"]
     assert pod["spec"]["priority"] == 1
     assert build_executor_pod(None, [])["kind"] == "Pod"
+
+
+def test_parts_run_now_where_waiting_would_hardly_be_quicker(
+    dag: DAG, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Three GB are free of eight on each worker: a and b would need four, one after the other either of them two."""
+    recorded = json.loads(RECORDED.read_bytes())
+    for worker in recorded["workers"]:
+        worker |= {"coresused": 0, "coresfree": 4, "memoryused": 5000, "memoryfree": 3192}
+    with answering({"/json/": Said(json.dumps(recorded).encode())}) as (url, _):
+        raw = {"conn_type": "spark", "host": "spark://m:7077", "extra": {"master_ui": url}}
+        monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(raw))
+        with SparkDataflow("f", conn_id="cluster", work_dir=str(tmp_path)) as flow:
+
+            @task.spark_step(cores=1, memory="2000m", runtime_s=300)
+            def small(rows: Any) -> Any:
+                return rows
+
+            small.override(task_id="b")(small.override(task_id="a")(orders.override(runtime_s=300)()))
+        (launch,) = flow.launches()
+        assert isinstance(launch, LaunchOperator)
+        with (
+            pytest.raises(RunsInParts, match="cut into 2 applications") as found,
+            room_for(launch, PlannerHook("cluster")),
+        ):
+            pass
+    assert found.value.cut.parts in [(("orders", "a"), ("b",)), (("orders",), ("a", "b"))]

@@ -5,7 +5,7 @@
     free, where its steps are pinned    ──fits──> there: its group of the plan of the run
     free, anywhere                      ──fits──> there: what was pinned costs time, not an answer
     reserved by launches just starting  ────────> ask again in a moment
-    nothing of that, standalone         ────────> ask again until someone leaves
+    nothing of that, standalone         ────────> ask again until someone leaves, or parts fit (``split_group``)
     nothing of that, YARN, Kubernetes   ────────> their own queue, on all there is: they preempt, and grow, on demand
 
 Others of the run may fit no more beside it, and what is submitted may be part of a group: then it is planned alone.
