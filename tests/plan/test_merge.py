@@ -16,11 +16,14 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import format_json
-from airflow_dagsched.model.dataflow import Channel, Dataflow, Source, Step
+from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
+from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.merge_dataflows import merge_dataflows
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.run import Policy, Run
+from airflow_dagsched.plan.settings_file import parse_placement_settings
 from tests.plan import drawn
 
 SALES = Dataflow(
@@ -57,6 +60,32 @@ def test_dataflows_without_a_common_table_share_the_workers_and_nothing_else() -
     assert together.makespan_s == plan(one, drawn.standalone(4, 4)).makespan_s, "each on a worker of its own"
     alone = plan(merge_dataflows([one, other]), drawn.standalone(4))
     assert alone.groups[1].start_s == alone.groups[0].end_s, "one after the other where there is one worker"
+
+
+def test_a_receptor_runs_where_its_collector_of_the_same_index_did() -> None:
+    """s(4) ══> sink(4) collects "points", src(4) receives them: an HDFS on the workers holds what sink writes there."""
+    days = tuple(Partition(key={"day": at}, blocks=(Block(bytes=2**27, hosts=(f"h{1 + at % 2}",)),)) for at in range(4))
+    collector = Dataflow(
+        name="collect",
+        steps=(
+            Step(id="s", parallelism=4, sources=(Source(path="/raw", partitions=days),)),
+            Step(id="sink", parallelism=4, writes=("/points",), order=1),
+            Step(id="log", order=2),
+        ),
+        channels=(
+            Channel(src="s", dst="sink", routing="forward", bytes=2**30),
+            Channel(src="sink", dst="log", kind="buffered", bytes=2**30),
+        ),
+    )
+    receptor = Dataflow(name="receive", steps=(Step(id="src", parallelism=4, sources=(Source(path="/points"),)),))
+    made = plan(
+        merge_dataflows([collector, receptor]),
+        drawn.standalone(4, 4, 4, 4),
+        run=Run(policy=Policy("data_locality", parse_placement_settings(), State())),
+    )
+    where = {one: box.worker for group in made.groups for box in group.containers for one in box.instances}
+    assert {where["collect/sink", at] for at in range(4)} == {"w1", "w2"}, "where the raw rows are"
+    assert [where["receive/src", at] for at in range(4)] == [where["collect/sink", at] for at in range(4)]
 
 
 def test_one_dataflow_alone_is_as_it_is() -> None:

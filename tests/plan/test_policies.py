@@ -332,6 +332,29 @@ def test_instances_run_where_their_blocks_are(name: str) -> None:
     assert set(used(made)) == {"w2", "w4"}
 
 
+@pytest.mark.parametrize("name", ["data_locality", "auto"])
+def test_a_group_runs_where_the_rows_are_that_another_has_written(name: str) -> None:
+    """a reads what h4 and h2 hold, and its rows stay there: b, whose own table is nowhere, goes to them.
+
+    h4 h2 ──> a(2) ~~> b(2)
+    """
+    flow = drawn(
+        "a ~~ b", a={"parallelism": 2, "sources": reading("h4", "h2")}, b={"parallelism": 2}, size={"a": 2**30}
+    )
+    isolated = replace(flow, steps=tuple(replace(step, isolate=True) for step in flow.steps))
+    made = placed(name, isolated, standalone(4, 4, 4, 4))
+    where = {one: box.worker for group in made.groups for box in group.containers for one in box.instances}
+    assert (where["b", 0], where["b", 1]) == (where["a", 0], where["a", 1]) == ("w4", "w2")
+
+
+def test_rows_of_a_store_that_is_elsewhere_are_near_nobody() -> None:
+    """No block is on a worker's host: so what a writes is not supposed to be, and auto has nothing to go by."""
+    far = drawn("a ~~ b", a={"parallelism": 2, "sources": reading("x", "y")}, b={"parallelism": 2}, size={"a": 2**30})
+    isolated = replace(far, steps=tuple(replace(step, isolate=True) for step in far.steps))
+    reader = placed("auto", isolated, standalone(4, 4)).groups[1]
+    assert "data_locality" not in reader.placement
+
+
 def test_the_cheapest_workers_first() -> None:
     offers = [
         Worker(id=f"w{at}", host=f"h{at}", cores=4, memory_mb=8000, cost=cost) for at, cost in enumerate((2, 1, 3))

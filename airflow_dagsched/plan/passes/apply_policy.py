@@ -33,6 +33,7 @@ from airflow_dagsched.plan.passes.containers.choose_shape import Room, place_con
 from airflow_dagsched.plan.passes.containers.container_offers import LEVELLING
 from airflow_dagsched.plan.passes.containers.whole_worker import is_offered
 from airflow_dagsched.plan.passes.recompute_times import recompute_times
+from airflow_dagsched.plan.passes.written_rows import add_written_rows, is_stored_on_workers
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.problem.run import Policy
@@ -94,7 +95,7 @@ def _list_held(made: Plan) -> list[tuple[int, float]]:
 def _place_group(
     group: Group, problem: Problem, policy: Policy, groups: Sequence[Group]
 ) -> tuple[Group, AssignmentPlan | None]:
-    part, idle = narrow_to_group(problem.declared.dataflow, group), _measure_room(group, problem)
+    part, idle = _find_part(group, problem, groups), _measure_room(group, problem)
     chosen, why = _resolve_policy(policy, make_request(part, idle.offers, policy.settings))
     beside = [other for other in groups if other.id != group.id and _has_overlap(group, other)]
     left = replace(idle, offers=_subtract_groups(idle.offers, beside))
@@ -113,6 +114,16 @@ def _place_group(
     reason = "; ".join(filter(None, (schedule.reason, compared)))
     placed = ": ".join(filter(None, (chosen.name, reason)))
     return replace(group, containers=found, driver=driver, placement=f"{why}{placed}"), schedule.assigned
+
+
+def _find_part(group: Group, problem: Problem, groups: Sequence[Group]) -> Dataflow:
+    """What is left of the group, with the rows that groups write which end before it begins."""
+    dataflow = problem.declared.dataflow
+    part = narrow_to_group(dataflow, group)
+    if not is_stored_on_workers(dataflow, problem.cluster):
+        return part
+    earlier = [other for other in groups if other.end_s <= group.start_s and other.id != group.id]
+    return add_written_rows(part, dataflow.channels, earlier, problem.cluster)
 
 
 def _measure_room(group: Group, problem: Problem) -> Room:
