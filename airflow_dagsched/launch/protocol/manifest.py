@@ -132,6 +132,16 @@ class Manifest:
     repeats: tuple[Repeat, ...] = ()
     slots: int = 2
     """Steps side by side."""
+    order: tuple[str, ...] = ()
+    """The plan's list, in whose order steps begin as their inputs are there; those that are not in it come first."""
+    begins: Mapping[str, float] = field(default_factory=dict)
+    """Step -> when the plan has it begin: seconds since the first did."""
+    instances: Mapping[str, int] = field(default_factory=dict)
+    """Step -> tasks that the plan has at once, as far as there are cores; 1 of others."""
+    cores: int = 0
+    """Tasks that the plan has at once, of all steps together; 0: nothing is planned, and nobody waits for a core."""
+    session: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Step -> Spark SQL settings of its session: how parallel its scans and shuffles are."""
     lease_s: float = 60.0
     stall_s: float = 300.0
     """Seconds without progress after which a step's log says what it waits for; 0: never."""

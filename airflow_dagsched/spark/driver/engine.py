@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
@@ -20,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest
+from airflow_dagsched.launch.steps.turns import Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.repeat import run_block
 from airflow_dagsched.spark.driver.run_step import run_step
@@ -33,6 +36,10 @@ from airflow_dagsched.spark.steps.ledger import Ledger
 from airflow_dagsched.spark.steps.lineage import Lineage
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.spark.steps.step_results import Shelf
+from airflow_dagsched.spark.telling.task_sets import TaskSets
+
+LOOK_AGAIN_S = 0.1
+"""Between two looks for a core for the next step."""
 
 
 def run_group(
@@ -61,8 +68,16 @@ def run_application(app: Application) -> bool:
     actions.listen_to_actions()
     reads.narrow_reads()
     sessions.share_builder()
-    run_in_order(app.lineage, partial(run_unit, app), app.manifest.slots)
+    plan, sets = make_turn_plan(app.manifest), TaskSets(app.spark)
+    gate = Gate(plan, sets.look, sets.count_cores)
+    uncalled = app.lineage.uncalled | app.reused.keys()
+    run_in_order(app.lineage, partial(run_unit, app), app.manifest.slots, plan, gate, uncalled)
     return app.ledger.finish()
+
+
+def make_turn_plan(manifest: Manifest) -> TurnPlan:
+    """What the manifest says of turns."""
+    return TurnPlan(manifest.order, manifest.instances, manifest.cores)
 
 
 def run_unit(app: Application, unit: tuple[str, ...]) -> None:
@@ -74,22 +89,45 @@ def run_unit(app: Application, unit: tuple[str, ...]) -> None:
         run_step(app, unit[0])
 
 
-def run_in_order(lineage: Lineage, take: Callable[[tuple[str, ...]], None], slots: int) -> None:
-    """Call ``take`` for each unit, those above first, at most ``slots`` at once, ties as in the manifest."""
-    position = {unit: index for index, unit in enumerate(lineage.units)}
-    order: TopologicalSorter[tuple[str, ...]] = TopologicalSorter(lineage.list_dependencies())
+def run_in_order(
+    lineage: Lineage,
+    take: Callable[[Unit], None],
+    slots: int,
+    plan: TurnPlan,
+    gate: Gate,
+    uncalled: AbstractSet[str] = frozenset(),
+) -> None:
+    """Call ``take`` for each unit, those above first, at most ``slots`` at once, in the plan's order.
+
+    :param uncalled: steps whose turn calls nothing: they need neither slot nor core.
+    """
+    rank = plan.rank_units(lineage.units)
+    order: TopologicalSorter[Unit] = TopologicalSorter(lineage.list_dependencies())
     order.prepare()
-    running: dict[Future[None], tuple[str, ...]] = {}
+    ready: list[Unit] = []
+    running: dict[Future[None], Unit] = {}
     with ThreadPoolExecutor(max_workers=slots, thread_name_prefix="dagsched-step") as pool:
         while order.is_active():
-            # graphlib gives no order among those that are ready; the manifest's is the plan's.
-            for unit in sorted(order.get_ready(), key=position.__getitem__):
+            # graphlib gives no order among those that are ready.
+            ready = sorted([*ready, *order.get_ready()], key=rank.__getitem__)
+            for unit in [unit for unit in ready if uncalled.issuperset(unit)]:
+                ready.remove(unit)
+                take(unit)
+                order.done(unit)
+            # The first that finds no core is not overtaken.
+            while ready and len(running) < slots and gate.is_open(ready[0], [*running.values()], time.monotonic()):
+                unit = ready.pop(0)
                 running[pool.submit(take, unit)] = unit
-            ended, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                # Raises what is no step's failure: then the whole group ends.
-                future.result()
-                order.done(running.pop(future))
+            _await_end(order, running, LOOK_AGAIN_S if ready and len(running) < slots else None)
+
+
+def _await_end(order: TopologicalSorter[Unit], running: dict[Future[None], Unit], most_s: float | None) -> None:
+    """Wait, for so long at most, until a unit has ended, and note each that has."""
+    ended, _ = wait(running, most_s, FIRST_COMPLETED)
+    for future in ended:
+        # Raises what is no step's failure: then the whole group ends.
+        future.result()
+        order.done(running.pop(future))
 
 
 def make_application(

@@ -104,7 +104,7 @@ class Block:
         """The step that is running, or ran last."""
         # Closed by ``run_block``, however the block ends.
         self.rows = Rounds(app.kept)
-        self.sessions = {step: open_session(app.spark) for step in repeat.steps}
+        self.sessions = {step: open_session(app.spark, app.manifest.session.get(step, {})) for step in repeat.steps}
         self.answers: dict[str, Answer] = {}
         self.seconds = dict.fromkeys(repeat.steps, 0.0)
 

@@ -17,7 +17,7 @@ from airflow_dagsched.spark.driver.materialise import Part, Planned, keep_shared
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, watch_actions, work_for
 from airflow_dagsched.spark.session.plan_markers import count_marks
-from airflow_dagsched.spark.session.sessions import enter_session, open_session
+from airflow_dagsched.spark.session.sessions import enter_session, open_session, set_session
 from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer
 from airflow_dagsched.spark.steps.ledger import Made
 
@@ -46,7 +46,7 @@ class Turn:
     def __init__(self, app: Application, step: str) -> None:
         self.app = app
         self.spec = app.lineage.by_id[step]
-        self.session = open_session(app.spark)
+        self.session = open_session(app.spark, app.manifest.session.get(step, {}))
         self.executed: set[str] = set()
         """Lazy steps above that jobs of this turn executed, or are about to."""
 
@@ -87,6 +87,7 @@ class Turn:
         for each in sorted(planned, key=lambda each: each.mode == "lazy"):
             if each.mode != "lazy":
                 self._note_executed(each.df)
+                self._widen_session()
                 enter_session(self.session, self.spec.id, self._describe_job())
             parts[each.output.name] = materialise_part(self.app, self.session, each)
         return parts
@@ -105,6 +106,15 @@ class Turn:
     def _note_executed(self, df: DataFrame) -> None:
         owners = (self.app.shelf.find_owner(mark) for mark in count_marks(df, self.session))
         self.executed |= {owner.step for owner in owners if owner is not None}
+
+    def _widen_session(self) -> None:
+        """Shuffles of the lazy steps above are in this step's job: all are as parallel as the widest of them."""
+        told, instances = self.app.manifest.session, self.app.manifest.instances
+        # Where the author says nothing of the step whose job it is, Spark's own way stays.
+        if self.spec.id in told and self.executed:
+            # In the manifest's order: of equally wide ones always the same.
+            known = [step for step in (*self._list_fused(), self.spec.id) if step in told]
+            set_session(self.session, told[max(known, key=lambda step: instances.get(step, 1))])
 
     def _list_fused(self) -> tuple[str, ...]:
         return tuple(spec.id for spec in self.app.lineage.specs if spec.id in self.executed and spec.id != self.spec.id)

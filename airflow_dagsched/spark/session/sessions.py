@@ -6,6 +6,7 @@ the same plan in the reader's session (under a millisecond), so ``spark.sql`` fi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import wraps
 from typing import Any
 
@@ -15,11 +16,18 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from airflow_dagsched.spark.session.current import CURRENT
 
 
-def open_session(main: SparkSession) -> SparkSession:
+def open_session(main: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """A session of its own in the application of ``main``. Its ``stop`` stops nothing: the application is shared."""
     session = main.newSession()
     session.stop = lambda: None  # type: ignore[method-assign]
+    set_session(session, settings)
     return session
+
+
+def set_session(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Give ``session`` these SQL settings."""
+    for name, value in settings.items():
+        session.conf.set(name, value)
 
 
 def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:

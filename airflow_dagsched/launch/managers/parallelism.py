@@ -1,0 +1,59 @@
+"""How parallel a step is in Spark: as its author declares, so that the plan's waves are those of its tasks.
+
+Scans and shuffles are told by settings of the step's own session; how many cores a task takes, by one of the
+application. What an author names in ``conf`` or ``application`` is left to them, with all that goes with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+
+
+class _Family(Struct, frozen=True):
+    """Settings that make sense together."""
+
+    numbers: tuple[str, ...]
+    """Those that are the number of instances."""
+    authors: tuple[str, ...]
+    """How the names begin of which one in the author's hand takes the whole family out of ours."""
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
+
+_FAMILIES = (
+    _Family(
+        ("spark.sql.shuffle.partitions", "spark.sql.adaptive.coalescePartitions.minPartitionNum"),
+        ("spark.sql.shuffle.partitions", "spark.sql.adaptive."),
+        # With a minimum alone Spark still joins small partitions, and the waves are others than planned.
+        {"spark.sql.adaptive.coalescePartitions.enabled": "false"},
+    ),
+    _Family(("spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionNum"), ("spark.sql.files.",)),
+    _Family(
+        ("spark.sql.leafNodeDefaultParallelism",),
+        ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"),
+    ),
+)
+
+
+def make_session_settings(instances: int | None, author: Iterable[str]) -> dict[str, str]:
+    """SQL settings of the session of a step of so many declared instances; none where nothing is declared.
+
+    :param author: names of the settings that the author gives.
+    """
+    if instances is None:
+        return {}
+    named = tuple(author)
+    ours = (family for family in _FAMILIES if not any(name.startswith(family.authors) for name in named))
+    return {
+        name: value
+        for family in ours
+        for name, value in {**dict.fromkeys(family.numbers, str(instances)), **family.fixed}.items()
+    }
+
+
+def find_task_cores(cores: Iterable[int]) -> int:
+    """Cores that each task of an application takes, whose steps' instances take so many: what divides them all."""
+    # Spark SQL knows no other number for each step.
+    return math.gcd(*cores) or 1
