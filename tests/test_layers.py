@@ -73,8 +73,9 @@ provider
   clusters          .spec                                model plan plan/checking plan/pruning plan/problem
                                                          launch/managers launch/planning launch/escalation
   moving                                                 launch/protocol launch/moves
-  submission        .spec .clusters                      model plan/reasons plan/report plan/pruning launch/protocol
-                                                         launch/secrecy launch/retention launch/steps launch/managers
+  submission        .spec .clusters                      model plan plan/reasons plan/report plan/pruning
+                                                         launch/protocol launch/secrecy launch/retention launch/steps
+                                                         launch/managers
   runtime           .following .spec .clusters .moving   model plan/checking plan/report plan/pruning plan/problem
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning

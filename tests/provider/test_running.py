@@ -62,6 +62,7 @@ class Driver:
         self.submitted: list[str] = []
         self.conf: list[dict[str, str]] = []
         self.slots: list[int] = []
+        self.manifests: list[dict[str, Any]] = []
         self._fate = fate
 
     def submit(self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_line: Any) -> None:
@@ -70,6 +71,7 @@ class Driver:
         self.submitted.append("".join(targets))
         self.conf.append(conf)
         self.slots.append(manifest["slots"])
+        self.manifests.append(manifest)
         failure = self._fate(len(self.submitted), targets)
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]
         state = "failed" if failure else "success"
@@ -206,6 +208,31 @@ def test_a_switch_that_is_neither_on_nor_off(dag: DAG, tmp_path: Path, monkeypat
     assert driver.submitted == []
 
 
+def test_the_driver_program_gets_the_inside_of_the_group_as_planned(dag: DAG, tmp_path: Path) -> None:
+    """
+    2 cores    c c c c c c    c, of 30 s, begins first, b when a has ended: not in the order in which they are written.
+               a a a b b b
+    """
+    with SparkDataflow("f", work_dir=str(tmp_path), conf={"spark.sql.files.maxPartitionBytes": "1m"}) as flow:
+        for name, seconds in (("a", 15), ("b", 15), ("c", 30)):
+            rows.override(task_id=name, runtime_s=seconds, **({"parallelism": 1} if name == "c" else {}))()
+    run, driver = launched(flow, tmp_path, fine)
+    run_attempt(run)
+    (manifest,) = driver.manifests
+    assert (manifest["targets"], manifest["order"], manifest["slots"]) == (["a", "b", "c"], ["c", "a", "b"], 2)
+    assert manifest["begins"] == {"c": 0.0, "a": 0.0, "b": 15.0}
+    assert (manifest["instances"], manifest["cores"]) == ({"a": 1, "b": 1, "c": 1}, 2)
+    # Of a, b nothing is declared; of scans the author said something.
+    assert manifest["session"] == {
+        "c": {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.adaptive.coalescePartitions.minPartitionNum": "1",
+            "spark.sql.adaptive.coalescePartitions.enabled": "false",
+            "spark.sql.leafNodeDefaultParallelism": "1",
+        }
+    }
+
+
 def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
     """
     abcd            out of memory
@@ -221,7 +248,7 @@ def test_out_of_memory_until_it_fits(dag: DAG, tmp_path: Path) -> None:
     assert driver.submitted == ["abcd", "abcd", "ab", "cd", "a", "b", "c", "d"]
     heaps = [int(conf["spark.driver.memory"].removesuffix("m")) for conf in driver.conf]
     assert [at for at, heap in enumerate(heaps) if heap > max(heaps[:at], default=0)] == [0, 1, 2, 4]
-    assert driver.slots == [4, 1, 1, 1, 1, 1, 1, 1]
+    assert driver.slots == [1] * 8
     assert [done["state"] for done in result["steps"].values()] == ["success"] * 4
     assert len(result["cuts"]) == 3
     assert len(list((tmp_path / "run").rglob("manifest.json"))) == 8

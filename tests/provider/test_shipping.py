@@ -34,13 +34,13 @@ def facts(**changes: Any) -> RunFacts:
 
 def shipped(flow: SparkDataflow, *targets: str, known: RunFacts | None = None, **more: Any) -> Shipment:
     submit = Submit(flow.spec, targets, known or facts(), lambda value: value, (Path(__file__).parent,), **more)
-    return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2)
+    return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")))
 
 
 def calls(shipment: Shipment) -> dict[str, Call]:
     return {
         name: pickle.loads(content)
-        for name, content in pickle.loads(shipment.payload).items()
+        for name, content in pickle.loads(shipment.pack().payload).items()
         if name not in (PAYLOAD_KEY, SECRETS_KEY)
     }
 
@@ -78,10 +78,10 @@ def test_secrets_of_context_and_options_are_not_in_the_file_for_everybody(dag: D
         secret = Table("shop", format="jdbc", options={"url": URL, "password": "s3same"})
         clean.override(reads=[secret])(orders("x"))
     found = shipped(flow, "orders", "clean", known=facts(context={"params": {"url": URL, "token": "t0ken"}}))
-    assert not [word for word in ("hunter2", "s3same", "t0ken") if word in found.shown]
+    assert not [word for word in ("hunter2", "s3same", "t0ken") if word in found.pack().shown]
     assert "t0ken" in found.manifest.to_json()
-    assert read_manifest(found.shown, found.manifest.package_version).events == found.manifest.events
-    assert set(json.loads(pickle.loads(found.payload)[SECRETS_KEY])) >= {"hunter2", "s3same", "t0ken"}
+    assert read_manifest(found.pack().shown, found.manifest.package_version).events == found.manifest.events
+    assert set(json.loads(pickle.loads(found.pack().payload)[SECRETS_KEY])) >= {"hunter2", "s3same", "t0ken"}
 
 
 def test_rows_depend_on_what_the_step_asks_of_the_run(dag: DAG) -> None:

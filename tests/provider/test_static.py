@@ -46,7 +46,7 @@ def manifest(build: Build, day: str, run: str = "", **flow: Any) -> Manifest:
     rendered = lambda value: transform_leaves(value, lambda leaf: _text(leaf, context))  # noqa: E731
     targets = tuple(made.graph.sort_steps())
     submit = Submit(made.spec, targets, facts, rendered, (Path(__file__).parent,))
-    return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p")), slots=2).manifest
+    return build_shipment(submit, build_parts(submit), "launch", Paths(Path("/w"), Path("/p"))).manifest
 
 
 def _text(leaf: Any, context: Mapping[str, Any]) -> Any:

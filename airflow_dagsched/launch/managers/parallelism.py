@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
+from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.plan_types import Group
+
 
 class _Family(Struct, frozen=True):
     """Settings that make sense together."""
@@ -53,7 +56,7 @@ def make_session_settings(instances: int | None, author: Iterable[str]) -> dict[
     }
 
 
-def find_task_cores(cores: Iterable[int]) -> int:
-    """Cores that each task of an application takes, whose steps' instances take so many: what divides them all."""
-    # Spark SQL knows no other number for each step.
-    return math.gcd(*cores) or 1
+def find_task_cores(group: Group, dataflow: Dataflow) -> int:
+    """Cores that each task of the group's application takes: those of an instance, of unlike steps what divides all."""
+    # An application has one number: Spark SQL's tasks take no other one for each step.
+    return math.gcd(*(step.cores for step in dataflow.steps if step.id in group.steps)) or 1

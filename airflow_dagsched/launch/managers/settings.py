@@ -30,7 +30,13 @@ COMMON = {
 
 
 def make_submission(
-    group: Group, cluster: Cluster, memory_factor: int = 1, *, exact: bool = True, pod: Mapping[str, Any] = POD
+    group: Group,
+    cluster: Cluster,
+    memory_factor: int = 1,
+    *,
+    exact: bool = True,
+    pod: Mapping[str, Any] = POD,
+    task_cores: int = 1,
 ) -> Submission:
     """What spark-submit is told of ``group``.
 
@@ -38,14 +44,18 @@ def make_submission(
     :param exact: whether executors are kept on the planned workers; they are not where the plan was made for
         a cluster that is busy now, since others may be free long before those are.
     :param pod: template of executor pods, where the manager is Kubernetes.
+    :param task_cores: cores that each task takes, so that as many run at once as instances were planned to.
     """
     if cluster.manager == "local":
-        found = make_local_submission(group, memory_factor)
+        # Its threads are handed out, whatever cores there are: a task that wanted more of them than the connection
+        # names would wait for ever.
+        found, task_cores = make_local_submission(group, memory_factor), 1
     else:
         found = _make_remote_submission(
             group, cluster, size_executors(group, cluster, memory_factor), exact=exact, pod=pod
         )
-    return replace(found, conf={**COMMON, **found.conf})
+    cpus = {"spark.task.cpus": str(task_cores)} if task_cores > 1 else {}
+    return replace(found, conf={**COMMON, **cpus, **found.conf})
 
 
 def _make_remote_submission(

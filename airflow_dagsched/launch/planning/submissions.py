@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from airflow_dagsched.launch.managers.parallelism import find_task_cores
 from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.planning.plan_run import Planned
 from airflow_dagsched.plan.plan_types import Group, Plan
@@ -16,6 +17,7 @@ def add_settings(planned: Planned) -> Plan:
         # All of it is left out: nothing is submitted.
         if not group.containers:
             return group
-        return replace(group, settings=dict(make_submission(group, planned.cluster).conf))
+        task_cores = find_task_cores(group, planned.dataflow)
+        return replace(group, settings=dict(make_submission(group, planned.cluster, task_cores=task_cores).conf))
 
     return replace(planned.plan, groups=tuple(map(settle, planned.plan.groups)))

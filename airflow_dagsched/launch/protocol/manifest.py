@@ -139,7 +139,7 @@ class Manifest:
     instances: Mapping[str, int] = field(default_factory=dict)
     """Step -> tasks that the plan has at once, as far as there are cores; 1 of others."""
     cores: int = 0
-    """Tasks that the plan has at once, of all steps together; 0: nothing is planned, and nobody waits for a core."""
+    """Of all executors, as planned; 0: nothing is planned, and nobody waits for a core."""
     session: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Step -> Spark SQL settings of its session: how parallel its scans and shuffles are."""
     lease_s: float = 60.0

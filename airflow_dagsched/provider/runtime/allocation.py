@@ -22,6 +22,7 @@ from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
 from airflow_dagsched.launch.managers.executors import size_executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, TEMPLATE
 from airflow_dagsched.launch.managers.local.live import is_local
+from airflow_dagsched.launch.managers.parallelism import find_task_cores
 from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.launch.planning.facts import Facts, add_inputs
@@ -129,7 +130,10 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
     planned, group = chosen.planned, chosen.group
     manager, steps = planned.cluster.manager, [step for step in planned.dataflow.steps if step.id in group.steps]
     pod = build_executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
-    asked = make_submission(group, planned.cluster, level.memory_factor, exact=chosen.exact, pod=pod)
+    task_cores = find_task_cores(group, planned.dataflow)
+    asked = make_submission(
+        group, planned.cluster, level.memory_factor, exact=chosen.exact, pod=pod, task_cores=task_cores
+    )
     # The author's before the plan's. The pod template is the author's own, with what the plan adds: its path comes
     # last.
     conf = {**asked.conf, **author, **write_files(asked.files, folder)}

@@ -20,6 +20,7 @@ from airflow_dagsched.launch.escalation.split_group import Unit
 from airflow_dagsched.launch.escalation.stranded import Stranded, explain_stranded
 from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.managers.executors import size_executors
+from airflow_dagsched.launch.managers.parallelism import make_session_settings
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
 from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.launch.retention.expiry import PRIVATE
@@ -39,8 +40,10 @@ from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_in
 from airflow_dagsched.provider.submission.private import check_folder
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
 from airflow_dagsched.provider.submission.shipping import (
+    Packed,
     Paths,
     Shipment,
+    add_plan,
     build_driver_environment,
     build_shipment,
     store_shipment,
@@ -129,13 +132,19 @@ def end_without_running(prepared: Prepared) -> tuple[StepDone, ...]:
 
 
 def ship_steps(attempt: Attempt, prepared: Prepared, paths: Paths) -> Shipment:
-    """Manifest and payload for the driver program. What is secret in them is masked in Airflow's log from now on."""
-    slots, masking = 1 if attempt.level.one_at_a_time else attempt.flow.settings.slots, attempt.follower.masking
-    shipment = build_shipment(
-        prepared.submit, prepared.parts, attempt.spec.group.id, paths, slots=slots, masking=masking
-    )
+    """Manifest and calls for the driver program. What is secret in them is masked in Airflow's log from now on."""
+    masking = attempt.follower.masking
+    shipment = build_shipment(prepared.submit, prepared.parts, attempt.spec.group.id, paths, masking)
     mask_in_airflow(masking.known)
     return shipment
+
+
+def list_session_settings(prepared: Prepared) -> dict[str, dict[str, str]]:
+    """Step -> SQL settings of its session, of those that declare how parallel they are."""
+    steps = prepared.submit.flow.steps
+    declared = {spec.id: steps[spec.id].declared.parallelism for spec in prepared.parts.specs}
+    told = {step: make_session_settings(count, prepared.settings) for step, count in declared.items()}
+    return {step: settings for step, settings in told.items() if settings}
 
 
 @contextmanager
@@ -166,18 +175,20 @@ def submit_and_follow(
     keep_plan(allocation.chosen, paths.folder)
     planned = size_application(prepared.settings, attempt.hook, allocation.chosen, attempt.level, paths.private)
     attempt.predicted_s += planned.predicted_s
+    # Only now: the order, the slots and the moments of its steps are those of the plan it has room by.
+    packed = add_plan(shipment, allocation.chosen.group, list_session_settings(prepared)).pack()
     began = time.monotonic()
-    if _has_ended_well(attempt, planned.conf, shipment, paths, allocation):
+    if _has_ended_well(attempt, planned.conf, packed, paths, allocation):
         attempt.applications.append(_measure_application(attempt, targets, planned, began))
 
 
 def _has_ended_well(
-    attempt: Attempt, conf: dict[str, str], shipment: Shipment, paths: Paths, allocation: Allocation
+    attempt: Attempt, conf: dict[str, str], packed: Packed, paths: Paths, allocation: Allocation
 ) -> bool:
     """Whether the application, submitted here, ended well; False where a step of it failed by itself."""
     watch, nonce = _make_watch(attempt, conf, allocation.chosen), secrets.token_hex(16)
     conf, java = hide_java_options(conf, attempt.follower.masking, os.environ)
-    store_shipment(shipment, paths)
+    store_shipment(packed, paths)
     # Now, and once more when it has ended: a worker that stood still may have lost its task meanwhile, and what a
     # superseded try says would mix with what its successor does.
     attempt.standing.demand()
@@ -187,7 +198,7 @@ def _has_ended_well(
             attempt.context,
             conf=conf,
             arguments=[str(paths.manifest)],
-            env={**build_driver_environment(nonce, attempt.roots, shipment, paths), **java},
+            env={**build_driver_environment(nonce, attempt.roots, packed, paths), **java},
             on_line=lambda line: _take_line(attempt, nonce, line, allocation, watch),
         )
     except AirflowException as error:

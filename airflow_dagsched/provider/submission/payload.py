@@ -15,20 +15,21 @@ from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY, 
 from airflow_dagsched.launch.protocol.payload import Call
 
 
-def pickle_payload(
-    manifest: Manifest, calls: Mapping[str, Call], roots: tuple[Path, ...], secrets: Iterable[str] = ()
-) -> bytes:
-    """The payload: the manifest as it is; each call apart, so that one that cannot be read fails its step alone; and
-    what the driver program has to mask.
+def pickle_calls(dag_id: str, calls: Mapping[str, Call], roots: tuple[Path, ...]) -> dict[str, bytes]:
+    """Each call apart, so that one that cannot be read fails its step alone.
 
     :param roots: folders of the DAG bundle, whose modules the cluster does not have.
     Raises :class:`InvalidInput` naming the step that cannot be shipped.
     """
-    where = f"DAG {manifest.dag_id!r}"
+    where = f"DAG {dag_id!r}"
     with _pickle_by_value(roots):
-        parts = {name: _pickle_call(where, name, call) for name, call in calls.items()}
+        return {name: _pickle_call(where, name, call) for name, call in calls.items()}
+
+
+def join_payload(manifest: Manifest, calls: Mapping[str, bytes], secrets: Iterable[str]) -> bytes:
+    """The payload: the manifest as it is, the calls, and what the driver program has to mask."""
     content: bytes = cloudpickle.dumps(
-        {PAYLOAD_KEY: manifest.to_json().encode(), SECRETS_KEY: json.dumps(sorted(secrets)).encode(), **parts}
+        {PAYLOAD_KEY: manifest.to_json().encode(), SECRETS_KEY: json.dumps(sorted(secrets)).encode(), **calls}
     )
     return content
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from airflow_dagsched.launch.protocol.manifest import (
 )
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.provider.submission.payload import pickle_payload
+from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.provider.submission.payload import join_payload, pickle_calls
 from airflow_dagsched.provider.submission.private import write_file
 from airflow_dagsched.provider.submission.specs import Parts, Submit
 from airflow_dagsched.version import __version__
@@ -58,15 +61,27 @@ class Shipment(Struct, frozen=True):
     """What one submit needs."""
 
     manifest: Manifest
+    calls: Mapping[str, bytes]
+    """Pickled, by step."""
+    masking: Masking
+    """Knows the secrets in all of it."""
+
+    def pack(self) -> Packed:
+        """The files' contents."""
+        shown = mask_manifest(self.manifest, self.masking)
+        return Packed(join_payload(self.manifest, self.calls, self.masking.known), shown)
+
+
+class Packed(Struct, frozen=True):
+    """A shipment as it is stored."""
+
     payload: bytes
     shown: str
     """The manifest for everybody to read."""
 
 
-def build_shipment(
-    submit: Submit, parts: Parts, group: str, paths: Paths, *, slots: int, masking: Masking | None = None
-) -> Shipment:
-    """Manifest and payload of ``submit``, whose steps are ``parts``, itself a part of ``group``.
+def build_shipment(submit: Submit, parts: Parts, group: str, paths: Paths, masking: Masking | None = None) -> Shipment:
+    """Manifest and calls of ``submit``, whose steps are ``parts``, itself a part of ``group``.
 
     :param masking: with the secrets known so far; those in what is shipped are added.
     Raises :class:`InvalidInput` for a step whose arguments cannot be shipped.
@@ -92,7 +107,6 @@ def build_shipment(
         targets=submit.targets,
         steps=parts.specs,
         repeats=parts.repeats,
-        slots=slots,
         lease_s=flow.lease_s,
         stall_s=flow.stall_s,
         launcher_pid=os.getpid(),  # without its launch the driver program ends, too
@@ -100,22 +114,39 @@ def build_shipment(
     masking = masking or Masking()
     # Before the manifest is shown: a secret that is an argument may also be part of a path in it.
     masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
-    shown = mask_manifest(manifest, masking)
-    return Shipment(manifest, pickle_payload(manifest, parts.calls, submit.roots, masking.known), shown)
+    return Shipment(manifest, pickle_calls(facts.dag_id, parts.calls, submit.roots), masking)
+
+
+def add_plan(shipment: Shipment, group: Group, session: Mapping[str, Mapping[str, str]]) -> Shipment:
+    """The shipment with what the plan says of the group's inside: which step is next, and beside what.
+
+    :param session: step -> SQL settings of its session.
+    """
+    instances = Counter(step for box in group.containers for step, _ in box.instances)
+    manifest = replace(
+        shipment.manifest,
+        slots=group.slots,
+        order=group.steps,
+        begins=group.begins,
+        instances=dict(instances),
+        cores=sum(box.cores for box in group.containers),
+        session=session,
+    )
+    return Shipment(manifest, shipment.calls, shipment.masking)
 
 
 def _format_iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def store_shipment(shipment: Shipment, paths: Paths) -> None:
+def store_shipment(packed: Packed, paths: Paths) -> None:
     """Write the files that the driver program reads."""
-    write_file(paths.manifest, shipment.shown.encode(), 0o644)
+    write_file(paths.manifest, packed.shown.encode(), 0o644)
     # Arguments may be secrets; the manifest holds none, and people look at it.
-    write_file(paths.payload, shipment.payload, 0o600)
+    write_file(paths.payload, packed.payload, 0o600)
 
 
-def build_driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipment, paths: Paths) -> dict[str, str]:
+def build_driver_environment(nonce: str, roots: Sequence[Path], packed: Packed, paths: Paths) -> dict[str, str]:
     """Environment of the driver program: this Python, this package, the DAG bundle's modules; and what it has to find
     in the files, which others may have changed.
     """
@@ -126,9 +157,9 @@ def build_driver_environment(nonce: str, roots: Sequence[Path], shipment: Shipme
     python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
     return {
         ENV_NONCE: nonce,
-        ENV_MANIFEST_SHA256: hash_content(shipment.shown.encode()),
+        ENV_MANIFEST_SHA256: hash_content(packed.shown.encode()),
         ENV_PAYLOAD: str(paths.payload),
-        ENV_PAYLOAD_SHA256: hash_content(shipment.payload),
+        ENV_PAYLOAD_SHA256: hash_content(packed.payload),
         "PYTHONPATH": os.pathsep.join(path for path in modules if path),
         **python,
     }

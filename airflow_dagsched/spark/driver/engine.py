@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
@@ -68,16 +67,12 @@ def run_application(app: Application) -> bool:
     actions.listen_to_actions()
     reads.narrow_reads()
     sessions.share_builder()
-    plan, sets = make_turn_plan(app.manifest), TaskSets(app.spark)
+    sets = TaskSets(app.spark)
+    plan = TurnPlan(app.manifest.order, app.manifest.instances, app.manifest.cores // sets.task_cores)
     gate = Gate(plan, sets.look, sets.count_cores)
-    uncalled = app.lineage.uncalled | app.reused.keys()
+    uncalled = app.lineage.uncalled | frozenset(app.reused)
     run_in_order(app.lineage, partial(run_unit, app), app.manifest.slots, plan, gate, uncalled)
     return app.ledger.finish()
-
-
-def make_turn_plan(manifest: Manifest) -> TurnPlan:
-    """What the manifest says of turns."""
-    return TurnPlan(manifest.order, manifest.instances, manifest.cores)
 
 
 def run_unit(app: Application, unit: tuple[str, ...]) -> None:
@@ -95,7 +90,7 @@ def run_in_order(
     slots: int,
     plan: TurnPlan,
     gate: Gate,
-    uncalled: AbstractSet[str] = frozenset(),
+    uncalled: frozenset[str] = frozenset(),
 ) -> None:
     """Call ``take`` for each unit, those above first, at most ``slots`` at once, in the plan's order.
 
