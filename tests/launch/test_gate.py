@@ -33,7 +33,7 @@ class Modelled:
         self.running: dict[str, int] = {}
         self.ending: list[tuple[float, int, str]] = []
         self.begun: dict[str, float] = {}
-        self.ended: set[str] = set()
+        self.ended: dict[str, float] = {}
         self.now = 0.0
         turns = TurnPlan(group.steps, {step.id: step.parallelism for step in flow.steps}, self.cores)
         self.gate = Gate(turns, self.look, lambda: self.cores)
@@ -57,7 +57,7 @@ class Modelled:
     def begin_steps(self) -> None:
         while True:
             at_work = [step for step in self.begun if step not in self.ended]
-            left = [step for step in self.place if step not in self.begun and self.above[step] <= self.ended]
+            left = [step for step in self.place if step not in self.begun and self.above[step] <= self.ended.keys()]
             if not left or len(at_work) >= self.slots:
                 return
             head = min(left, key=self.place.__getitem__)
@@ -80,7 +80,7 @@ class Modelled:
             _, count, step = heapq.heappop(self.ending)
             self.running[step] -= count
             if not self.running[step] and not self.waiting[step]:
-                self.ended.add(step)
+                self.ended[step] = self.now
 
 
 @st.composite
