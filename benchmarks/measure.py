@@ -61,7 +61,7 @@ def measure(case: Case, data: Path, scratch: Path, ways: Iterable[str], repetiti
             shutil.rmtree(scratch / way, ignore_errors=True)
             runs[way].append(WAYS[way](case, where))
             print(f"{case.name} {way}: {runs[way][-1].seconds:.1f} s", flush=True)
-    steps = len(dataflow(case, case.variables(data, scratch, scratch)).steps)
+    steps = len(dataflow(case.dag_file, case.variables(data, scratch, scratch)).steps)
     every = {way: tuple(found) for way, found in runs.items()}
     return Measured(case, steps, every, tuple(_differences(case, list(folders.values()))))
 

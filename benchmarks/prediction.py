@@ -1,6 +1,7 @@
 """``python -m benchmarks.prediction``: how far predicted and measured seconds are apart, run by run.
 
-Each run writes everything anew and keeps only the history of those before it.
+Each run writes everything anew and keeps only the history of those before it. The case ``inside`` has random groups of
+wide and narrow steps, of which only what is inside the application counts (``inside.py``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import data, home
 from benchmarks.cases import CASES, Case
+from benchmarks.inside import measure_groups
 from benchmarks.ways import Folders, Run, planned
 
 ROOT = Path(__file__).parent
@@ -22,7 +24,8 @@ ROOT = Path(__file__).parent
 def arguments(argv: list[str]) -> argparse.Namespace:
     """What the caller asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prediction", description=__doc__)
-    parser.add_argument("--case", action="append", choices=sorted(CASES), help="default: all")
+    parser.add_argument("--case", action="append", choices=[*sorted(CASES), "inside"], help="default: all")
+    parser.add_argument("--groups", type=int, default=20, help="of the case inside (default: %(default)s)")
     parser.add_argument("--scale", type=float, default=0.1, help="scale factor of TPC-H (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--folder", type=Path, default=ROOT.parent / ".home" / "benchmarks", help="input and scratch")
@@ -35,8 +38,11 @@ def main(argv: list[str]) -> int:
     asked = arguments(argv)
     folder = asked.folder.resolve()
     home.enter(folder / "airflow")
-    found = {}
-    for name in asked.case or CASES:
+    found: dict[str, list[dict[str, float]]] = {}
+    for name in asked.case or [*CASES, "inside"]:
+        if name == "inside":
+            found[name] = measure_groups(folder / "prediction" / name, asked.groups, asked.runs)
+            continue
         prepared = data.flights(folder) if name == "flights" else data.tpch(folder, asked.scale)
         found[name] = [_told(name, run) for run in runs(CASES[name], prepared, folder / "prediction", asked.runs)]
     if asked.json:

@@ -73,7 +73,7 @@ def _day(case: Case, data: Path, scratch: Path, repetitions: int) -> Saved:
             where = scratch / "pruning" / way
             shutil.rmtree(where, ignore_errors=True)
             runs[way].append(run(case, Folders(data, where / "out", where / "work")))
-    flow = spread(dataflow(case, case.variables(data, scratch, scratch)).dataflow, data / "flights")
+    flow = spread(dataflow(case.dag_file, case.variables(data, scratch, scratch)).dataflow, data / "flights")
     names = name_interval(case.interval.start, case.interval.end, case.interval.key)
     asked = {"pruned": PruningInput(names=names), "whole": PruningInput(mode=False)}
     boxes = {

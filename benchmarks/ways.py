@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks.cases import Case
 from benchmarks.home import CONF, MASTER, PLAIN
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.settings import Mode
     from airflow_dagsched.provider.authoring.dataflow import SparkDataflow
+    from airflow_dagsched.provider.runtime.attempt import Attempt
     from airflow_dagsched.provider.spec.run_facts import RunFacts
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
@@ -106,20 +108,20 @@ def by_hand(case: Case, folders: Folders) -> Run:
 WAYS: dict[str, Callable[[Case, Folders], Run]] = {"per_step": per_step, "planned": planned, "by_hand": by_hand}
 
 
-def dataflow(case: Case, variables: Mapping[str, str]) -> SparkDataflow:
-    """The case's dataflow, from a fresh parse of its DAG file under ``variables``."""
+def dataflow(dag_file: Path, variables: Mapping[str, str]) -> SparkDataflow:
+    """The dataflow of a DAG file, from a fresh parse of it under ``variables``."""
     from airflow.dag_processing.dagbag import DagBag
 
     from airflow_dagsched.provider.clusters.planner_hook import list_dataflows
 
     os.environ |= variables
-    bag = DagBag(case.dag_file, collect_dags=False)
-    (dag,) = bag.process_file(str(case.dag_file), only_if_updated=False)  # type: ignore[no-untyped-call]
+    bag = DagBag(dag_file, collect_dags=False)
+    (dag,) = bag.process_file(str(dag_file), only_if_updated=False)  # type: ignore[no-untyped-call]
     return cast("SparkDataflow", next(list_dataflows(dag)))
 
 
 def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto") -> Run:
-    flow = dataflow(case, case.variables(folders.data, folders.out, folders.work))
+    flow = dataflow(case.dag_file, case.variables(folders.data, folders.out, folders.work))
     clock = Clock()
     for launch in flow.launches():
         launch.spec = replace(launch.spec, flow=replace(launch.flow, run=run, conf=dict(conf), prune=prune))
@@ -131,28 +133,34 @@ def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], p
 
 def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
     """What the launch task does, without a scheduler to ask for the run's facts."""
+    from airflow_dagsched.provider.runtime.execute import run_attempt
+
+    return run_attempt(begin_attempt(launch, case.interval))
+
+
+def begin_attempt(launch: LaunchOperator, interval: Interval) -> Attempt:
+    """The first try of a launch task."""
     from airflow_dagsched.launch.protocol.feed import Feed
     from airflow_dagsched.provider.following.follower import Follower
     from airflow_dagsched.provider.runtime.attempt import Attempt
-    from airflow_dagsched.provider.runtime.execute import run_attempt
     from airflow_dagsched.provider.runtime.folders import list_bundle_roots, locate_group_folder
     from airflow_dagsched.provider.runtime.memory import Memory
 
-    facts = _facts(launch, case)
+    facts = _facts(launch, interval)
     folder, roots = locate_group_folder(launch.spec, facts), list_bundle_roots(launch.dag.fileloc, {})
     follower = Follower(Feed(nonce="benchmark"), lambda feed: None, lambda done: None, lambda event: None)
-    return run_attempt(Attempt(launch, {}, facts, follower, Memory(folder), folder, roots))
+    return Attempt(launch, {}, facts, follower, Memory(folder), folder, roots)
 
 
 def _nobody(*_news: Any) -> None:
     """There is no Airflow to tell."""
 
 
-def _facts(launch: LaunchOperator, case: Case) -> RunFacts:
+def _facts(launch: LaunchOperator, interval: Interval) -> RunFacts:
     from airflow_dagsched.launch.protocol.identity import TryId
     from airflow_dagsched.provider.spec.run_facts import RunFacts
 
     return RunFacts(
         dag_id=launch.flow.dag_id, run_id="benchmark", try_id=TryId(try_number=1), began=0.0,
-        conf={}, interval=case.interval, context={"params": {}}, states={}, skipped={}, feeds={},
+        conf={}, interval=interval, context={"params": {}}, states={}, skipped={}, feeds={},
     )  # fmt: skip

@@ -73,7 +73,7 @@ class _Held(NamedTuple):
 
     begin_s: float
     end_s: float
-    count: int
+    cores: int
 
 
 def _fit_seconds(turn: Turn, count: int, cores: int, busy: Sequence[_Held]) -> float:
@@ -99,7 +99,7 @@ def _place_instances(begin_s: float, count: int, seconds: float, cores: int, bus
     moments = [begin_s, *sorted(held.end_s for held in busy if held.end_s > begin_s)]
     while count:
         now = heapq.heappop(moments)
-        free = cores - sum(held.count for held in (*busy, *placed) if held.begin_s <= now < held.end_s)
+        free = cores - sum(held.cores for held in (*busy, *placed) if held.begin_s <= now < held.end_s)
         # It has begun: whatever is thought of the others, it has got on since.
         started = min(count, max(free, 0 if placed else 1))
         if started > 0:
