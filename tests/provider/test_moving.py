@@ -121,7 +121,7 @@ def test_a_step_runs_in_the_launch_task_that_takes_it(run: Run) -> None:
     k, driver = run.begin(run.k)
     result = run_attempt(k)
     assert driver.submitted == ["as"]
-    assert (result["replan"]["mode"], result["replan"]["take"]) == ("regroup", ("s",))
+    assert (result["replan"]["mode"], result["replan"]["take"]) == ("regroup", ["s"])
     assert result["replan"]["reason"] == "ends sooner"
     assert result["replan"]["saved_s"] > 0.05 * result["replan"]["left_s"]
     run.see(run.k, "success", k)
@@ -313,7 +313,7 @@ def test_claims_that_are_lost(run: Run) -> None:
     file.unlink()
     file.mkdir()
     k, driver = run.begin(run.k, number=2)
-    assert run_attempt(k)["replan"]["take"] == ()
+    assert run_attempt(k)["replan"]["take"] == []
     assert driver.submitted == ["a"]
 
 

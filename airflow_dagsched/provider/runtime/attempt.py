@@ -133,7 +133,8 @@ class Attempt:
 
     def describe_replan(self) -> dict[str, Any]:
         """What was planned anew as this try began, as the launch task returns it."""
-        return {"mode": self.flow.replan, **msgspec.to_builtins(self.decision)}
+        told = msgspec.to_builtins(self.decision)
+        return {"mode": self.flow.replan, **told, "take": list(self.decision.take)}
 
     def note_cut(self, why: str) -> None:
         """Say, in the log and in what the launch task returns, why there are more applications than groups."""

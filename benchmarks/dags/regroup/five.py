@@ -18,7 +18,7 @@ from airflow.sdk import dag, task
 from airflow_dagsched import SparkDataflow, Table
 
 HOME = Path(os.environ["AIRFLOW_HOME"])
-FIRST_S, LONG_S, SUM_S = 3.0, 12.0, 1.0
+FIRST_S, LONG_S, SUM_S = 3.0, 40.0, 1.0
 GROUPS = 5
 
 

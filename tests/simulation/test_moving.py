@@ -1,0 +1,69 @@
+"""Launch tasks that take each other's steps, killed, retried and cleared at any moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.launch.moves import claims
+from airflow_dagsched.launch.moves.claims import Claims
+from airflow_dagsched.provider.moving import moves
+from tests.simulation.moving import Model
+
+EACH = 100
+
+
+@pytest.mark.parametrize("first", range(0, 500, EACH))
+def test_each_step_is_made_once_a_round(first: int, tmp_path: Path) -> None:
+    """By one launch task at a time, of what there is, and its mirror is green; none waits for ever."""
+    models = {seed: Model(seed, tmp_path) for seed in range(first, first + EACH)}
+    assert {seed: found for seed, model in models.items() if (found := model.play())} == {}
+    assert sum(model.moved for model in models.values()) > EACH / 4, "hardly anything moved"
+
+
+def test_what_is_made_is_what_is_made_without(tmp_path: Path) -> None:
+    """Values of all steps of runs that nobody clears, with takeovers and without."""
+    for seed in range(60):
+        on, off = Model(seed, tmp_path / "on"), Model(seed, tmp_path / "off", moving=False)
+        for model in (on, off):
+            model.clears_left = 0
+            assert model.play() == []
+        assert {step: each.value for step, each in on.records.items()} == {
+            step: each.value for step, each in off.records.items()
+        }
+
+
+def never_waits(claim: Any, seen: Any, step: str) -> str:
+    """Each runs its own, whoever else does."""
+    return "free"
+
+
+def wait_for_anyone(claim: Any, seen: Any, step: str) -> Any:
+    """Also for one that is gone."""
+    found = JUDGE(claim, seen, step)
+    return "wait" if found == "free" else found
+
+
+JUDGE = moves.judge_claim
+
+
+def take_anyway(self: Claims, mine: Any, before: Any) -> Claims:
+    """Whoever claimed it meanwhile."""
+    return claims.replace(self, claims={**self.claims, **dict.fromkeys(before, mine)})
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "instead"),
+    [
+        (moves, "judge_claim", never_waits),
+        (moves, "judge_claim", wait_for_anyone),
+        (Claims, "swap_claims", take_anyway),
+    ],
+)
+def test_a_rule_taken_out_turns_a_history_red(
+    where: Any, name: str, instead: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, instead)
+    assert any(Model(seed, tmp_path).play() for seed in range(400))
