@@ -174,5 +174,10 @@ def test_another_launch_task_that_may_run_the_step(state: str | None, end: StepD
 @pytest.mark.parametrize("state", [None, "running", *sorted(FINISHED)])
 def test_another_launch_task_without_a_word_on_the_step(state: str | None) -> None:
     """Of another round, of another step, or none."""
-    for said in (feed(GREEN, began=FIRST), feed(replace(GREEN, step="t"), began=AGAIN), None):
+    for said in (
+        feed(GREEN, began=FIRST),
+        feed(GREEN, began=AGAIN - TOLERANCE_S / 2),
+        feed(replace(GREEN, step="t"), began=AGAIN),
+        None,
+    ):
         assert decide_elsewhere(state, said, "s", AGAIN) == Wait()

@@ -180,11 +180,19 @@ def test_claims() -> None:
     assert late.drop_claims(L, "s") == late, "not its own"
 
 
-def test_a_clear_voids_all_claims() -> None:
-    claims = Claims().begin_try(K, "ab").begin_try(L, "sr").begin_try(CLEARED, "ab")
-    assert (claims.find_others(L, "srab"), claims.claims.keys()) == (dict.fromkeys("ab", CLEARED), {*"ab"})
+def test_after_a_clear() -> None:
+    """What was claimed before is free once nobody is at work on it; what was made before is not believed."""
+    claims = Claims().begin_try(K, "ab").swap_claims(K, {"s": None}).begin_try(L, "r").begin_try(CLEARED, "ab")
+    assert claims.find_others(L, "ab") == dict.fromkeys("ab", CLEARED)
+    assert claims.claims["r"] == L, "it may be at work on it still"
+    assert claims.find_free(CLEARED, "rsa", {"launch_l"}) == {"s": None}
+    assert claims.find_free(CLEARED, "rsa", ()) == {"r": L, "s": None}
+    assert claims.swap_claims(CLEARED, {"r": L, "s": None}).holds(CLEARED, "rs")
     assert claims.begin_try(L, "sr") == claims, "of before the clear"
     assert claims.swap_claims(L, {"s": None}) == claims
+    green = Feed("n", L.try_id, steps={"r": StepDone("r", "success")})
+    assert judge_claim(L, Seen("running", green), "r", CLEARED.try_id.round) == "free"
+    assert judge_claim(L, Seen("running", Feed("n", L.try_id)), "r", CLEARED.try_id.round) == "wait"
 
 
 FAILED = StepDone("s", "failed", failure=Failure("author", "no such column"))
@@ -193,6 +201,7 @@ FAILED = StepDone("s", "failed", failure=Failure("author", "no such column"))
 @pytest.mark.parametrize(
     ("state", "number", "done", "found"),
     [
+        ("restarting", 1, None, "wait"),  # cleared, and at work until its worker hears of it
         ("running", 1, None, "wait"),
         ("running", 0, None, "wait"),  # an earlier try's feed is still there
         ("running", 2, None, "free"),
@@ -203,17 +212,16 @@ FAILED = StepDone("s", "failed", failure=Failure("author", "no such column"))
         ("up_for_retry", 1, None, "free"),
         ("success", 1, FAILED, "free"),
         (None, 1, None, "free"),
-        ("restarting", 1, None, "free"),
     ],
 )
 def test_a_claim_of_another(state: str | None, number: int, done: StepDone | None, found: object) -> None:
     feed = Feed("n", TryId("2026", 0, number), steps={"s": done} if done else {})
-    assert judge_claim(K, Seen(state, feed), "s") == found
+    assert judge_claim(K, Seen(state, feed), "s", K.try_id.round) == found
 
 
 def test_a_claim_of_one_that_says_nothing_yet() -> None:
-    assert judge_claim(K, Seen("running"), "s") == "wait"
-    assert judge_claim(K, Seen("queued"), "s") == "free"
+    assert judge_claim(K, Seen("running"), "s", K.try_id.round) == "wait"
+    assert judge_claim(K, Seen("queued"), "s", K.try_id.round) == "free"
 
 
 def test_what_others_did_in_another_round_is_not_done() -> None:

@@ -19,7 +19,7 @@ from random import Random
 
 from airflow_dagsched.launch.moves.claims import Claim
 from airflow_dagsched.launch.moves.eligible import Sight, add_needed, list_eligible
-from airflow_dagsched.launch.moves.elsewhere import Seen, find_done_elsewhere, has_ended_well, list_behind
+from airflow_dagsched.launch.moves.elsewhere import BUSY, Seen, find_done_elsewhere, has_ended_well, list_behind
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
 from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN, End, Feed, decide_elsewhere, decide_verdict
 from airflow_dagsched.launch.protocol.identity import TryId
@@ -133,7 +133,7 @@ class Model:
         self.graph, self.rules = apply_rules(build_valid_graph(self.drawn.make_dataflow()), Settings())
         self.slots = self.rng.randint(1, 4)
         """Launch tasks at once, at most."""
-        self.clears = 0
+        self.clears = self.tries = 0
         self.clears_left = self.rng.choice((0, 0, 1, 2))
         self.launches = {name: Instance(0.0) for name in self.drawn.groups}
         self.mirrors = {step: Instance(0.0) for step in self.drawn.home}
@@ -226,7 +226,8 @@ class Model:
         busy = sum(each.state in ("queued", "running", "restarting") for each in self.launches.values())
         if busy < self.slots and all(self.find_state(up) in FINISHED for up in self.drawn.list_upstream(name)):
             launch.state, launch.tries = "queued", launch.tries + 1
-            worker = Worker(self, name, launch, TryId("2026", self.clears, launch.tries + 10 * launch.round))
+            self.tries += 1
+            worker = Worker(self, name, launch, TryId("2026", self.clears, self.tries))
             worker.process = self.world.process(
                 f"{name} {worker.mine.clear_number}.{launch.tries}", worker.run,
                 at=self.rng.choice((0.1, 5.0)), faults=self._draw_faults(launch),
@@ -301,6 +302,7 @@ class Worker:
             process.end()
             return
         self.launch.state, model.feeds[self.name] = "running", None
+        self.mine = TryId("2026", model.clears, self.mine.try_number)
         process.every(SUPERVISED_S, self._supervise, "supervisor")
         self.feed = Feed(f"{self.name} {self.mine}", self.mine, began=world.now)
         self._push()
@@ -331,6 +333,7 @@ class Worker:
         self.mirrors = {step: each.state for step, each in model.mirrors.items()}
         self.over = frozenset(name for name, each in model.tasks.items() if each.state in FINISHED)
         self.begun = {name for name, each in model.launches.items() if each.state not in NOT_BEGUN}
+        self.busy = {name for name, each in model.launches.items() if each.state in BUSY}
         model.world.point("feeds", self.name)
         self.others = {name: seen.feed for name, seen in self._look(model.launches).items() if seen.feed is not None}
         self.others.pop(self.name, None)
@@ -347,8 +350,9 @@ class Worker:
         current = [feed for feed in self.others.values() if feed.try_id.round == self.mine.round]
         done = {done.step for feed in (*current, self.feed) for done in feed.steps.values() if has_ended_well(done)}
         done |= {step for step, state in self.mirrors.items() if state in DONE}
-        claimed = model.file.read().claims
-        ahead = {step for step, launch in model.drawn.home.items() if launch not in self.begun and step not in claimed}
+        claims = model.file.read()
+        waiting = [step for step, launch in model.drawn.home.items() if launch not in self.begun]
+        ahead = {*claims.find_free(moves.mine, waiting, self.busy)}
         left = {step for step in ahead - done if self.mirrors[step] not in FINISHED}
         mine = frozenset(self.own) - done - moves.awaited.keys()
         eligible = list_eligible(model.graph, model.rules, Sight(mine, frozenset(left), frozenset(done), self.over))
@@ -356,7 +360,7 @@ class Worker:
         take = add_needed(model.graph, wanted, eligible)
         if mine and take:
             model.world.point("take", self.name)
-            moves.take([step for step in model.drawn.home if step in take])
+            moves.take({step: claims.claims.get(step) for step in model.drawn.home if step in take})
             model.moved += len(moves.taken)
 
     def _submit(self, steps: Iterable[str]) -> None:
@@ -379,7 +383,8 @@ class Worker:
         model.calling[step] = self
         self.process.sleep(model.rng.choice((0.3, 3.0, 20.0)))
         model.world.point("call ended", step)
-        del model.calling[step]
+        if model.calling.get(step) is self:
+            del model.calling[step]
         mine = step in self.own
         if model.rng.random() < 0.1 and (not mine or self.launch.tries < RETRIES):
             return StepDone(step, "failed", failure=Failure("author", "no such column"))

@@ -11,7 +11,7 @@ nobody has taken anything, and what is done is in committed records as ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId
@@ -39,13 +39,12 @@ class Claims:
         """As the try ``mine`` begins: what earlier tries of its launch task claimed is free again, and of its own
         ``steps`` all that are free are its.
 
-        A try from before the last clear changes nothing.
+        A try from before the last clear changes nothing. What others claimed before that they may be at work on still.
         """
         this_round = replace(mine.try_id, try_number=0)
         if this_round < self.since or self._is_followed(mine):
             return self
         others = {step: each for step, each in self.claims.items() if each.by != mine.by}
-        others = others if this_round == self.since else {}
         return Claims(this_round, {**dict.fromkeys(steps, mine), **others})
 
     def _is_followed(self, mine: Claim) -> bool:
@@ -69,6 +68,17 @@ class Claims:
     def find_others(self, mine: Claim, steps: Iterable[str]) -> dict[str, Claim]:
         """Those of ``steps`` that another launch task has claimed."""
         return {step: self.claims[step] for step in steps if step in self.claims and self.claims[step].by != mine.by}
+
+    def find_free(self, mine: Claim, steps: Iterable[str], busy: Collection[str]) -> dict[str, Claim | None]:
+        """Those of ``steps`` that nobody runs, with their claim, if there is one: it is of before the last clear, by a
+        launch task that is not ``busy``.
+        """
+        now = {step: self.claims.get(step) for step in steps}
+        return {
+            step: each
+            for step, each in now.items()
+            if each is None or (each.try_id.round != mine.try_id.round and each.by not in busy)
+        }
 
     def holds(self, mine: Claim, steps: Iterable[str]) -> bool:
         """Whether all ``steps`` are the try's."""

@@ -10,6 +10,9 @@ from airflow_dagsched.launch.moves.claims import Claim
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import GREEN, Feed
 
+BUSY = frozenset({"running", "restarting"})
+"""States of a launch task whose driver program may be at work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -46,25 +49,27 @@ def reuse_end(done: StepDone, launch_id: str) -> StepDone:
     return replace(done, state="reused", reason=f"ran in {launch_id!r}")
 
 
-def judge_claim(claim: Claim, seen: Seen, step: str) -> StepDone | Literal["wait", "free"]:
+def judge_claim(claim: Claim, seen: Seen, step: str, this_round: str) -> StepDone | Literal["wait", "free"]:
     """What a launch task whose ``step`` another has claimed does: takes over its end, waits for it, or runs it.
 
     ====================== ============================ =========
     who claimed it is      its feed says of the step    so
     ====================== ============================ =========
-    anything               green, skipped               its end
+    anything               green, skipped, this round   its end
     running, the same try  nothing                      wait
-    running, the same try  failed                       free: it does not run it again
+    running, the same try  failed, of another round     free: it does not run it again
     another try, over      nothing, failed              free
     ====================== ============================ =========
     """
-    feed = seen.feed if seen.feed is not None and seen.feed.try_id.round == claim.try_id.round else None
-    done = feed.steps.get(step) if feed is not None else None
-    if done is not None and has_ended_well(done):
+    feed = seen.feed
+    if feed is None:
+        return "wait" if seen.state in BUSY else "free"
+    done = feed.steps.get(step)
+    if done is not None and feed.try_id.round == this_round and has_ended_well(done):
         return reuse_end(done, claim.by)
-    # No feed, or one of an earlier try: it has just begun, and says more soon.
-    is_later = seen.feed is not None and claim.try_id < seen.feed.try_id
-    return "wait" if seen.state == "running" and done is None and not is_later else "free"
+    # An earlier try's feed may still be there: the one that has claimed it says more soon.
+    is_over = claim.try_id < feed.try_id or (done is not None and feed.try_id == claim.try_id)
+    return "free" if is_over or seen.state not in BUSY else "wait"
 
 
 def list_behind(steps: Collection[str], waited: Collection[str], upstream: Mapping[str, Iterable[str]]) -> set[str]:

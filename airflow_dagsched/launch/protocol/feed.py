@@ -172,13 +172,14 @@ def decide_verdict(launch_state: str | None, feed: Feed | None, step: str, made:
 def decide_elsewhere(launch_state: str | None, feed: Feed | None, step: str, made: float) -> Verdict:
     """What the mirror of ``step`` does by a launch task that is not its own, and may have run it.
 
-    Only a good end is an end there: what fails is run by the step's own launch task, whose word on it counts.
+    Only a good end is an end there: what fails is run by the step's own launch task, whose word on it counts. And only
+    of a try that certainly began after the mirror was made: unlike its own launch task, this one need not have been
+    cleared with it, and may be at work on the step as it was before.
     """
     done = feed.steps.get(step) if feed else None
-    if feed is None or done is None or not (done.state in GREEN or done.state == "skipped"):
+    if feed is None or done is None or feed.began < made or not (done.state in GREEN or done.state == "skipped"):
         return Wait()
-    state = str(launch_state)
-    believed = is_of_its_round(feed, made) if state in FINISHED else _is_current(state, feed, made)
+    believed = launch_state in FINISHED or _is_current(str(launch_state), feed, made)
     return _conclude_done(done, feed) if believed else Wait()
 
 

@@ -42,10 +42,10 @@ class Moves:
         own = tuple(steps)
         self.awaited = self.file.change(lambda claims: claims.begin_try(self.mine, own)).find_others(self.mine, own)
 
-    def take(self, steps: Collection[str]) -> bool:
-        """Claim others' steps that nobody has claimed; whether all of them are this try's now."""
-        claims = self.file.change(lambda claims: claims.swap_claims(self.mine, dict.fromkeys(steps)))
-        self.taken = tuple(steps) if claims.holds(self.mine, steps) else ()
+    def take(self, free: Mapping[str, Claim | None]) -> bool:
+        """Claim others' steps that are ``free``, each with its claim of before; whether all are this try's now."""
+        claims = self.file.change(lambda claims: claims.swap_claims(self.mine, free))
+        self.taken = tuple(free) if claims.holds(self.mine, free) else ()
         return bool(self.taken)
 
     def give_back(self, steps: Iterable[str]) -> None:
@@ -60,7 +60,10 @@ class Moves:
         more is this try's own again.
         """
         seen = self.look({claim.by for claim in self.awaited.values()})
-        judged = {step: judge_claim(claim, seen[claim.by], step) for step, claim in self.awaited.items()}
+        judged = {
+            step: judge_claim(claim, seen[claim.by], step, self.mine.try_id.round)
+            for step, claim in self.awaited.items()
+        }
         done = {step: end for step, end in judged.items() if isinstance(end, StepDone)}
         free = {step: self.awaited[step] for step, end in judged.items() if end == "free"}
         claims = self.file.change(partial(self._claim_freed, free=free)) if free else Claims()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from airflow_dagsched.launch.history.forecast import Run, price_groups
 from airflow_dagsched.launch.moves.claims import Claims
 from airflow_dagsched.launch.moves.eligible import Sight
-from airflow_dagsched.launch.moves.elsewhere import has_ended_well
+from airflow_dagsched.launch.moves.elsewhere import BUSY, has_ended_well
 from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Ahead, Decision, decide, drop_done_edges, move_steps
 from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN
 from airflow_dagsched.model.validate import build_valid_graph
@@ -30,12 +30,13 @@ def take_over(attempt: Attempt) -> Decision:
     """Decide what to take, and claim it. Whatever hinders that, the try runs its own steps."""
     if attempt.moves is None:
         return NOTHING_TAKEN
+    claims = attempt.moves.file.read()
     try:
-        decision = _decide_takeover(attempt, attempt.moves.file.read())
+        decision = _decide_takeover(attempt, claims)
     except Exception as error:  # noqa: BLE001 - whatever it is, the group can be launched without
         log.warning("no step of a later launch task is taken: %s: %s", type(error).__name__, error)
         return Decision(reason="no forecast")
-    if decision.take and not attempt.moves.take(decision.take):
+    if decision.take and not attempt.moves.take({step: claims.claims.get(step) for step in decision.take}):
         decision = Decision(reason="nothing is ready")  # others were quicker
     log.info("%s", decision.line())
     return decision
@@ -73,9 +74,10 @@ def _look_around(attempt: Attempt, claims: Claims) -> Sight:
     done = {end.step for end in ends if has_ended_well(end)} | attempt.follower.adopted
     done |= {name for name, state in mirrors.items() if state in ("success", "skipped")}
     waiting = [each for task_id, each in ours.items() if facts.states.get(task_id, "") in NOT_BEGUN]
-    ahead = {name for group in waiting for name in group.steps if name not in claims.claims}
-    over = {each for each in flow.graph.ordinary if _is_over(facts.find_states(each, flow.graph.ordinary))}
+    busy = {task_id for task_id in ours if facts.states.get(task_id, "") in BUSY}
     assert attempt.moves is not None
+    ahead = {*claims.find_free(attempt.moves.mine, [name for group in waiting for name in group.steps], busy)}
+    over = {each for each in flow.graph.ordinary if _is_over(facts.find_states(each, flow.graph.ordinary))}
     return Sight(
         mine=frozenset(attempt.own) - done - attempt.moves.awaited.keys(),
         open=frozenset(name for name in ahead - done if mirrors[name] not in FINISHED),
