@@ -116,6 +116,8 @@ def split_call(
     function: Callable[..., Any], kwargs: Mapping[str, Any], words: Iterable[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Those of ``kwargs`` that are ``words`` of ours, then those for ``function``: its own parameters come first."""
+    if kwargs.keys().isdisjoint(words):
+        return {}, dict(kwargs)
     parameters = inspect.signature(function).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return {}, dict(kwargs)

@@ -75,8 +75,10 @@ def take_channel_words(
     :param on_call: ``bytes`` and ``routing``, for the only input or by parameter.
     Raises ``ValueError`` for what is wrong, or is said of no step's rows, or twice.
     """
-    plain = {name: transform_leaves(value, _unwrap) for name, value in arguments.items()}
     wrapped = [leaf for leaf in iterate_leaves(arguments) if isinstance(leaf, ChannelInput)]
+    if not (wrapped or on_call):
+        return dict(arguments), ()
+    plain = {name: transform_leaves(value, _unwrap) for name, value in arguments.items()}
     on_values = [(leaf.value, leaf.words) for leaf in wrapped]
     said: dict[Any, tuple[Any, dict[str, Any]]] = {}
     for value, words in [*on_values, *_list_words_on_call(plain, on_call, find_rows)]:
