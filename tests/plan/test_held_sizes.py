@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.managers.executors import size_executors
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.state import Assignment, State
 from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.settings import SPARK, PlacementSettings
@@ -94,6 +94,35 @@ def test_copies_alone_ask_for_no_executor() -> None:
     assert sum(count_containers(group).values()) == size_executors(group, cluster).count == 1
     asked = replace(made, groups=(replace(group, containers=(*group.executors, replace(alone[0], cores=1))),))
     assert {violation.rule for violation in check(asked, flow, cluster)} == {"shape"}
+
+
+def test_what_loses_its_last_instance_is_no_executor() -> None:
+    """
+    w1   scan/0 ──> agg/0                       all three partitions are one task: no rows come to w2
+    w2   agg/1 (left out), a copy of agg/0      what stays there is no executor
+    """
+    days = tuple(
+        Partition(key={"day": day}, bytes=2**20, blocks=(Block(bytes=2**20, hosts=(f"h{1 + day % 2}",)),))
+        for day in range(3)
+    )
+    steps = (
+        Step(
+            id="scan",
+            parallelism=2,
+            pinned=("w1",),
+            works_without_input=False,
+            sources=(Source(path="t", partitions=days),),
+        ),
+        Step(id="agg", parallelism=2, works_without_input=False, stateful=True, state_mb=50),
+    )
+    flow = Dataflow(name="f", steps=steps, channels=(Channel(src="scan", dst="agg", routing="forward"),))
+    before = State(previous=Assignment(active={"agg/0": "w1", "agg/1": "w2"}))
+    group = place(flow, standalone(2, 2), before, replace(SPARK, num_standbys=1)).groups[0]
+    assert [(box.worker, box.cores, len(box.instances), len(box.standbys)) for box in group.containers] == [
+        ("w1", 1, 2, 0),
+        ("w2", 0, 0, 1),
+    ]
+    assert [entry.id for entry in group.pruned if entry.what == "instance"] == ["scan/1", "agg/1"]
 
 
 @settings(max_examples=200, deadline=None)
