@@ -170,8 +170,8 @@ def _plain_bound(problem: Problem, mode: str) -> float:
 
 
 def _worse(one: Measured) -> bool:
-    """Than one application for all, or one a step."""
-    return any(other is not None and one.makespan_s > other + 1e-6 for other in (one.whole_s, one.per_step_s))
+    """By more than what fewer groups are worth than one application for all, or one a step."""
+    return any(other is not None and one.makespan_s > 1.01 * other + 1e-6 for other in (one.whole_s, one.per_step_s))
 
 
 def _summary(found: list[Measured]) -> dict[str, float]:

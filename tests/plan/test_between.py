@@ -11,7 +11,7 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import bound_makespan
 from airflow_dagsched.plan.exact.phases import bound_by_phases
-from airflow_dagsched.plan.grouping.all_groupings import list_groupings
+from airflow_dagsched.plan.grouping.proposals.all_groupings import list_groupings
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.reasons.bounds import LongestPath, PhasesNeeded
 from airflow_dagsched.plan.resident.separation import list_kept_apart

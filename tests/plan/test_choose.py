@@ -103,33 +103,24 @@ def test_applications_are_started_for_a_reason_only() -> None:
     }
 
 
-def test_what_ends_together_holds_as_little_as_it_can() -> None:
+def test_what_ends_together_starts_as_few_applications_as_it_can() -> None:
     """
-    a (60 s)       in one application b's core is held for 60 s: as soon as two, 28 core-seconds more
-    b (32 s)       two that take 60 s each hold the same in one as in two: then the fewer applications
+    a (60 s)       in one application b's core is held for 60 s: 28 core-seconds more than in two, and a driver less
+    b (32 s)
     """
-    two = plan(drawn("a; b", a={"runtime_s": 60}, b={"runtime_s": 32}), standalone(4))
-    assert steps_of(two) == ["b", "a"]
-    assert [(kind.makespan_s, kind.core_seconds) for kind in two.compared] == [(68, 68 + 40), (68, 68 + 68)]
-    assert two.groups[0].reason == (
-        "apart from 'launch_a': ends with one group of both, and holds 28 core-seconds less"
-    )
-    one = plan(drawn("a; b", a={"runtime_s": 60}, b={"runtime_s": 60}), standalone(4))
+    one = plan(drawn("a; b", a={"runtime_s": 60}, b={"runtime_s": 32}), standalone(4))
     assert steps_of(one) == ["a b"]
-    assert [(kind.core_seconds, kind.groups) for kind in one.compared] == [(136, 1), (136, 2)]
+    assert [(kind.makespan_s, kind.core_seconds) for kind in one.compared] == [(68, 68 + 68), (68, 68 + 40)]
 
 
-def test_what_ends_as_soon_in_parts_starts_no_more_applications_than_there_are_parts() -> None:
-    """
-    a ══> b ══> c      5 s each, side by side with d (200 s): two applications hold 8 + 15 + 208 core-seconds, four
-    d                  8 + 8 more, one 2 x 208.
-    """
-    short = {"runtime_s": 5.0}
-    flow = drawn("a == b; b == c; d", a=short, b=short, c=short, d={"runtime_s": 200.0})
-    made = plan(flow, standalone(8))
-    assert check_strictly(made, flow, standalone(8)) == ()
-    assert [group.steps for group in made.groups] == [("a", "b", "c"), ("d",)]
-    assert [(kind.core_seconds, kind.groups) for kind in made.compared] == [(231, 2), (247, 4), (416, 1)]
+def test_siblings_are_dealt_to_as_few_applications_as_have_the_slots() -> None:
+    """load ══> s1 .. s6 ══> join      two slots an application, six cores: three applications of two side by side"""
+    edges = "; ".join(f"load == s{at}; s{at} == join" for at in range(1, 7))
+    flow = drawn(edges, **{f"s{at}": {"runtime_s": 100.0 + at} for at in range(1, 7)})
+    made = plan(flow, standalone(6), Settings(slots=2))
+    assert check_strictly(made, flow, standalone(6), Settings(slots=2)) == ()
+    assert sorted(len(group.steps) for group in made.groups) == [1, 1, 2, 2, 2]
+    assert made.makespan_s <= 1.01 * (3 * 8 + 1 + 106 + 1)
 
 
 def test_groups_side_by_side_are_on_different_workers() -> None:
@@ -235,8 +226,8 @@ def test_never_worse_than_the_plan_of_isolated_or_of_inseparable_steps(
     assert made is not None or apart is None
     if made is None:
         return
-    assert apart is None or made.makespan_s <= apart.makespan_s
-    assert whole is None or made.makespan_s <= whole.makespan_s
+    assert apart is None or made.makespan_s <= 1.01 * apart.makespan_s
+    assert whole is None or made.makespan_s <= 1.01 * whole.makespan_s
     if apart is not None and len(made.groups) == len(apart.groups):
         assert [group.start_s for group in made.groups] == [group.start_s for group in apart.groups]
 

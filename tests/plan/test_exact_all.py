@@ -14,7 +14,7 @@ from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import bound_makespan
 from airflow_dagsched.plan.exact.enumeration import Solved, solve_tiny_dataflow
-from airflow_dagsched.plan.grouping.all_groupings import list_groupings
+from airflow_dagsched.plan.grouping.proposals.all_groupings import list_groupings
 from airflow_dagsched.plan.passes.select_groups import search_problem
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.resident.separation import list_kept_apart

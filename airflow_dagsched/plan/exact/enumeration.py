@@ -24,7 +24,7 @@ from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.executor_shape import ExecutorShape
 from airflow_dagsched.plan.costing.launch_order import bound_launches, search_all_orders, search_launch_order
-from airflow_dagsched.plan.grouping.all_groupings import list_groupings, list_units
+from airflow_dagsched.plan.grouping.proposals.all_groupings import list_groupings, list_units
 from airflow_dagsched.plan.problem.problem import Problem
 
 UNITS = 8

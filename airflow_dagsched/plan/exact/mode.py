@@ -22,6 +22,7 @@ from airflow_dagsched.plan.exact.enumeration import Solved, solve_tiny_dataflow
 from airflow_dagsched.plan.exact.model import solve_model
 from airflow_dagsched.plan.exact.phases import bound_by_phases
 from airflow_dagsched.plan.grouping.candidates import search_groupings
+from airflow_dagsched.plan.grouping.fewest_applications import take_fewest
 from airflow_dagsched.plan.grouping.local_search import improve_locally
 from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
 from airflow_dagsched.plan.grouping.selection import Selection
@@ -53,7 +54,9 @@ def plan_exactly(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFA
 
 def select_groups_exactly(draft: Draft) -> Draft:
     """The pass that takes the place of ``select_groups``; raises as ``plan_exactly`` does."""
-    return describe_selection(draft, search_exactly(draft.problem))
+    selection = search_exactly(draft.problem)
+    take_fewest(selection)
+    return describe_selection(draft, selection)
 
 
 def search_exactly(problem: Problem, budget: float = BUDGET) -> Selection:
@@ -123,6 +126,8 @@ def _search_reordered(selection: Selection, order: tuple[int, ...]) -> Selection
     if other.best.cost >= selection.best.cost:
         return selection
     # What was compared before counts as well: a plan tells all it was better than.
+    for found in selection.front.by_count.values():
+        other.front.keep_if_unbeaten(found)
     other.costs = {**other.costs, **selection.costs, KIND: other.best.cost}
     other.best_kind = KIND
     return other

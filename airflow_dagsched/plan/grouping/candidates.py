@@ -1,9 +1,10 @@
 """The search among groupings: from cutting nothing to one application per step, whichever ends first.
 
-Evaluated first: the coarsest completable groups, as few groups as the rules allow, and one application per
-step. Besides, others in between (of few steps, all), while the budget lasts: it counts steps and edges simulated, not
-seconds, so the choice is the same on every machine. The search ends early at a plan that the lower bound proves as
-soon as any; up to 200 steps the three above are evaluated even then: none of them costs less, nor holds less as soon.
+Evaluated first: the coarsest completable groups, as few groups as the rules allow, these with siblings dealt to a few
+applications each, and one application per step. Besides, others in between (of few steps, all), while the budget lasts:
+it counts steps and edges simulated, not seconds, so the choice is the same on every machine. The search ends early at
+a plan that the lower bound proves as soon as any; up to 200 steps all but the deals are evaluated even then: people ask
+what a plan saves.
 
 Groupings are compared by what the launches in the order of the longest path take; then those that could end first
 in another order, the best few and the three above, are compared by what each takes in its best order. Last, the
@@ -12,6 +13,7 @@ best is tried with other lists inside its groups: ``Selection.evaluator`` has th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -19,11 +21,13 @@ from msgspec import Struct
 from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import KeptApart, LowerBound
-from airflow_dagsched.plan.grouping.all_groupings import list_groupings
 from airflow_dagsched.plan.grouping.coarsest import find_coarsest
-from airflow_dagsched.plan.grouping.contraction import contract_longest_paths
+from airflow_dagsched.plan.grouping.front import WITHIN
 from airflow_dagsched.plan.grouping.local_search import improve_locally
-from airflow_dagsched.plan.grouping.refinement import list_refinements, split_unjoined
+from airflow_dagsched.plan.grouping.proposals.all_groupings import list_groupings
+from airflow_dagsched.plan.grouping.proposals.contraction import contract_longest_paths
+from airflow_dagsched.plan.grouping.proposals.dealing import list_deals
+from airflow_dagsched.plan.grouping.proposals.refinement import list_refinements, split_unjoined
 from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
 from airflow_dagsched.plan.grouping.selection import Candidate, Selection
 from airflow_dagsched.plan.problem.problem import Problem
@@ -34,10 +38,11 @@ BUDGET = 8_000
 FEW = 6
 """Steps of which all groupings are looked at: some 200."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
+DEALT = "siblings dealt to few applications"
 PARTS, ALL = "parts that no edge joins apart", "all groupings there are"
 SHOWN = 200
-"""Steps for which one application per step is evaluated even if it cannot end sooner: people ask what a plan saves, and
-of two that end together the one that holds fewer core-seconds is better. Of more that would take too long."""
+"""Steps for which one application per step is evaluated even if it cannot end sooner: people ask what a plan saves. Of
+more that would take too long."""
 
 Propose = Callable[[Selection], Iterator[Candidate]]
 
@@ -80,6 +85,7 @@ def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy
         selection.anchors.add(tuple(selection.find_fewest()[1]))
         selection.evaluate_grouping(FEWEST, selection.find_fewest()[1])
     # Before single steps: these are evaluated only if none of the few cuts shows that they cannot end sooner.
+    _evaluate_deals(selection)
     selection.evaluate_all(_propose_finer(selection, group_of))
     selection.evaluate_all(strategy.propose_first(selection))
     _evaluate_single_steps(selection)
@@ -95,6 +101,18 @@ def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy
     # Last, for it changes the order in which all later evaluations would list a group's steps.
     reorder_steps(selection)
     return selection
+
+
+def _evaluate_deals(selection: Selection) -> None:
+    """Of the fewest groups, until one ends as soon as any; without regard to the budget, for there are but a few."""
+    soonest_s = selection.best.cost.makespan_s if selection.best else math.inf
+    gain_s = soonest_s - selection.bound.seconds
+    for dealt in list_deals(selection.problem, selection.find_fewest()[1], gain_s):
+        if not selection.may_gain() or selection.is_within(selection.bound.seconds):
+            return
+        # An anchor has a name that people know: few siblings may each be dealt to an application of its own.
+        if tuple(dealt) not in selection.anchors:
+            selection.evaluate_grouping(DEALT, dealt)
 
 
 def _evaluate_single_steps(selection: Selection) -> None:
@@ -132,14 +150,16 @@ def _propose_finer(selection: Selection, group_of: Sequence[int]) -> Iterator[Ca
 
 
 def _may_skip_single_steps(best: EvaluatedGrouping, problem: Problem) -> bool:
-    """Whether one application per step cannot end sooner: by its core-seconds, or by its longest path."""
+    """Whether one application per step cannot end so much sooner that it would be taken: by its core-seconds, or by
+    its longest path.
+    """
     graph, arrays, start = problem.graph, problem.arrays, problem.cluster.application_start_s
     held = sum(
         need.cores * (start + seconds * step.parallelism)
         for need, seconds, step in zip(arrays.needs, arrays.runtime_s, graph.steps, strict=False)
     )
     # Each step with a start of its own would hold more core-seconds than there are until the best ends.
-    if best.cost.makespan_s * problem.arrays.room.cores <= held:
+    if best.cost.makespan_s * problem.arrays.room.cores <= held * (1 + WITHIN):
         return True
     seconds = [least + start if graph.is_step(node) else least for node, least in enumerate(arrays.least_s)]
-    return best.cost.makespan_s <= max(measure_step_tails(graph, seconds))
+    return best.cost.makespan_s <= max(measure_step_tails(graph, seconds)) * (1 + WITHIN)

@@ -35,7 +35,7 @@ KIND = "small changes to the best"
 SEED = 0
 
 
-class _Surroundings(Struct, frozen=True):
+class Surroundings(Struct, frozen=True):
     """What every change needs to know."""
 
     problem: Problem
@@ -47,13 +47,13 @@ def improve_locally(selection: Selection) -> None:
     """Change the best grouping while that helps and the budget lasts."""
     if selection.best is None or len(selection.problem.graph.ids) > MOST_STEPS:
         return
-    around = _Surroundings(selection.problem, reverse_edges(selection.problem.graph.condensed))
+    around = Surroundings(selection.problem, reverse_edges(selection.problem.graph.condensed))
     _search_uphill(selection, around)
     if selection.is_open:
         _search_randomly(selection, around)
 
 
-def _search_uphill(selection: Selection, around: _Surroundings) -> None:
+def _search_uphill(selection: Selection, around: Surroundings) -> None:
     """From better to better, along the chain that decides."""
     improved = True
     while improved and selection.is_open:
@@ -70,7 +70,7 @@ def _search_uphill(selection: Selection, around: _Surroundings) -> None:
                 break
 
 
-def _search_randomly(selection: Selection, around: _Surroundings) -> None:
+def _search_randomly(selection: Selection, around: Surroundings) -> None:
     """Random changes from where we are, as long as they are not too much worse than the best."""
     rng = random.Random(SEED)  # its own generator: nobody else's draws change the plan
     here = selection.best
@@ -115,23 +115,23 @@ def list_deciding(best: EvaluatedGrouping) -> list[int]:
     return [node for node in chain if node in best.members]
 
 
-def _list_changes(around: _Surroundings, best: EvaluatedGrouping, groups: Sequence[int]) -> Iterator[list[int]]:
+def _list_changes(around: Surroundings, best: EvaluatedGrouping, groups: Sequence[int]) -> Iterator[list[int]]:
     """All valid merges, moves and partings of these groups."""
     problem, neighbours = around.problem, _find_neighbours(best)
     for group in groups:
-        units = _list_units(problem, best, group)
+        units = list_units(problem, best, group)
         for other in neighbours[group]:
             # A merge is a move of all steps.
-            yield from _move_if_allowed(problem, best.group_of, best.members[group], other)
+            yield from move_if_allowed(problem, best.group_of, best.members[group], other)
         for count in GATHERED:
             for backwards in (True, False):
                 yield from _gather_neighbours(around, best, group, count, backwards=backwards)
         for steps in units if len(units) > 1 else ():
             for other in (len(best.group_of), *neighbours[group]):  # the number of nodes stands for a new group
-                yield from _move_if_allowed(problem, best.group_of, steps, other)
+                yield from move_if_allowed(problem, best.group_of, steps, other)
 
 
-def _draw_change(around: _Surroundings, here: EvaluatedGrouping, rng: random.Random) -> list[int] | None:
+def _draw_change(around: Surroundings, here: EvaluatedGrouping, rng: random.Random) -> list[int] | None:
     """One change, every other time on the deciding chain; None if it would break a rule or close a cycle."""
     problem = around.problem
     group = rng.choice(list_deciding(here) if rng.random() < 0.5 else sorted(here.members))
@@ -141,15 +141,13 @@ def _draw_change(around: _Surroundings, here: EvaluatedGrouping, rng: random.Ran
     to = rng.choice([*_find_neighbours(here)[group], len(here.group_of)])
     steps = here.members[group]
     if rng.random() < 0.7:
-        steps = rng.choice(_list_units(problem, here, group))
+        steps = rng.choice(list_units(problem, here, group))
         if rng.random() < 0.5:
-            steps = _add_followers(around, here.group_of, steps, backwards=rng.random() < 0.3)
-    return next(_move_if_allowed(problem, here.group_of, steps, to), None)
+            steps = add_followers(around, here.group_of, steps, backwards=rng.random() < 0.3)
+    return next(move_if_allowed(problem, here.group_of, steps, to), None)
 
 
-def _add_followers(
-    around: _Surroundings, group_of: Sequence[int], steps: Sequence[int], *, backwards: bool
-) -> list[int]:
+def add_followers(around: Surroundings, group_of: Sequence[int], steps: Sequence[int], *, backwards: bool) -> list[int]:
     """The steps with all behind them (before them) in their group: what can leave it without a cycle."""
     graph = around.problem.graph
     edges = around.above if backwards else graph.condensed
@@ -161,7 +159,7 @@ def _add_followers(
 
 
 def _gather_neighbours(
-    around: _Surroundings, here: EvaluatedGrouping, group: int, count: int, *, backwards: bool
+    around: Surroundings, here: EvaluatedGrouping, group: int, count: int, *, backwards: bool
 ) -> Iterator[list[int]]:
     """``count`` units right before the group (behind it), those that end last (start first), moved into it."""
     problem = around.problem
@@ -172,7 +170,7 @@ def _gather_neighbours(
     near.sort(key=lambda other: -spans[group_of[other]].end_s if backwards else spans[group_of[other]].start_s)
     units = set(near[:count])
     if len(units) == count:
-        yield from _move_if_allowed(
+        yield from move_if_allowed(
             problem, group_of, [node for node, of in enumerate(graph.loop) if of in units], group
         )
 
@@ -205,7 +203,7 @@ def _find_room_makers(best: EvaluatedGrouping) -> Iterator[tuple[int, int]]:
             yield from ((other, node) for other in ended.get(start, ()))
 
 
-def _list_units(problem: Problem, best: EvaluatedGrouping, group: int) -> list[list[int]]:
+def list_units(problem: Problem, best: EvaluatedGrouping, group: int) -> list[list[int]]:
     """The steps of a group, those that are never split together."""
     units: dict[int, list[int]] = {}
     for node in best.members[group]:
@@ -213,7 +211,7 @@ def _list_units(problem: Problem, best: EvaluatedGrouping, group: int) -> list[l
     return [units[first] for first in sorted(units)]
 
 
-def _move_if_allowed(problem: Problem, group_of: Sequence[int], steps: Sequence[int], to: int) -> Iterator[list[int]]:
+def move_if_allowed(problem: Problem, group_of: Sequence[int], steps: Sequence[int], to: int) -> Iterator[list[int]]:
     """The homes with ``steps`` moved to group ``to`` (the number of nodes: a new one), if that may be."""
     moved = list(group_of)
     for node in steps:

@@ -166,4 +166,4 @@ def _measure_saving(
 ) -> Saving:
     """What ``best`` saves against ``rival``."""
     seconds, core_seconds = rival.makespan_s - best.makespan_s, rival.core_seconds - best.core_seconds
-    return Saving(kind, seconds, core_seconds, is_checkpoint, is_whole)
+    return Saving(kind, seconds, core_seconds, rival.groups - best.groups, is_checkpoint, is_whole)

@@ -13,6 +13,7 @@ from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.launch_order import MOST, bound_launches, search_launch_order
 from airflow_dagsched.plan.costing.lower_bound import LowerBound
 from airflow_dagsched.plan.grouping.coarsest import find_fewest
+from airflow_dagsched.plan.grouping.front import WITHIN, Found, Front
 from airflow_dagsched.plan.grouping.stages import Stages
 from airflow_dagsched.plan.problem.problem import Problem
 
@@ -54,6 +55,8 @@ class Selection(Struct):
     """Groupings than which the plan must not be worse."""
     finalists: list[tuple[str, EvaluatedGrouping]] = field(default_factory=list)
     """The best few, and the anchors, by their costs: the order of their launches is still to be searched."""
+    front: Front = field(default_factory=Front)
+    """Of all that have been evaluated those that no other beats, with the order in which each starts its steps."""
     few: tuple[Stages, list[int]] | None = None
     """Once asked for: see ``find_fewest``."""
 
@@ -102,7 +105,7 @@ class Selection(Struct):
 
     def evaluate_all(self, candidates: Iterator[Candidate]) -> None:
         """Evaluate these while that may help."""
-        while self.is_open and not self._has_nothing_to_gain():
+        while self.may_change():
             candidate = next(candidates, None)
             if candidate is None:
                 return
@@ -127,12 +130,13 @@ class Selection(Struct):
         """Compare a grouping, and keep it if it is the best."""
         if kind not in self.costs or evaluated.cost < self.costs[kind]:
             self.costs[kind] = evaluated.cost
+        self.front.keep_if_unbeaten(Found(kind, evaluated, self.evaluator))
         if self.best is None or evaluated.cost < self.best.cost:
             self.best, self.best_kind = evaluated, kind
 
     def may_change(self) -> bool:
-        """Whether small changes may help."""
-        return self.is_open and not self._has_nothing_to_gain()
+        """Whether others may help, and may be looked at."""
+        return self.is_open and self.may_gain()
 
     def _remember_finalist(self, kind: str, evaluated: EvaluatedGrouping) -> None:
         """Where the order of launches is searched at all."""
@@ -145,19 +149,23 @@ class Selection(Struct):
         if len(rivals) > FINALISTS:
             self.finalists.remove(rivals[-1])
 
-    def _has_nothing_to_gain(self) -> bool:
-        """One batch group that lacks nothing, or has all cores: no other grouping has more, and all start more."""
+    def is_within(self, seconds: float) -> bool:
+        """Whether the best ends about then, or before: a grouping that did would be taken only for fewer groups."""
+        return self.best is not None and self.best.cost.makespan_s <= seconds * (1 + WITHIN)
+
+    def may_gain(self) -> bool:
+        """Not if it is one batch group that lacks nothing, or has all cores: no other has more, and all start more."""
         best, problem = self.best, self.problem
         if best is None or len(best.members) != 1 or len(best.group_of) > len(problem.graph.steps):
-            return False
+            return True
         shape = next(iter(best.shapes.values()))
         # What is resident holds all it needs to the end: in several groups it may hold less.
         if shape.residency == "all":
-            return False
+            return True
         if any(need.cores > 1 for need in problem.arrays.needs) and shape.schedule.compute_s > max(
             problem.arrays.tail_s
         ):
-            return False  # Cores of a container are left over that another one could use.
+            return True  # Cores of a container are left over that another one could use.
         whole = shape.held_cores >= problem.arrays.room.cores
         # Neither cores nor memory nor slots hold it up: then only its longest path does, which no cut shortens.
-        return whole or (not shape.short_of and shape.schedule.steps < problem.settings.slots)
+        return not whole and (bool(shape.short_of) or shape.schedule.steps >= problem.settings.slots)

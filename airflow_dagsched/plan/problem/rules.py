@@ -39,6 +39,14 @@ class Rules(Struct, frozen=True):
         units = {loop[node] for node in nodes}
         return all(units.isdisjoint(self.apart.get(unit, ())) for unit in units)
 
+    def may_join(self, nodes: Sequence[int], others: Sequence[int], loop: Sequence[int]) -> bool:
+        """Whether two groups of one color that may be may be one; only what is new is looked at."""
+        if len(nodes) + len(others) > self.most_steps:
+            return False
+        # Hardly anybody keeps steps apart: then no sets are made of what may be 100,000 steps.
+        units = {loop[node] for node in nodes} if self.apart else frozenset[int]()
+        return all(units.isdisjoint(self.apart.get(loop[node], ())) for node in others)
+
 
 def apply_rules(graph: Graph, settings: Settings) -> tuple[Graph, Rules]:
     """The graph with steps that stay together drawn together, and its rules.

@@ -79,12 +79,13 @@ class TogetherTooLarge(Struct, frozen=True):
 
 
 class Saving(Struct, frozen=True):
-    """What the chosen grouping saves against another: seconds first, core-seconds where it ends no sooner."""
+    """What the chosen grouping saves against another: seconds first, then applications, then core-seconds."""
 
     rival: str
     """The other grouping: the two groups as one, or a kind that was compared."""
     seconds: float
     core_seconds: float
+    applications: int = 0
     is_checkpoint: bool = False
     """Whether it is so only since failures are to be expected."""
     is_whole: bool = False

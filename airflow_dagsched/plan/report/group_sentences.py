@@ -104,6 +104,10 @@ def _say_saving(saving: Saving) -> str:
     subject = "a checkpoint: " if saving.is_checkpoint else "this grouping " if saving.is_whole else ""
     if saving.seconds > 0:
         return f"{subject}ends {format_duration(saving.seconds)} sooner than {saving.rival}"
+    if saving.applications > 0:
+        later = f"{format_duration(-saving.seconds)} later than" if saving.seconds < 0 else "with"
+        return f"{subject}ends {later} {saving.rival}, with {format_count(saving.applications, 'application')} fewer"
     if saving.core_seconds > 0:
         return f"{subject}ends with {saving.rival}, and holds {saving.core_seconds:.0f} core-seconds less"
-    return f"{subject}ends no later than {saving.rival}"
+    # What would end sooner, with as few applications, by more than that would have been taken.
+    return f"{subject}ends with {saving.rival}, or less than 1% later"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy
-from airflow_dagsched.plan.grouping.refinement import split_unjoined
+from airflow_dagsched.plan.grouping.proposals.refinement import split_unjoined
 from airflow_dagsched.plan.grouping.selection import Candidate, Selection
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.resident.resident_groups import MANY, list_segmentations

@@ -53,6 +53,8 @@ EXAMPLES: tuple[Any, ...] = (
     grouping.Saving("one group of both", 12.0, 40.0),
     grouping.Saving("one group of both", 0.0, 40.0, is_checkpoint=True),
     grouping.Saving("as few groups as can be", 0.0, 0.0, is_whole=True),
+    grouping.Saving("one application per step", 0.0, -40.0, 98, is_whole=True),
+    grouping.Saving("one application per step", -0.4, -40.0, 1, is_whole=True),
     pruning.NotUnderstood("amount > price"),
     pruning.ComparesWithNull("day = NULL"),
     pruning.ColumnMissing("day"),

@@ -1,4 +1,7 @@
-"""What the groups were chosen from: the chosen grouping is that of the plan, and no other is better.
+"""What the groups were chosen from: the chosen grouping is that of the plan, and none is better.
+
+Better is what ends more than 1% sooner; what has fewer groups and ends no more than 1% later than the soonest; and of
+as many groups what ends sooner.
 
 What the others would take is not worked out: that takes a planner. What has as many groups as there are steps must be
 one application per step: its spilled bytes follow, and limits of its seconds. What has been pruned since the choice
@@ -20,6 +23,8 @@ from airflow_dagsched.plan.plan_types import Compared
 LIMITED = 300
 """Steps of a plan, at most, of which the limits of one application per step are worked out."""
 HOUR_S = 3600.0
+WITHIN = 0.01
+"""As a share of the soonest: who ends so much later, with fewer groups, is better."""
 ROUNDING = 1e-6
 """Of told seconds."""
 
@@ -68,8 +73,16 @@ def _check_order(compared: Sequence[Compared]) -> Iterator[Violation]:
     """None is better than the first; of what takes longer than a plan can say, all take that long."""
     chosen, *others = compared
     # Capped values are all equal: nothing can be said of their order.
-    for other in others if chosen.makespan_s < MOST_PLANNED else ():
-        if _sort_key(other) < _sort_key(chosen):
+    if chosen.makespan_s >= MOST_PLANNED:
+        return
+    latest_s = (1 + WITHIN) * min(entry.makespan_s for entry in compared)
+    tolerance = measure_tolerance(latest_s)
+    if chosen.makespan_s > latest_s + tolerance:
+        text = f"ends after {chosen.makespan_s:g} s, others before {latest_s:g} s"
+        yield Violation("compared", chosen.what, text)
+    for other in others:
+        is_fewer = other.groups < chosen.groups and other.makespan_s <= latest_s - tolerance
+        if is_fewer or (other.groups == chosen.groups and _sort_key(other) < _sort_key(chosen)):
             yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
 
 
@@ -114,8 +127,9 @@ def _compare_amounts(
         yield Violation("compared", chosen.what, f"was chosen with {what} {planned:g}, the plan has {actual:g}")
 
 
-def _sort_key(entry: Compared) -> tuple[float, float, int, int]:
-    return entry.makespan_s, entry.core_seconds, entry.spilled_bytes, entry.groups
+def _sort_key(entry: Compared) -> tuple[float, float, int]:
+    """Of entries with as many groups."""
+    return entry.makespan_s, entry.core_seconds, entry.spilled_bytes
 
 
 def _sum_core_seconds(facts: Facts) -> tuple[float, float]:

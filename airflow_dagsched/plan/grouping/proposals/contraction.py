@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.plan.costing.evaluator import Evaluator
-from airflow_dagsched.plan.grouping.merging import Bundle, Merging
+from airflow_dagsched.plan.grouping.proposals.merging import Bundle, Merging
 
 NEAR = 0.95
 """Paths of this share of the longest one are shortened in the same round."""

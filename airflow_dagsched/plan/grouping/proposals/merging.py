@@ -119,13 +119,7 @@ class Merging:
         rules, graph = self.problem.rules, self.problem.graph
         if rules.color[one] != rules.color[other]:
             return False
-        first, second = self.bundles[one].members, self.bundles[other].members
-        if len(first) + len(second) > rules.most_steps:
-            return False
-        if not rules.apart:
-            return True
-        units = {graph.loop[node] for node in second}
-        return all(units.isdisjoint(rules.apart.get(graph.loop[node], ())) for node in first)
+        return rules.may_join(self.bundles[other].members, self.bundles[one].members, graph.loop)
 
     def _has_detour(self, one: int, other: int) -> bool:
         """Whether a path from ``one`` to ``other`` leads through a third."""

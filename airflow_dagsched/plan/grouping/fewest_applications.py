@@ -1,0 +1,200 @@
+"""Of the groupings that end about as soon as the best the one with the fewest groups; and fewer yet where that goes.
+
+    soonest   {load} {a} {b} {c} {d} {join}   100.0 s
+    taken     {load} {a c} {b d} {join}       100.6 s: within 1%, two applications fewer
+
+What an application costs besides its seconds (see ``front.WITHIN``) is no part of the makespan, so it is a tolerance:
+always of the soonest grouping of all, so that it is used up once. First what has been evaluated; then pairs of groups
+are merged as long as the plan still ends in time; then one group fewer is tried by random moves of steps, from a fixed
+seed. The effort is counted: equal facts, equal groups.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+
+from airflow_dagsched.model.order import reverse_edges
+from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
+from airflow_dagsched.plan.costing.launch_order import bound_launches, search_launch_order
+from airflow_dagsched.plan.grouping.front import Found
+from airflow_dagsched.plan.grouping.local_search import (
+    MOST_STEPS,
+    Surroundings,
+    add_followers,
+    list_units,
+    move_if_allowed,
+)
+from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
+from airflow_dagsched.plan.grouping.selection import MANY, Selection
+from airflow_dagsched.plan.problem.problem import Problem
+
+BUDGET = 40_000
+"""Steps and edges that may be simulated while groups are merged."""
+MERGED = 100
+"""Of more groups the shortest are merged in pairs."""
+HOTTEST, COLDEST = 0.5, 0.001
+"""Groups by which a grouping on the way may be worse, about, at first and at last."""
+LATE = 0.02
+"""So much too late, as a share, is as bad as one group more."""
+KIND = "fewer applications that end about as soon"
+TRIED = 10
+"""Merges that must be affordable, else none is tried."""
+STALE = 300
+"""Draws in a row after which nothing new is expected."""
+TWO = 2
+SEED = 0
+
+
+def take_fewest(selection: Selection) -> None:
+    """Make the best grouping that of the fewest groups within the tolerance, and its evaluator the selection's."""
+    if selection.best is None or not selection.best.members:
+        return
+    _search_launches(selection)
+    selection.budget = BUDGET
+    # Of large dataflows nothing is merged: what could be paid for would be a few pairs of many.
+    if len(selection.problem.graph.ids) + len(selection.problem.graph.datasets) <= BUDGET // TRIED:
+        _Shrinking.of(selection).run()
+    _take_found(selection, selection.front.find_fewest())
+
+
+def count_least_groups(problem: Problem) -> int:
+    """No grouping has fewer groups: one a color, and along a path one more at each task or color in between."""
+    graph, color = problem.graph, problem.rules.color
+    count = [0] * len(graph.ids)
+    for node in graph.order:
+        is_step = graph.is_step(node)
+        count[node] = max(count[node], int(is_step))
+        for after in graph.successors[node]:
+            # A task takes no group, but no step behind it can be in a group of one before it.
+            rises = graph.is_step(after) and color[after] != color[node] and count[node] > 0
+            count[after] = max(count[after], count[node] + rises)
+    return max([len(set(color[: len(graph.steps)])), *count])
+
+
+def _take_found(selection: Selection, found: Found) -> None:
+    soonest = selection.best
+    kind, selection.best, selection.evaluator = found
+    # A kind is told with its best grouping: where that is another one, this needs a name of its own.
+    selection.best_kind = kind if selection.costs[kind] == selection.best.cost else KIND
+    if selection.best is not soonest:
+        reorder_steps(selection)
+
+
+def _search_launches(selection: Selection) -> None:
+    """Of groupings with fewer groups that might end in time if they were launched in another order, search that."""
+    if len(selection.problem.graph.steps) > MANY:
+        return
+    limit_s = selection.front.limit_makespan()
+    for kind, evaluated, evaluator in selection.front.list_fewer():
+        if bound_launches(evaluated, selection.problem) <= limit_s:
+            selection.front.keep_if_unbeaten(Found(kind, search_launch_order(evaluated, evaluator), evaluator))
+
+
+class _Shrinking(Struct):
+    """Groups merged for as long as the plan ends in time."""
+
+    selection: Selection
+    around: Surroundings
+    least: int
+    """Groups that there must be."""
+
+    @property
+    def limit_s(self) -> float:
+        """The latest end that will do; a sooner grouping may turn up on the way."""
+        return self.selection.front.limit_makespan()
+
+    @classmethod
+    def of(cls, selection: Selection) -> _Shrinking:
+        problem = selection.problem
+        around = Surroundings(problem, reverse_edges(problem.graph.condensed))
+        return cls(selection, around, count_least_groups(problem))
+
+    def run(self) -> None:
+        """Until no budget or no group that could go is left."""
+        self.merge_pairs()
+        rng, budget = random.Random(SEED), self.selection.budget
+        self.anneal(self.find_fewest(), rng, budget // 2)
+        # Once more from a grouping that ends too late: the best are sometimes far from each other.
+        nearest = min(self.selection.front.list_fewer(), key=lambda found: self.weigh(found.evaluated), default=None)
+        if nearest is not None:
+            self.anneal(nearest.evaluated, rng, 0)
+        self.merge_pairs()
+
+    def may_go_on(self) -> bool:
+        """Whether there is budget left, and a group that could go."""
+        return self.selection.budget > 0 and self.find_fewest().cost.groups > self.least
+
+    def find_fewest(self) -> EvaluatedGrouping:
+        """Of those that end in time the one with the fewest groups, its evaluator as the selection's."""
+        found = self.selection.front.find_fewest()
+        self.selection.evaluator = found.evaluator
+        return found.evaluated
+
+    def merge_pairs(self) -> None:
+        """From fewer to fewer groups, as long as two can be one in time."""
+        while self.may_go_on() and self.merge_pair(self.find_fewest()):
+            pass
+
+    def merge_pair(self, here: EvaluatedGrouping) -> bool:
+        """Whether a merge of two groups ends in time."""
+        for group_of in self.list_merges(here):
+            merged = self.evaluate(group_of)
+            if merged is not None and merged.cost.makespan_s <= self.limit_s:
+                return True
+            if self.selection.budget <= 0:
+                break
+        return False
+
+    def list_merges(self, here: EvaluatedGrouping) -> Iterator[list[int]]:
+        """All pairs, those first of which one is short: that costs the other least."""
+        seconds = {first: here.jobs[first].seconds for first in here.members}
+        # Of thousands of groups there would be millions of pairs.
+        shortest = sorted(here.members, key=lambda first: (seconds[first], first))[:MERGED]
+        ranked = sorted(combinations(shortest, 2), key=lambda pair: [seconds[first] for first in pair])
+        for one, other in ranked:
+            yield from move_if_allowed(self.around.problem, here.group_of, here.members[other], one)
+
+    def anneal(self, here: EvaluatedGrouping, rng: random.Random, left: int) -> None:
+        """Random changes, also to a worse grouping, ever less so (simulated annealing: Kirkpatrick et al. 1983).
+
+        ``left``: the budget that is to be left.
+        """
+        selection, whole, stale = self.selection, max(1, self.selection.budget - left), 0
+        if len(here.group_of) > MOST_STEPS:
+            return
+        # Of two groups the only merge there is has been tried.
+        while self.may_go_on() and stale < STALE and self.find_fewest().cost.groups > TWO:
+            # Drawing counts, too: where nearly all changes break a rule, the budget must still run out.
+            selection.budget -= len(here.group_of) // 4 + 1
+            if selection.budget <= left:
+                return
+            group_of = self.draw_change(here, rng)
+            found = self.evaluate(group_of) if group_of is not None else None
+            stale = 0 if found is not None else stale + 1
+            heat = HOTTEST * max(0, selection.budget - left) / whole + COLDEST
+            if found is not None and rng.random() < math.exp(min(0.0, self.weigh(here) - self.weigh(found)) / heat):
+                here = found
+
+    def weigh(self, evaluated: EvaluatedGrouping) -> float:
+        """Groups, and as many as one for each ``LATE`` that it ends too late."""
+        return evaluated.cost.groups + max(0.0, evaluated.cost.makespan_s / self.limit_s - 1) / LATE
+
+    def draw_change(self, here: EvaluatedGrouping, rng: random.Random) -> list[int] | None:
+        """A step, with what hangs on it or alone, or a whole group, in another group; None where it may not be."""
+        groups = sorted(here.members)
+        group, to = rng.choice(groups), rng.choice([*groups, len(here.group_of)])
+        steps: Sequence[int] = here.members[group]
+        if rng.random() < 0.6:
+            steps = rng.choice(list_units(self.around.problem, here, group))
+            if rng.random() < 0.5:
+                steps = add_followers(self.around, here.group_of, steps, backwards=rng.random() < 0.5)
+        return next(move_if_allowed(self.around.problem, here.group_of, steps, to), None)
+
+    def evaluate(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
+        """None where that does not fit, or has been seen."""
+        return self.selection.evaluate_grouping(KIND, group_of)

@@ -1,0 +1,140 @@
+"""How many applications a plan has: of all groupings the fewest groups within 1% of the soonest, and known cases."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.plan.checking.optimality import check_strictly
+from airflow_dagsched.plan.costing.evaluated_grouping import Cost
+from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.grouping.coarsest import find_fewest
+from airflow_dagsched.plan.grouping.proposals.dealing import list_deals
+from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.settings import Settings
+from tests.plan.drawn import clusters, dataflows, standalone
+
+WITHIN = 1.01
+
+
+def list_partitions(nodes: Sequence[int]) -> Iterator[list[list[int]]]:
+    """All ways to part these."""
+    if not nodes:
+        yield []
+        return
+    first, *others = nodes
+    for parts in list_partitions(others):
+        yield [[first], *parts]
+        for at, part in enumerate(parts):
+            yield [*parts[:at], [first, *part], *parts[at + 1 :]]
+
+
+def price_all(problem: Problem) -> Iterator[Cost]:
+    """Of every grouping that obeys the rules, without a cycle, and fits."""
+    graph = problem.graph
+    for parts in list_partitions(sorted(set(graph.loop[: len(graph.steps)]))):
+        of = {unit: min(part) for part in parts for unit in part}
+        group_of = [of.get(first, first) for first in graph.loop]
+        allowed = all(
+            problem.rules.may_share([node for node, first in enumerate(graph.loop) if first in part], graph.loop)
+            for part in parts
+        )
+        if allowed and is_acyclic(problem, group_of):
+            try:
+                yield Evaluator(problem).evaluate_grouping(group_of).cost
+            except DoesNotFit:
+                continue
+
+
+def is_acyclic(problem: Problem, group_of: Sequence[int]) -> bool:
+    pairs = (
+        (group_of[node], group_of[after])
+        for node, nexts in enumerate(problem.graph.successors)
+        for after in nexts
+        if group_of[node] != group_of[after]
+    )
+    return nx.is_directed_acyclic_graph(nx.DiGraph(pairs))
+
+
+@settings(max_examples=40, deadline=None)
+@given(dataflows(most=6), st.lists(st.integers(2, 8), min_size=1, max_size=3), st.sampled_from([1, 2, 64]))
+def test_no_grouping_with_fewer_groups_ends_about_as_soon(flow: Dataflow, cores: list[int], slots: int) -> None:
+    """Launches in the order of the longest path; another order may only make the plan sooner than all of these."""
+    cluster, told = standalone(*cores), Settings(slots=slots)
+    try:
+        made = plan(flow, cluster, told)
+    except DoesNotFit:
+        return
+    if not made.groups:
+        return
+    least_s = min(entry.makespan_s for entry in made.compared)
+    prices = list(price_all(Problem.of(flow, cluster, told)))
+    fewest = min((cost.groups for cost in prices if cost.makespan_s <= WITHIN * least_s), default=len(made.groups))
+    assert least_s <= min(cost.makespan_s for cost in prices) * 1.002
+    assert len(made.groups) <= fewest
+    assert made.makespan_s <= WITHIN * least_s + 1e-6
+    assert check_strictly(made, flow, cluster, told) == ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(dataflows(most=40), clusters(), st.sampled_from([1, 3, 64]))
+def test_deals_obey_the_rules_and_have_no_cycles(flow: Dataflow, cluster: Cluster, slots: int) -> None:
+    problem = Problem.of(flow, cluster, Settings(slots=slots, max_steps_per_group=max(4, slots)))
+    few = find_fewest(problem.graph, problem.rules)[1]
+    for dealt in list_deals(problem, few, gain_s=1e9):
+        groups: dict[int, list[int]] = {}
+        for node, of in enumerate(dealt):
+            groups.setdefault(of, []).append(node)
+        assert all(of == min(nodes) for of, nodes in groups.items())
+        assert all(problem.rules.may_share(nodes, problem.graph.loop) for nodes in groups.values())
+        assert all(dealt[node] == dealt[first] for node, first in enumerate(problem.graph.loop))
+        assert is_acyclic(problem, dealt)
+
+
+def make_fan(count: int, least_s: float, most_s: float) -> Dataflow:
+    """load ══> s0 .. s(count - 1) ══> join"""
+    rng, names = random.Random(1), [f"s{at}" for at in range(count)]
+    siblings = [Step(id=name, runtime_s=round(rng.uniform(least_s, most_s), 1)) for name in names]
+    channels = [Channel(src="load", dst=name) for name in names] + [Channel(src=name, dst="join") for name in names]
+    return Dataflow(name="fan", steps=(Step(id="load"), *siblings, Step(id="join")), channels=tuple(channels))
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "most", "latest_s"), [(100, (100, 150), 5, 176), (1_000, (20, 60), 8, 380)]
+)
+def test_many_siblings_take_few_applications(
+    count: int, seconds: tuple[float, float], most: int, latest_s: float
+) -> None:
+    """Eight workers of 16 cores: one application a step ends after 175.6 and 402.9 s."""
+    flow, cluster = make_fan(count, *seconds), standalone(*[16] * 8)
+    made = plan(flow, cluster)
+    assert len(made.groups) <= most
+    assert made.makespan_s <= latest_s
+    assert check_strictly(made, flow, cluster) == ()
+
+
+def test_layers_too_many_to_look_at_are_dealt_as_well() -> None:
+    """20 layers of 600 steps, each fed by two of the layer above: two applications a layer have all the slots."""
+    rng = random.Random(1)
+    names = [[f"s{layer}x{at}" for at in range(600)] for layer in range(20)]
+    steps = [Step(id=name, runtime_s=rng.uniform(1, 30)) for layer in names for name in layer]
+    channels = [
+        Channel(src=before, dst=name)
+        for above, layer in itertools.pairwise(names)
+        for name in layer
+        for before in rng.sample(above, 2)
+    ]
+    flow = Dataflow(name="layers", steps=tuple(steps), channels=tuple(channels))
+    made = plan(flow, standalone(*[16] * 8))
+    assert len(made.groups) == 2 * 20
+    assert made.makespan_s <= 1.3 * made.lower_bound_s
