@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from msgspec import Struct
@@ -42,6 +42,10 @@ HOTTEST, COLDEST = 0.5, 0.001
 LATE = 0.02
 """So much too late, as a share, is as bad as one group more."""
 KIND = "fewer applications that end about as soon"
+SEVERAL = 8
+"""Of so many groups one more pair is merged at once."""
+LOOKED = 16
+"""Looks at a waiting group that take as long as simulating a step."""
 TRIED = 10
 """Merges that must be affordable, else none is tried."""
 STALE = 300
@@ -136,28 +140,52 @@ class _Shrinking(Struct):
         return found.evaluated
 
     def merge_pairs(self) -> None:
-        """From fewer to fewer groups, as long as two can be one in time."""
-        while self.may_go_on() and self.merge_pair(self.find_fewest()):
-            pass
+        """From fewer to fewer groups, as long as two can be one in time; of many groups several pairs at once."""
+        count = 1
+        while self.may_go_on():
+            here = self.find_fewest()
+            if self.merge_at_once(here, min(count, len(here.members) // SEVERAL)):
+                count *= 2
+            elif self.merge_pair(here):
+                count = max(1, count // 2)
+            else:
+                return
 
     def merge_pair(self, here: EvaluatedGrouping) -> bool:
         """Whether a merge of two groups ends in time."""
-        for group_of in self.list_merges(here):
-            merged = self.evaluate(group_of)
+        for pair in self.list_pairs(here):
+            group_of = self.merge(here.group_of, pair)
+            merged = self.evaluate(group_of) if group_of else None
             if merged is not None and merged.cost.makespan_s <= self.limit_s:
                 return True
             if self.selection.budget <= 0:
                 break
         return False
 
-    def list_merges(self, here: EvaluatedGrouping) -> Iterator[list[int]]:
-        """All pairs, those first of which one is short: that costs the other least."""
-        seconds = {first: here.jobs[first].seconds for first in here.members}
+    def merge_at_once(self, here: EvaluatedGrouping, count: int) -> bool:
+        """Whether so many merges together end in time; none of fewer than two."""
+        group_of, left, done = list(here.group_of), count, set[int]()
+        for pair in self.list_pairs(here) if count > 1 else ():
+            wider = self.merge(group_of, pair) if left and done.isdisjoint(pair) else None
+            if wider:
+                group_of, left = wider, left - 1
+                done.update(pair)
+        merged = self.evaluate(group_of) if done else None
+        return merged is not None and merged.cost.makespan_s <= self.limit_s
+
+    def merge(self, group_of: Sequence[int], pair: tuple[int, int]) -> list[int] | None:
+        """With two groups as one; None where that may not be."""
+        one, other = pair
+        steps = [node for node, of in enumerate(group_of) if of == other]
+        return next(move_if_allowed(self.around.problem, group_of, steps, one), None)
+
+    def list_pairs(self, here: EvaluatedGrouping) -> list[tuple[int, int]]:
+        """Groups that may be one, those first of which one is short: that costs the other least."""
+        seconds, color = {first: here.jobs[first].seconds for first in here.members}, self.around.problem.rules.color
         # Of thousands of groups there would be millions of pairs.
         shortest = sorted(here.members, key=lambda first: (seconds[first], first))[:MERGED]
-        ranked = sorted(combinations(shortest, 2), key=lambda pair: [seconds[first] for first in pair])
-        for one, other in ranked:
-            yield from move_if_allowed(self.around.problem, here.group_of, here.members[other], one)
+        pairs = [(one, other) for one, other in combinations(shortest, 2) if color[one] == color[other]]
+        return sorted(pairs, key=lambda pair: [seconds[first] for first in pair])
 
     def anneal(self, here: EvaluatedGrouping, rng: random.Random, left: int) -> None:
         """Random changes, also to a worse grouping, ever less so (simulated annealing: Kirkpatrick et al. 1983).
@@ -197,4 +225,6 @@ class _Shrinking(Struct):
 
     def evaluate(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
         """None where that does not fit, or has been seen."""
+        # Groups that wait for room are looked at again whenever one ends.
+        self.selection.budget -= len(set(group_of)) ** 2 // LOOKED
         return self.selection.evaluate_grouping(KIND, group_of)
