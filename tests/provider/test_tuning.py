@@ -16,7 +16,8 @@ from airflow_dagsched import SparkDataflow
 from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.model.codec import format_json, read_file
+from airflow_dagsched.model.codec import encode_value, format_json, read_file
+from airflow_dagsched.model.state import Connection, State
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.spill import Spill
@@ -156,3 +157,25 @@ def test_a_folder_that_takes_no_plan_file(
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("sales.f.plan.json: cannot be written: No such file or directory")
+
+
+def test_what_was_measured_over_the_connection_that_is_asked_counts(
+    dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Applications take 100 s to start over the dataflow's own connection, and 1 s over the other."""
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    flow = flow_in(dag, tmp_path)
+    file = locate_history(flow.spec)
+    file.parent.mkdir(parents=True)
+    starts = {"spark_default": Connection(application_start_s=100.0), "other": Connection(application_start_s=1.0)}
+    file.write_bytes(encode_value(State(connections=starts)))
+    for name, start_s in (("spark_default", 100.0), ("other", 1.0)):
+        assert tune(flow, PlannerHook(name)).plan.groups[0].time.start == start_s
+        assert PlannerHook(name).plan(flow).groups[0].time.start == start_s
+
+
+def test_a_hook_plans_for_the_cluster_that_the_dataflow_declares(dag: DAG, tmp_path: Path) -> None:
+    flow = flow_in(dag, tmp_path)
+    made = PlannerHook("spark_default").gather_facts(flow)
+    assert [worker.id for worker in made.cluster.workers] == ["w"]
+    assert [group.id for group in made.groups or ()] == ["launch"]

@@ -53,6 +53,8 @@ def describe_run(launch: LaunchSpec, facts: RunFacts, hook: PlannerHook) -> tupl
     planned = _limit_history(
         gather_plan_facts(launch, whole, launch.flow.conn_id, per_step=False, history=hook.history)
     )
+    # As sized: a policy's search takes seconds for hundreds of steps, and each forecast plans several times.
+    planned = replace(planned, policy=None)
     feeds = {launch.launches[task_id].id: feed for task_id, feed in facts.feeds.items()}
     state = derive_state(launch.group.id, groups, feeds, planned.history, this_round=facts.try_id.round, now=now)
     return Run(planned, groups, facts.try_id.round, now), state
