@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_dagsched.launch.steps.turns import QUIET_S, Gate, Tasks, TurnPlan
+from airflow_dagsched.launch.steps.turns import HOLD_S, QUIET_S, Coming, Gate, Tasks, TurnPlan
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.planner import plan
@@ -35,7 +35,7 @@ class Modelled:
         self.begun: dict[str, float] = {}
         self.ended: dict[str, float] = {}
         self.now = 0.0
-        turns = TurnPlan(group.steps, {step.id: step.parallelism for step in flow.steps}, self.cores)
+        turns = TurnPlan(group.steps, group.begins, {step.id: step.parallelism for step in flow.steps}, self.cores)
         self.gate = Gate(turns, self.look, lambda: self.cores)
 
     def look(self, steps: Iterable[str]) -> Mapping[str, Tasks]:
@@ -109,7 +109,7 @@ def gate(tasks: Mapping[str, Tasks], cores: int = 4, **instances: int) -> Gate:
     def look(steps: Iterable[str]) -> Mapping[str, Tasks]:
         return {step: tasks[step] for step in steps if step in tasks}
 
-    return Gate(TurnPlan((), instances, cores), look, lambda: cores)
+    return Gate(TurnPlan((), {}, instances, cores), look, lambda: cores)
 
 
 def test_a_step_waits_while_one_that_runs_waits_for_cores() -> None:
@@ -124,7 +124,7 @@ def test_where_all_fit_nobody_is_asked() -> None:
     def look(steps: Iterable[str]) -> Mapping[str, Tasks]:
         raise AssertionError(steps)
 
-    assert Gate(TurnPlan((), {"a": 3}, 4), look, lambda: 0).is_open(B, [A], 0.0)
+    assert Gate(TurnPlan((), {}, {"a": 3}, 4), look, lambda: 0).is_open(B, [A], 0.0)
     # Nothing is planned: nobody waits.
     assert Gate(TurnPlan(), look, lambda: 0).is_open(B, [A, C], 0.0)
 
@@ -133,7 +133,7 @@ def test_where_spark_does_not_say_the_gate_is_open() -> None:
     def look(steps: Iterable[str]) -> Mapping[str, Tasks]:
         raise OSError("stopping")
 
-    assert Gate(TurnPlan((), {"a": 5}, 4), look, lambda: 4).is_open(B, [A], 0.0)
+    assert Gate(TurnPlan((), {}, {"a": 5}, 4), look, lambda: 4).is_open(B, [A], 0.0)
 
 
 def test_a_step_that_is_about_to_start_its_tasks_is_waited_for_and_one_without_any_is_not() -> None:
@@ -156,7 +156,34 @@ def test_of_more_tasks_than_planned_only_those_count() -> None:
     assert not gate(tasks, 2).is_open(C, [A, B], 0.0)
 
 
+def test_who_was_to_begin_first_is_waited_for_a_moment_where_both_do_not_fit() -> None:
+    """
+    p (10 s) ──> x        q ends a moment before p: y, which was to begin beside x or after it, does not take the core
+    q (10 s) ──> y        that x is to have, for a moment. With a core for each of them it begins at once.
+    """
+    p, q, x, y = (("p",), ("q",), ("x",), ("y",))
+    coming = Coming({p: frozenset(), q: frozenset(), x: frozenset({p}), y: frozenset({q})})
+    assert coming.list_coming([p], {q}) == [x]
+    assert coming.list_coming([], {q}) == []
+    begins = {"p": 0.0, "q": 0.0, "x": 10.0, "y": 10.0}
+
+    def held(now_s: float, gate: Gate) -> bool:
+        return not gate.is_open(y, [p], now_s, coming.list_coming([p], {q}))
+
+    def made(cores: int, **later: float) -> Gate:
+        turns = TurnPlan(("p", "q", "x", "y"), {**begins, **later}, {}, cores)
+        return Gate(turns, lambda steps: {"p": Tasks(1, 1, 1)}, lambda: cores)
+
+    narrow = made(2)
+    assert held(0.0, narrow)
+    assert held(HOLD_S / 2, narrow)
+    assert not held(HOLD_S, narrow)
+    assert not held(0.0, made(3))
+    # It was to begin later anyway.
+    assert not held(0.0, made(2, x=30.0))
+
+
 def test_units_are_in_the_plans_order_and_what_it_has_not_comes_first() -> None:
     turns, units = TurnPlan(("c", "b", "a")), [("x",), ("a", "b"), ("c",), ("y",)]
     assert sorted(units, key=turns.rank_units(units).__getitem__) == [("x",), ("y",), ("c",), ("a", "b")]
-    assert TurnPlan((), {"a": 2, "b": 3}).count_instances(("a", "b", "c")) == 3
+    assert TurnPlan((), {}, {"a": 2, "b": 3}).count_instances(("a", "b", "c")) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.managers.parallelism import make_session_settings
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.steps.turns import Gate, TurnPlan
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.settings import Settings
+from airflow_dagsched.spark.driver.engine import run_in_order
+from airflow_dagsched.spark.steps.lineage import Lineage
 from tests.plan.drawn import drawn, standalone
 from tests.spark.running import Flow, run
 
@@ -99,6 +104,25 @@ def test_steps_that_run_nothing_in_spark_hold_nobody_up(spark: SparkSession, tmp
     flow.step(b)
     ran = run(spark, tmp_path, flow, slots=2, order=("a", "b"), instances={"a": 2}, cores=1)
     assert ran.done["a"].value is True
+
+
+def test_steps_that_call_nothing_need_neither_slot_nor_core() -> None:
+    """a ──> b ──> c, x: a and b are reused while x, which is wide, has the only slot; then c has it."""
+    specs = tuple(
+        StepSpec(name, "", upstream=above) for name, above in (("x", ()), ("a", ()), ("b", ("a",)), ("c", ("b",)))
+    )
+    turns, told, reused = TurnPlan(("x", "a", "b", "c"), {}, {"x": 9}, 1), list[str](), threading.Event()
+
+    def take(unit: tuple[str, ...]) -> None:
+        if unit == ("x",):
+            assert reused.wait(60)
+        told.append(unit[0])
+        if unit == ("b",):
+            reused.set()
+
+    gate = Gate(turns, lambda steps: {}, lambda: 1)
+    run_in_order(Lineage(specs), take, 1, turns, gate, frozenset("ab"))
+    assert told == ["a", "b", "x", "c"]
 
 
 def test_scans_and_shuffles_are_as_parallel_as_the_step(spark: SparkSession, tmp_path: Path) -> None:

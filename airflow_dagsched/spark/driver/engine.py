@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest
-from airflow_dagsched.launch.steps.turns import Gate, TurnPlan, Unit
+from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.repeat import run_block
 from airflow_dagsched.spark.driver.run_step import run_step
@@ -68,7 +68,8 @@ def run_application(app: Application) -> bool:
     reads.narrow_reads()
     sessions.share_builder()
     sets = TaskSets(app.spark)
-    plan = TurnPlan(app.manifest.order, app.manifest.instances, app.manifest.cores // sets.task_cores)
+    told = app.manifest
+    plan = TurnPlan(told.order, told.begins, told.instances, told.cores // sets.task_cores)
     gate = Gate(plan, sets.look, sets.count_cores)
     uncalled = app.lineage.uncalled | frozenset(app.reused)
     run_in_order(app.lineage, partial(run_unit, app), app.manifest.slots, plan, gate, uncalled)
@@ -96,8 +97,9 @@ def run_in_order(
 
     :param uncalled: steps whose turn calls nothing: they need neither slot nor core.
     """
-    rank = plan.rank_units(lineage.units)
-    order: TopologicalSorter[Unit] = TopologicalSorter(lineage.list_dependencies())
+    rank, above = plan.rank_units(lineage.units), lineage.list_dependencies()
+    coming, ended = Coming(above), set[Unit]()
+    order: TopologicalSorter[Unit] = TopologicalSorter(above)
     order.prepare()
     ready: list[Unit] = []
     running: dict[Future[None], Unit] = {}
@@ -105,24 +107,33 @@ def run_in_order(
         while order.is_active():
             # graphlib gives no order among those that are ready.
             ready = sorted([*ready, *order.get_ready()], key=rank.__getitem__)
-            for unit in [unit for unit in ready if uncalled.issuperset(unit)]:
+            for unit in (idle := [unit for unit in ready if uncalled.issuperset(unit)]):
                 ready.remove(unit)
                 take(unit)
+                ended.add(unit)
                 order.done(unit)
+            # Others may be ready by that, before anybody is waited for.
+            if idle:
+                continue
             # The first that finds no core is not overtaken.
-            while ready and len(running) < slots and gate.is_open(ready[0], [*running.values()], time.monotonic()):
+            while ready and len(running) < slots:
+                at_work = [*running.values()]
+                if not gate.is_open(ready[0], at_work, time.monotonic(), coming.list_coming(at_work, ended)):
+                    break
                 unit = ready.pop(0)
                 running[pool.submit(take, unit)] = unit
-            _await_end(order, running, LOOK_AGAIN_S if ready and len(running) < slots else None)
+            for unit in _await_ends(running, LOOK_AGAIN_S if ready and len(running) < slots else None):
+                ended.add(unit)
+                order.done(unit)
 
 
-def _await_end(order: TopologicalSorter[Unit], running: dict[Future[None], Unit], most_s: float | None) -> None:
-    """Wait, for so long at most, until a unit has ended, and note each that has."""
+def _await_ends(running: dict[Future[None], Unit], most_s: float | None) -> list[Unit]:
+    """Wait, for so long at most, until a unit has ended; those that have, which are out of ``running``."""
     ended, _ = wait(running, most_s, FIRST_COMPLETED)
     for future in ended:
         # Raises what is no step's failure: then the whole group ends.
         future.result()
-        order.done(running.pop(future))
+    return [running.pop(future) for future in ended]
 
 
 def make_application(
