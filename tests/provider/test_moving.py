@@ -123,6 +123,10 @@ def test_a_step_runs_in_the_launch_task_that_takes_it(run: Run) -> None:
     assert driver.submitted == ["as"]
     assert (result["replan"]["mode"], result["replan"]["take"]) == ("regroup", ["s"])
     assert result["replan"]["reason"] == "ends sooner"
+    (file,) = (run.folder / "run").rglob("plan.json")
+    plan = json.loads(file.read_text())
+    assert {group["id"]: group["steps"] for group in plan["groups"]} == {"launch_a": ["s", "a"], "launch_r": ["r"]}
+    assert plan["facts"]["groups"] == "dag", "its group of the plan of the run"
     assert result["replan"]["saved_s"] > 0.05 * result["replan"]["left_s"]
     run.see(run.k, "success", k)
     later, driver = run.begin(run.l, wait="success", a="success")

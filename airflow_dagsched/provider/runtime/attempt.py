@@ -69,6 +69,8 @@ class Attempt:
     """None: launch tasks of this dataflow run their own steps alone."""
     decision: Decision = NOTHING_TAKEN
     """What of later launch tasks was taken, and why."""
+    regrouped: LaunchSpec | None = None
+    """The launch task with what it has taken; None: nothing."""
 
     @classmethod
     def begin(cls, launch: LaunchTask, context: Context) -> Attempt:
@@ -107,6 +109,12 @@ class Attempt:
     def steps(self) -> tuple[str, ...]:
         """What this try runs, or finds done: its own steps, and those that it has taken."""
         return self.own if self.moves is None else (*self.own, *self.moves.taken)
+
+    @property
+    def planned(self) -> LaunchSpec:
+        """The launch task as it is planned: with what it has taken, unless that was given back."""
+        has_more = self.moves is not None and bool(self.moves.taken)
+        return self.regrouped if has_more and self.regrouped is not None else self.spec
 
     @property
     def flow(self) -> DataflowSpec:

@@ -125,7 +125,7 @@ def list_submits(attempt: Attempt, steps: Sequence[str]) -> tuple[Unit, ...]:
 
 def _gather_facts(attempt: Attempt) -> Facts:
     """With what the last submit knew of its inputs: what was pruned for it takes no room in a part either."""
-    return gather_facts_of_run(attempt.spec, attempt.hook, attempt.level, attempt.pruning)
+    return gather_facts_of_run(attempt.planned, attempt.hook, attempt.level, attempt.pruning)
 
 
 def list_units(attempt: Attempt, steps: Iterable[str]) -> tuple[Unit, ...]:

@@ -161,7 +161,7 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
     pruning, targets = prepared.pruning, prepared.submit.targets
     attempt.pruning = pruning
     level, hook = attempt.level, attempt.hook
-    room = allocate_room(attempt.spec, hook, level, targets, pruning, per_step=attempt.is_per_step)
+    room = allocate_room(attempt.planned, hook, level, targets, pruning, per_step=attempt.is_per_step)
     with room as allocation:
         yield allocation
 

@@ -13,15 +13,18 @@ from airflow_dagsched.launch.moves.claims import Claims
 from airflow_dagsched.launch.moves.eligible import Sight
 from airflow_dagsched.launch.moves.elsewhere import BUSY, has_ended_well
 from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Ahead, Decision, decide, drop_done_edges, move_steps
+from airflow_dagsched.launch.planning.facts import ONLY
 from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN
 from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.problem.rules import apply_rules
 from airflow_dagsched.provider.runtime.foresight import MOST_STEPS, describe_run
 
 if TYPE_CHECKING:
+    from airflow_dagsched.model.graph import Graph
     from airflow_dagsched.model.state import State
     from airflow_dagsched.plan.grouping.coarsest import Grouped
     from airflow_dagsched.provider.runtime.attempt import Attempt
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +41,8 @@ def take_over(attempt: Attempt) -> Decision:
         return Decision(reason="no forecast")
     if decision.take and not attempt.moves.take({step: claims.claims.get(step) for step in decision.take}):
         decision = Decision(reason="nothing is ready")  # others were quicker
+    if decision.take:
+        attempt.regrouped = _regroup(attempt, _draw_groups(attempt, claims), decision.take)
     log.info("%s", decision.line())
     return decision
 
@@ -48,16 +53,35 @@ def _decide_takeover(attempt: Attempt, claims: Claims) -> Decision:
     sight = _look_around(attempt, claims)
     if not sight.mine:
         return Decision(reason="has nothing to run")
-    flow = attempt.flow
-    graph, rules = apply_rules(build_valid_graph(flow.graph.dataflow), flow.settings)
-    groups = tuple(attempt.spec.launches.values())
-    ahead = Ahead(graph, rules, attempt.spec.group.id, groups, flow.settings.replan_margin)
-    now = replace(ahead, groups=move_steps(ahead, _find_homes(attempt, claims)))
     run, state = describe_run(attempt.spec, attempt.facts, attempt.hook)
     dataflow = drop_done_edges(run.facts.dataflow, sight.done | sight.over)
     left = replace(run, facts=replace(run.facts, dataflow=dataflow))
     over = [name for name in sorted(sight.over) if name not in state.finished]
-    return decide(now, sight, partial(_price, left, replace(state, finished=(*state.finished, *over))))
+    return decide(
+        _draw_groups(attempt, claims), sight, partial(_price, left, replace(state, finished=(*state.finished, *over)))
+    )
+
+
+def _draw_groups(attempt: Attempt, claims: Claims) -> Ahead:
+    """Who runs what, before anything is taken."""
+    flow, spec = attempt.flow, attempt.spec
+    graph, rules = apply_rules(build_valid_graph(flow.graph.dataflow), flow.settings)
+    ahead = Ahead(graph, rules, spec.group.id, tuple(spec.launches.values()), flow.settings.replan_margin)
+    return replace(ahead, groups=move_steps(ahead, _find_homes(attempt, claims)))
+
+
+def _regroup(attempt: Attempt, before: Ahead, take: tuple[str, ...]) -> LaunchSpec:
+    """The launch task as it is planned now: by the run's plan, with its steps and those that it has taken."""
+    spec, mine = attempt.spec, attempt.spec.group.id
+    groups = move_steps(before, dict.fromkeys(take, mine))
+    # In a plan each group is called after its first step, and its first may have moved.
+    named = {group.id: replace(group, id=_name_group(before.graph, group.steps, len(groups))) for group in groups}
+    launches = {task_id: named[group.id] for task_id, group in spec.launches.items() if group.id in named}
+    return replace(spec, group=named[mine], launches=launches)
+
+
+def _name_group(graph: Graph, steps: tuple[str, ...], groups: int) -> str:
+    return ONLY if groups == 1 else f"{ONLY}_{graph.ids[min(graph.index[step] for step in steps)]}"
 
 
 def _is_limited(attempt: Attempt) -> bool:
