@@ -42,7 +42,7 @@ plan                                                     model placement placeme
                     .resident .passes
   replan            .reasons .report .pruning .problem   model
                     .passes
-launch
+launch                                                   model plan plan/checking
   protocol
   secrecy           .protocol
   retention         .protocol
@@ -79,7 +79,7 @@ provider
   runtime           .following .spec .clusters .moving   model plan/checking plan/report plan/pruning plan/problem
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning
-                                                         launch/history launch/escalation
+                                                         launch/history launch/escalation launch
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol

@@ -176,11 +176,11 @@ def test_more_memory_after_a_failure_but_never_more_than_a_worker_has() -> None:
 @given(st.integers(SMALLEST_HEAP_MB, 10**7))
 def test_heap_and_overhead_undo_the_padding(need_mb: int) -> None:
     added = measure_padding(need_mb, DEFAULTS)
-    assert split_memory(need_mb + added) == (need_mb, added)
+    assert split_memory(need_mb + added, DEFAULTS) == (need_mb, added)
 
 
 def test_a_heap_that_spark_would_refuse_is_made_larger() -> None:
-    assert split_memory(10 + 384) == (SMALLEST_HEAP_MB, 384)
+    assert split_memory(10 + 384, DEFAULTS) == (SMALLEST_HEAP_MB, 384)
 
 
 def test_a_resource_that_nobody_offers_is_refused_before_it_is_waited_for() -> None:

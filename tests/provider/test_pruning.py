@@ -56,7 +56,10 @@ class Driver:
         self.manifests: list[dict[str, Any]] = []
         self._rows = rows
 
-    def submit(self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_line: Any) -> None:
+    def submit(
+        self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_settings: Any, on_line: Any
+    ) -> None:
+        on_settings(conf, frozenset())
         manifest = json.loads(Path(arguments[0]).read_text())
         self.manifests.append(manifest)
         events: list[Event] = [Started("app"), *map(StepRunning, manifest["targets"])]

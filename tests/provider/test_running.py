@@ -65,7 +65,10 @@ class Driver:
         self.manifests: list[dict[str, Any]] = []
         self._fate = fate
 
-    def submit(self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_line: Any) -> None:
+    def submit(
+        self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_settings: Any, on_line: Any
+    ) -> None:
+        on_settings(conf, frozenset())
         manifest = json.loads(Path(arguments[0]).read_text())
         targets = manifest["targets"]
         self.submitted.append("".join(targets))

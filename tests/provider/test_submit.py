@@ -9,7 +9,7 @@ from typing import Any
 import pyspark
 import pytest
 
-from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.errors import InvalidInput, LaunchRefused
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 from tests.cluster.submitting import APPLICATION
@@ -55,6 +55,25 @@ def submit(**arguments: Any) -> tuple[dict[str, str], list[str]]:
     file = Path(hook.command[hook.command.index("--properties-file") + 1])
     assert not file.parent.exists(), "it is gone with its folder"
     return found, hook.command
+
+
+def test_settings_that_somebody_refuses_are_written_nowhere() -> None:
+    """Whoever looks sees all of them, and which of them the author gives as arguments of the task."""
+    seen: list[tuple[dict[str, str], frozenset[str]]] = []
+
+    def look(settings: Any, author: frozenset[str]) -> None:
+        seen.append((dict(settings), author))
+        raise LaunchRefused("launch", "its settings break the plan", "please report it")
+
+    hook = Watched(conf={"spark.executor.cores": 3, **ODD}, executor_memory="700m")
+    hook.on_settings = look  # type: ignore[method-assign]
+    with pytest.raises(LaunchRefused):
+        hook.submit(str(APPLICATION))
+    ((settings, author),) = seen
+    assert (settings["spark.executor.cores"], settings["spark.executor.memory"]) == ("3", "700m")
+    assert "spark.executor.memory" in author
+    assert "spark.executor.cores" not in author
+    assert hook.command == []
 
 
 @pytest.mark.spark

@@ -39,7 +39,10 @@ def record_launch(
     """Run a launch task to its end; all its steps end well. Its feed is added to ``feeds``, by its task id."""
     found: list[Submitted] = []
 
-    def submit(context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_line: Any) -> None:
+    def submit(
+        context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_settings: Any, on_line: Any
+    ) -> None:
+        on_settings(conf, frozenset())
         found.append(Submitted(conf, Path(arguments[0])))
         targets = found[-1].manifest["targets"]
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]

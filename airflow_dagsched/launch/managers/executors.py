@@ -27,6 +27,8 @@ class Executors(Struct, frozen=True):
     cores: int
     memory_mb: int
     """Of one executor, with what lies beside its heap."""
+    settings: Settings = DEFAULTS
+    """Those of the plan: its padding is undone as it was done."""
 
     @property
     def count(self) -> int:
@@ -42,7 +44,7 @@ class Submission(Struct, frozen=True):
     """Spark setting -> text of the file that it is to name."""
 
 
-def size_executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Executors:
+def size_executors(group: Group, cluster: Cluster, memory_factor: int = 1, settings: Settings = DEFAULTS) -> Executors:
     """One executor for each container with an instance, with ``memory_factor`` times its memory: more after a failure.
 
     Never more than the smallest of the chosen workers can ever hold: an executor that fits nowhere is waited
@@ -52,10 +54,10 @@ def size_executors(group: Group, cluster: Cluster, memory_factor: int = 1) -> Ex
     there = {worker.id: worker.memory_mb for worker in cluster.workers}
     most = min(there[worker] // count for worker, count in on.items())
     wanted = max(first.memory_mb * memory_factor, SMALLEST_HEAP_MB)
-    return Executors(on, first.cores, max(first.memory_mb, min(wanted, most)))
+    return Executors(on, first.cores, max(first.memory_mb, min(wanted, most)), settings)
 
 
-def split_memory(memory_mb: int, settings: Settings = DEFAULTS) -> tuple[int, int]:
+def split_memory(memory_mb: int, settings: Settings) -> tuple[int, int]:
     """MiB of an executor's heap, and beside it, where the manager counts both: the planner's padding undone."""
     share = math.floor(memory_mb / (1 + settings.padding_fraction) + ROUNDING)
     # Padding is a share of the heap, or a least amount if that is more: so the heap is the less that either leaves.

@@ -17,6 +17,7 @@ from airflow_dagsched.launch.managers.standalone.submit import make_standalone_s
 from airflow_dagsched.launch.managers.yarn.submit import make_yarn_submission
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 COMMON = {
     # Steps run side by side: by default, FIFO, the first one's stages would have all cores they can use.
@@ -37,6 +38,7 @@ def make_submission(
     exact: bool = True,
     pod: Mapping[str, Any] = POD,
     task_cores: int = 1,
+    settings: Settings = DEFAULTS,
 ) -> Submission:
     """What spark-submit is told of ``group``.
 
@@ -45,15 +47,15 @@ def make_submission(
         a cluster that is busy now, since others may be free long before those are.
     :param pod: template of executor pods, where the manager is Kubernetes.
     :param task_cores: cores that each task takes, so that as many run at once as instances were planned to.
+    :param settings: those that the group was planned with.
     """
     if cluster.manager == "local":
         # Its threads are handed out, whatever cores there are: a task that wanted more of them than the connection
         # names would wait for ever.
         found, task_cores = make_local_submission(group, memory_factor), 1
     else:
-        found = _make_remote_submission(
-            group, cluster, size_executors(group, cluster, memory_factor), exact=exact, pod=pod
-        )
+        asked = size_executors(group, cluster, memory_factor, settings)
+        found = _make_remote_submission(group, cluster, asked, exact=exact, pod=pod)
     cpus = {"spark.task.cpus": str(task_cores)} if task_cores > 1 else {}
     return replace(found, conf={**COMMON, **cpus, **found.conf})
 

@@ -18,6 +18,7 @@ def add_settings(planned: Planned) -> Plan:
         if not group.containers:
             return group
         task_cores = find_task_cores(group, planned.dataflow)
-        return replace(group, settings=dict(make_submission(group, planned.cluster, task_cores=task_cores).conf))
+        made = make_submission(group, planned.cluster, task_cores=task_cores, settings=planned.settings)
+        return replace(group, settings=dict(made.conf))
 
     return replace(planned.plan, groups=tuple(map(settle, planned.plan.groups)))

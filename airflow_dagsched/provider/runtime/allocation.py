@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.checking import Submitted, check_submitted
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
 from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
@@ -130,9 +131,14 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
     planned, group = chosen.planned, chosen.group
     manager, steps = planned.cluster.manager, [step for step in planned.dataflow.steps if step.id in group.steps]
     pod = build_executor_pod(author.get(TEMPLATE), hook.tolerations()) if manager == "kubernetes" else POD
-    task_cores = find_task_cores(group, planned.dataflow)
     asked = make_submission(
-        group, planned.cluster, level.memory_factor, exact=chosen.exact, pod=pod, task_cores=task_cores
+        group,
+        planned.cluster,
+        level.memory_factor,
+        exact=chosen.exact,
+        pod=pod,
+        task_cores=find_task_cores(group, planned.dataflow),
+        settings=planned.settings,
     )
     # The author's before the plan's. The pod template is the author's own, with what the plan adds: its path comes
     # last.
@@ -227,6 +233,23 @@ def _check_plan(launch: LaunchSpec, chosen: Chosen) -> None:
         raise LaunchRefused(
             launch.group.id, f"its plan breaks rules: {'; '.join(map(str, violations))}", "please report it"
         )
+
+
+def refuse_broken_settings(chosen: Chosen, memory_factor: int, conf: Mapping[str, str], author: frozenset[str]) -> None:
+    """The last look at what spark-submit is given, by code that shares nothing with what made it.
+
+    :param author: settings that are the author's word. Raises :class:`LaunchRefused`.
+    """
+    planned, template = chosen.planned, conf.get(TEMPLATE, "")
+    pod = Path(template).read_text("utf-8") if planned.cluster.manager == "kubernetes" and template else ""
+    violations = check_submitted(
+        Submitted(
+            chosen.group, planned.cluster, planned.settings, conf, author, chosen.exact, memory_factor, pod_template=pod
+        )
+    )
+    if violations:
+        broken = "; ".join(map(str, violations))
+        raise LaunchRefused(chosen.group.id, f"its settings break the plan: {broken}", "please report it")
 
 
 def build_executor_pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, Any]:

@@ -31,7 +31,14 @@ class LaunchTask(Protocol):
         """Its DAG, as Airflow read it for this run."""
 
     def submit(
-        self, context: Context, *, conf: dict[str, str], arguments: list[str], env: dict[str, str], on_line: Any
+        self,
+        context: Context,
+        *,
+        conf: dict[str, str],
+        arguments: list[str],
+        env: dict[str, str],
+        on_settings: Any,
+        on_line: Any,
     ) -> None:
         """One spark-submit of the driver program; returns when it has ended well, raises ``AirflowException`` else."""
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,14 @@ from airflow_dagsched.launch.steps.pruned import end_uncalled, has_no_rows
 from airflow_dagsched.plan.pruning.steps import name_dataset
 from airflow_dagsched.provider.following.follower import judge_lost_driver
 from airflow_dagsched.provider.following.watching import Watch
-from airflow_dagsched.provider.runtime.allocation import Allocation, Sized, allocate_room, keep_plan, size_application
+from airflow_dagsched.provider.runtime.allocation import (
+    Allocation,
+    Sized,
+    allocate_room,
+    keep_plan,
+    refuse_broken_settings,
+    size_application,
+)
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
@@ -178,12 +185,22 @@ def submit_and_follow(
     # Only now: the order, the slots and the moments of its steps are those of the plan it has room by.
     packed = add_plan(shipment, allocation.chosen.group, list_session_settings(prepared)).pack()
     began = time.monotonic()
-    if _has_ended_well(attempt, planned.conf, packed, paths, allocation):
+    named = frozenset(prepared.settings)
+
+    def look_at(conf: Mapping[str, str], more: frozenset[str]) -> None:
+        refuse_broken_settings(allocation.chosen, attempt.level.memory_factor, conf, named | more)
+
+    if _has_ended_well(attempt, planned.conf, packed, paths, allocation, look_at):
         attempt.applications.append(_measure_application(attempt, targets, planned, began))
 
 
 def _has_ended_well(
-    attempt: Attempt, conf: dict[str, str], packed: Packed, paths: Paths, allocation: Allocation
+    attempt: Attempt,
+    conf: dict[str, str],
+    packed: Packed,
+    paths: Paths,
+    allocation: Allocation,
+    look_at: Callable[[Mapping[str, str], frozenset[str]], None],
 ) -> bool:
     """Whether the application, submitted here, ended well; False where a step of it failed by itself."""
     watch, nonce = _make_watch(attempt, conf, allocation.chosen), secrets.token_hex(16)
@@ -199,6 +216,7 @@ def _has_ended_well(
             conf=conf,
             arguments=[str(paths.manifest)],
             env={**build_driver_environment(nonce, attempt.roots, packed, paths), **java},
+            on_settings=look_at,
             on_line=lambda line: _take_line(attempt, nonce, line, allocation, watch),
         )
     except AirflowException as error:

@@ -43,6 +43,8 @@ class FollowedSubmit(SparkSubmitHook):
 
     on_line: Callable[[str], str | None] = staticmethod(lambda line: line)
     """Returns what of the line is logged; None: it was an event."""
+    on_settings: Callable[[Mapping[str, str], frozenset[str]], None] = staticmethod(lambda settings, author: None)
+    """Looks at all settings, and at the names of those that come by arguments or a properties file; may raise."""
     environment: Mapping[str, str] = {}
     """Of the driver program, beside what the author sets."""
 
@@ -51,7 +53,10 @@ class FollowedSubmit(SparkSubmitHook):
         if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
             raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
         author = {name: str(value) for name, value in (self._env_vars or {}).items()}
-        settings = write_properties(self._collect_settings(author)).encode()
+        collected = self._collect_settings(author)
+        # What is written is what was looked at: nothing comes in between.
+        self.on_settings(collected, frozenset(self._list_author_settings()))
+        settings = write_properties(collected).encode()
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings, 0o600)
@@ -71,6 +76,11 @@ class FollowedSubmit(SparkSubmitHook):
         prefix = next((prefix for manager, prefix in ENV_SETTINGS.items() if manager in self.master), None)
         named = {} if prefix is None else {f"{prefix}{name}": value for name, value in env_vars.items()}
         return {**named, **found, **collect_options(self)}
+
+    def _list_author_settings(self) -> Iterator[str]:
+        """Names of what is in the settings beside those of the plan and the dataflow."""
+        yield from collect_options(self)
+        yield from (name for name in _read_properties_file(self._properties_file) if name not in self._conf)
 
     def _build_spark_common_args(self) -> list[str]:
         """Nothing here is of settings, and nothing can say another place for the driver program."""

@@ -112,16 +112,25 @@ class LaunchOperator(SparkSubmitOperator):
         return execute(self, context)
 
     def submit(
-        self, context: Context, *, conf: dict[str, str], arguments: list[str], env: dict[str, str], on_line: Any
+        self,
+        context: Context,
+        *,
+        conf: dict[str, str],
+        arguments: list[str],
+        env: dict[str, str],
+        on_settings: Any,
+        on_line: Any,
     ) -> None:
         """One spark-submit of the driver program; returns when it has ended well.
 
+        :param on_settings: called with all settings and the names of those given here, before any is written.
         Raises ``AirflowException`` where it ended otherwise.
         """
         self.conf = conf
         self.application_args = arguments
         self._hook = self._get_hook()
         self._hook.environment = env
+        self._hook.on_settings = on_settings
         self._hook.on_line = on_line
         super().execute(context)
 

@@ -24,7 +24,7 @@ def make_kubernetes_submission(
     asked: Executors, cluster: Cluster, pod: Mapping[str, Any], *, exact: bool
 ) -> Submission:
     """``exact``: on the planned nodes only; ``pod``: the template to start from, which may be empty."""
-    heap, overhead = split_memory(asked.memory_mb)
+    heap, overhead = split_memory(asked.memory_mb, asked.settings)
     hosts = sort_naturally({worker.host for worker in cluster.workers if worker.id in asked.on})
     template = make_pod_template(pod, hosts) if exact else {**POD, **pod}
     return Submission(

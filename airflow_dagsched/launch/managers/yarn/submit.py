@@ -10,7 +10,7 @@ from airflow_dagsched.model.order import sort_naturally
 
 def make_yarn_submission(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
     """``exact``: on the planned nodes only; else on any of the cluster's."""
-    heap, overhead = split_memory(asked.memory_mb)
+    heap, overhead = split_memory(asked.memory_mb, asked.settings)
     excluded = list_excluded_nodes(asked, cluster) if exact else ()
     labels = {worker.tags.get(LABEL, "") for worker in cluster.workers if worker.id in asked.on}
     # There is one expression for all executors: of several labels none is asked for.
