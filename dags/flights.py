@@ -6,7 +6,7 @@ from pathlib import Path
 
 from airflow.sdk import CronDataIntervalTimetable, dag, task
 
-from airflow_dagsched import SparkDataflow, SparkSqlStep, Table
+from airflow_dagsched import SparkDataflow, SparkSqlStep, Table, channel
 
 HOME = os.environ.get("AIRFLOW_HOME", str(Path.home() / "airflow"))
 DATA = os.environ.get("FLIGHTS_DATA", f"{HOME}/data")
@@ -49,11 +49,12 @@ def flights():
 
         weather = source("weather", "origin", "time_hour", "wind_speed", "precip", "visib")
         planes = source("planes", "tailnum", "2013 - year as age")
-        flown = enriched(clean(departures()), weather, planes)
+        flown = enriched(clean(departures()), weather, planes, routing={"planes": "broadcast"})
         routes = report("by_route", f"select day, origin, dest, {MEANS} from enriched group by all", flown)
         report("by_carrier", f"select day, carrier, {MEANS}, avg(age) as age from enriched group by all", flown)
         report("by_weather", f"select day, {SKY} as sky, {MEANS} from enriched group by all", flown)
-        report("worst", WORST, routes, source("airports", "faa as dest", "name as airport"))
+        airports = source("airports", "faa as dest", "name as airport")
+        report("worst", WORST, routes, channel(airports, routing="broadcast"))
 
 
 flights()
