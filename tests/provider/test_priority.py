@@ -10,6 +10,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.plan.settings import DEFAULTS
 
 
 @task.spark_step
@@ -87,3 +88,10 @@ def test_slots_are_the_authors_where_they_say_so(dag: DAG) -> None:
 def test_what_would_never_be_scheduled(dag: DAG, given: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         SparkDataflow("f", **given)
+
+
+def test_a_dag_has_as_many_slots_as_the_command(dag: DAG) -> None:
+    """Else what is printed for a dataflow's file would not be what its DAG launches."""
+    with SparkDataflow("f") as flow:
+        chain()
+    assert flow.spec.settings.slots == DEFAULTS.slots

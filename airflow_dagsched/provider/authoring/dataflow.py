@@ -79,7 +79,7 @@ class SparkDataflow(StepGroup):
         cluster: str | Cluster | None = None,
         run: Literal["planned", "per_step"] = "planned",
         conf: Mapping[str, str] | None = None,
-        slots: int = 4,
+        slots: int = DEFAULTS.slots,
         apart: Sequence[Sequence[str]] = (),
         together: Sequence[Sequence[str]] = (),
         max_steps_per_group: int = DEFAULTS.max_steps_per_group,
