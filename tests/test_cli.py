@@ -193,7 +193,7 @@ def test_what_does_not_fit_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None
     assert run(capsys, *PLANNING) == (
         3,
         "",
-        "step 'a' does not fit: cores of an instance needed 5 cores, available 4 cores\n",
+        "step 'a' does not fit: cores of an instance needed 5 cores, available 4 cores on worker 'w1'\n",
     )
 
 
