@@ -34,7 +34,7 @@ from airflow_dagsched.provider.commands.bag import find_flows
 from airflow_dagsched.provider.commands.preview import find_interval
 from airflow_dagsched.provider.commands.tuning import tune
 from airflow_dagsched.provider.spec.run_history import locate_history
-from tests.plan.drawn import clusters, dataflows
+from tests.plan.drawn import clusters, dataflows, drawn
 from tests.provider.drawn_dags import make_flow
 from tests.testbed.recorded import Submitted, record_launch
 
@@ -97,7 +97,7 @@ def test_every_example(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 DRAWN: dict[str, Any] = {
-    "drawn": dataflows(14).filter(lambda flow: bool(flow.steps) and not any(step.repeat for step in flow.steps)),
+    "flow_drawn": dataflows(14).filter(lambda flow: bool(flow.steps) and not any(step.repeat for step in flow.steps)),
     "cluster": clusters(),
     "policy": st.sampled_from(POLICIES),
     "told": st.booleans(),
@@ -109,22 +109,22 @@ SHARED = [HealthCheck.function_scoped_fixture]
 
 @settings(max_examples=20, deadline=None, suppress_health_check=SHARED)
 @given(**DRAWN)
-def test_random_dags(monkeypatch: pytest.MonkeyPatch, **drawn: Any) -> None:
+def test_random_dags(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
     """Policies, pins, late tasks, plan files, histories."""
-    compare_drawn(monkeypatch, **drawn)
+    compare_drawn(monkeypatch, **facts)
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=SHARED)
 @given(**DRAWN)
-def test_many_random_dags(monkeypatch: pytest.MonkeyPatch, **drawn: Any) -> None:
-    compare_drawn(monkeypatch, **drawn)
+def test_many_random_dags(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
+    compare_drawn(monkeypatch, **facts)
 
 
 def compare_drawn(
     monkeypatch: pytest.MonkeyPatch,
     *,
-    drawn: Dataflow,
+    flow_drawn: Dataflow,
     cluster: Cluster,
     policy: str,
     told: bool,
@@ -139,7 +139,7 @@ def compare_drawn(
         def parse() -> SparkDataflow:
             with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
                 dag.fileloc = str(folder / "drawn.py")
-                return make_flow(dag, drawn, work_dir=place, placement=policy)
+                return make_flow(dag, flow_drawn, work_dir=place, placement=policy)
 
         flow = parse()
         if told:
@@ -152,6 +152,16 @@ def compare_drawn(
         except DoesNotFit:
             return  # the launch of such a group cuts it
         compare(flow, folder)
+
+
+def test_pins_to_workers_that_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Printed where it is launched: anywhere."""
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    workers = tuple(Worker(id=f"w{at}", host=f"h{at}", cores=2, memory_mb=8000) for at in (1, 2))
+    connect(monkeypatch, Cluster(manager="yarn", workers=workers))
+    with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+        flow = make_flow(dag, drawn("a == b", a={"pinned": ("w9",)}), work_dir=str(tmp_path))
+    assert compare(flow, tmp_path) == len(flow.grouping.groups)
 
 
 def measure(flow: SparkDataflow, seed: int) -> None:

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import drop_dead_pins
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.webhdfs import parse_location
 from airflow_dagsched.launch.planning.facts import Facts, Origin
@@ -197,9 +198,10 @@ class PlannerHook(BaseHook):
         given = FoundCluster(cluster, "declared", "free") if cluster is not None else None
         found = given or self.find_cluster(declared, live=live)
         if launch is not None:
-            return gather_plan_facts(
-                launch, found, self.conn_id, per_step=runs_per_step(launch.flow), history=self.history
-            )
+            per_step = runs_per_step(launch.flow)
+            facts = gather_plan_facts(launch, found, self.conn_id, per_step=per_step, history=self.history)
+            # As a launch does: what is pinned to workers that are gone goes anywhere.
+            return drop_dead_pins(facts, ())[0]
         assert isinstance(what, Dataflow)
         origin = Origin(cluster=found.origin, room=found.room)
         return Facts(dataflow=what, cluster=found.cluster, connection=self.conn_id, origin=origin)

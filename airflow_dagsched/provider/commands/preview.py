@@ -87,7 +87,12 @@ def _join_inputs(facts: Facts, found: Sequence[tuple[Iterable[str], Pruning]]) -
     """Each group's steps as its own look has them."""
     # Of the steps of other groups a look knows nothing.
     steps = {step.id: step for names, one in found for step in one.dataflow.steps if step.id in set(names)}
-    dataflow = replace(facts.dataflow, steps=tuple(steps.get(one.id, one) for one in facts.dataflow.steps))
+    known = (
+        replace(one, sources=seen.sources, works_without_input=seen.works_without_input)
+        for one in facts.dataflow.steps
+        for seen in (steps.get(one.id, one),)
+    )
+    dataflow = replace(facts.dataflow, steps=tuple(known))
     asked = [one.asked for _, one in found]
     pruning = replace(
         asked[0],
