@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -62,6 +62,17 @@ def check_submitted(submitted: Submitted) -> tuple[Violation, ...]:
     if not submitted.asked:
         return ()
     return tuple(chain.from_iterable(rule(submitted) for rule in RULES[submitted.cluster.manager]))
+
+
+def check_sent(group: Group, targets: Collection[str], order: Sequence[str], slots: int) -> tuple[Violation, ...]:
+    """What the driver is told of the group's inside: every step of the submit, in the plan's list, by its slots."""
+    missing = sorted(set(targets) - set(order))
+    told = (
+        ("order", tuple(order) != group.steps, "is not the plan's list"),
+        ("order", bool(missing), f"leaves out {', '.join(missing)}"),
+        ("slots", slots != group.slots, f"is not the plan's {group.slots}"),
+    )
+    return tuple(Violation("submitted", name, text) for name, is_broken, text in told if is_broken)
 
 
 def _check_numbers(submitted: Submitted) -> Iterator[Violation]:

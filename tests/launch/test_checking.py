@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.launch.checking import Submitted, check_submitted
+from airflow_dagsched.launch.checking import Submitted, check_sent, check_submitted
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.kubernetes.submit import TEMPLATE
 from airflow_dagsched.launch.managers.settings import make_submission
@@ -126,3 +126,14 @@ def test_padding_is_undone_as_it_was_done() -> None:
     assert check_submitted(made) == ()
     swallowed = {**made.conf, "spark.executor.memory": "1272m", "spark.executor.memoryOverhead": "128m"}
     assert [one.subject for one in check_submitted(replace(made, conf=swallowed))] == ["spark.executor.memoryOverhead"]
+
+
+def test_the_driver_is_told_the_plan_s_list_and_slots() -> None:
+    group = two_of_four("standalone").group
+    assert check_sent(group, group.steps, group.steps, group.slots) == ()
+    for order, slots, broken in (
+        (group.steps[::-1], group.slots, ["order"]),
+        (group.steps[:1], group.slots, ["order", "order"]),
+        (group.steps, group.slots + 1, ["slots"]),
+    ):
+        assert [one.subject for one in check_sent(group, group.steps, order, slots)] == broken

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.launch.checking import Submitted, check_submitted
+from airflow_dagsched.launch.checking import Submitted, check_sent, check_submitted
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
 from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
@@ -40,7 +40,9 @@ from airflow_dagsched.provider.submission.private import write_file
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation.levels import Level
     from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
+    from airflow_dagsched.launch.protocol.manifest import Manifest
     from airflow_dagsched.model.cluster import Cluster
+    from airflow_dagsched.plan.checking.facts.plan_facts import Violation
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
     from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
 
@@ -247,9 +249,18 @@ def refuse_broken_settings(chosen: Chosen, memory_factor: int, conf: Mapping[str
             chosen.group, planned.cluster, planned.settings, conf, author, chosen.exact, memory_factor, pod_template=pod
         )
     )
+    _refuse(chosen, violations)
+
+
+def refuse_broken_manifest(chosen: Chosen, manifest: Manifest) -> None:
+    """The last look at what the driver is told of the group's inside. Raises :class:`LaunchRefused`."""
+    _refuse(chosen, check_sent(chosen.group, manifest.targets, manifest.order, manifest.slots))
+
+
+def _refuse(chosen: Chosen, violations: Sequence[Violation]) -> None:
     if violations:
         broken = "; ".join(map(str, violations))
-        raise LaunchRefused(chosen.group.id, f"its settings break the plan: {broken}", "please report it")
+        raise LaunchRefused(chosen.group.id, f"what is submitted breaks the plan: {broken}", "please report it")
 
 
 def build_executor_pod(path: str | None, tolerations: Sequence[Toleration]) -> Mapping[str, Any]:

@@ -35,6 +35,7 @@ from airflow_dagsched.provider.runtime.allocation import (
     Sized,
     allocate_room,
     keep_plan,
+    refuse_broken_manifest,
     refuse_broken_settings,
     size_application,
 )
@@ -183,7 +184,9 @@ def submit_and_follow(
     planned = size_application(prepared.settings, attempt.hook, allocation.chosen, attempt.level, paths.private)
     attempt.predicted_s += planned.predicted_s
     # Only now: the order, the slots and the moments of its steps are those of the plan it has room by.
-    packed = add_plan(shipment, allocation.chosen.group, list_session_settings(prepared)).pack()
+    shipment = add_plan(shipment, allocation.chosen.group, list_session_settings(prepared))
+    refuse_broken_manifest(allocation.chosen, shipment.manifest)
+    packed = shipment.pack()
     began = time.monotonic()
     named = frozenset(prepared.settings)
 
