@@ -8,11 +8,16 @@ import os
 import sys
 from pathlib import Path
 
+from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+
 MASTER = "local[2]"
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 CONF = {"spark.driver.memory": "2g"}
 """The same for every way to run a case."""
-PLAIN = {**CONF, "spark.driver.defaultJavaOptions": ""}
-"""Without what a launch task chooses for Java: as a DAG of spark-submits runs today."""
+PLAIN = {**CONF, JAVA_OPTIONS: ""}
+"""Java as it comes: without what a launch task chooses for it, as a DAG of spark-submits runs today."""
+LIGHT = {**CONF, JAVA_OPTIONS: LIGHT_COMPILER}
+"""Java's quick compiler alone, as a launch task chooses it for short applications; a person may, too."""
 
 
 def enter(home: Path) -> None:

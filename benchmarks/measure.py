@@ -33,9 +33,9 @@ class Measured:
 
     def ratios(self) -> dict[str, float]:
         """How often faster planned is than one submit per step, and what it costs beyond the program by hand."""
-        pairs = {"per_step / planned": ("per_step", "planned"), "planned / by_hand": ("planned", "by_hand")}
-        there = {name: pair for name, pair in pairs.items() if set(pair) <= self.runs.keys()}
-        return {name: self.seconds(a) / self.seconds(b) for name, (a, b) in there.items()}
+        pairs = (("per_step", "planned"), ("planned", "by_hand"), ("planned_light", "by_hand_light"))
+        there = [pair for pair in pairs if set(pair) <= self.runs.keys()]
+        return {f"{one} / {other}": self.seconds(one) / self.seconds(other) for one, other in there}
 
     def as_json(self) -> dict[str, Any]:
         """JSON values."""

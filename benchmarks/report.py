@@ -12,7 +12,13 @@ from benchmarks.measure import Measured
 from benchmarks.parse_time import Parse
 from benchmarks.pruning import Saved
 
-NAMES = {"per_step": "one submit per step", "planned": "planned", "by_hand": "hand-written application"}
+NAMES = {
+    "per_step": "one submit per step",
+    "planned": "planned",
+    "by_hand": "hand-written application",
+    "planned_light": "planned, quick compiler",
+    "by_hand_light": "by hand, quick compiler",
+}
 
 
 def page(measured: Sequence[Measured], parses: Sequence[Parse], import_s: float | None) -> str:

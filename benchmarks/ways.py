@@ -1,10 +1,12 @@
-"""Three ways to run one case, each timed from outside: the seconds all its spark-submits take.
+"""Ways to run one case, each timed from outside: the seconds all its spark-submits take. All with the same Java.
 
 ::
 
     per_step   step │ step │ step │ ...   one application a step, rows written and read between them
     planned    step - step - step - ...   what the launch tasks submit
     by_hand    program                    what a person would write without any of this
+
+``planned_light`` and ``by_hand_light``: both with Java's quick compiler alone, which a launch task would choose.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks.cases import Case
-from benchmarks.home import CONF, MASTER, PLAIN
+from benchmarks.home import CONF, LIGHT, MASTER, PLAIN
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.settings import Mode
@@ -69,8 +71,13 @@ def _children_cpu_s() -> float:
 
 
 def planned(case: Case, folders: Folders) -> Run:
-    """As the launch tasks run it."""
-    return _launched(case, folders, "planned", CONF)
+    """As the launch tasks run it, with Java as it comes."""
+    return _launched(case, folders, "planned", PLAIN)
+
+
+def planned_light(case: Case, folders: Folders) -> Run:
+    """As planned, with the quick compiler."""
+    return _launched(case, folders, "planned", LIGHT)
 
 
 def per_step(case: Case, folders: Folders) -> Run:
@@ -90,9 +97,18 @@ def unpruned(case: Case, folders: Folders) -> Run:
 
 def by_hand(case: Case, folders: Folders) -> Run:
     """The program written by hand. Raises ``RuntimeError`` with the end of its log."""
+    return _submit_program(case, folders, PLAIN)
+
+
+def by_hand_light(case: Case, folders: Folders) -> Run:
+    """The same, with the quick compiler."""
+    return _submit_program(case, folders, LIGHT)
+
+
+def _submit_program(case: Case, folders: Folders, conf: Mapping[str, str]) -> Run:
     folders.work.mkdir(parents=True, exist_ok=True)
     log = folders.work / "by_hand.log"
-    settings = [part for name, value in CONF.items() for part in ("--conf", f"{name}={value}")]
+    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
     program = [str(case.by_hand), str(folders.data), str(folders.out), *case.by_hand_arguments]
     clock = Clock()
     with log.open("w") as file:
@@ -105,7 +121,13 @@ def by_hand(case: Case, folders: Folders) -> Run:
     return Run(*taken, 1)
 
 
-WAYS: dict[str, Callable[[Case, Folders], Run]] = {"per_step": per_step, "planned": planned, "by_hand": by_hand}
+WAYS: dict[str, Callable[[Case, Folders], Run]] = {
+    "per_step": per_step,
+    "planned": planned,
+    "by_hand": by_hand,
+    "planned_light": planned_light,
+    "by_hand_light": by_hand_light,
+}
 
 
 def dataflow(dag_file: Path, variables: Mapping[str, str]) -> SparkDataflow:
