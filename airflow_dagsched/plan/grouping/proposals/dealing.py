@@ -20,7 +20,7 @@ from airflow_dagsched.plan.problem.partition import cut_groups, name_by_least
 from airflow_dagsched.plan.problem.problem import Problem
 
 MANY = 10_000
-"""Steps; of more only two counts of applications are tried, for evaluating one takes a second."""
+"""Steps; of more only one count of applications is tried, for evaluating one takes a second."""
 
 
 def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iterator[list[int]]:
@@ -53,7 +53,7 @@ def _list_counts(problem: Problem) -> list[int]:
     narrowest = min((need.cores for need in problem.arrays.needs), default=1)
     least = max(2, math.ceil(problem.arrays.room.cores / (problem.settings.slots * narrowest)))
     if len(problem.graph.steps) > MANY:
-        return [least, 2 * least]
+        return [least]
     # One a worker: wide instances leave cores of a worker over that another application can use.
     return sorted({least, least + 1, 2 * least, max(least, len(problem.arrays.workers))})
 
