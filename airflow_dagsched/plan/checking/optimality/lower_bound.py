@@ -24,9 +24,9 @@ from itertools import accumulate, pairwise
 from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation, measure_tolerance
 from airflow_dagsched.plan.checking.optimality.paths import Paths, RunningSteps
 
-LOOKS = 8
+LOOKS = 64
 """Different heads, and tails, between which a crowd is looked at exactly; of more, some."""
-LOOKED_AT = 20_000
+LOOKED_AT = 100_000
 """Instances, each on one core, over which those looks go together."""
 Row = tuple[float, float, float]
 """Head, tail, and what is held times seconds, as a share of all there is."""
