@@ -9,8 +9,7 @@ from airflow.sdk import CronDataIntervalTimetable, dag, task
 from airflow_dagsched import SparkDataflow, SparkSqlStep, Table, channel
 
 HOME = os.environ.get("AIRFLOW_HOME", str(Path.home() / "airflow"))
-DATA = os.environ.get("FLIGHTS_DATA", f"{HOME}/data")
-OUT = os.environ.get("FLIGHTS_OUT", f"{HOME}/tables")
+DATA, OUT = os.environ.get("FLIGHTS_DATA", f"{HOME}/data"), os.environ.get("FLIGHTS_OUT", f"{HOME}/tables")
 FIRST, LAST = datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 12, 31, tzinfo=UTC)
 THESE_DAYS = "day >= interval.start and day < interval.end"
 ROWS = {"works_without_input": False}  # a day without flights starts nothing

@@ -36,13 +36,13 @@ def streaming(flow: Dataflow, names: set[str]) -> Dataflow:
     return replace(flow, steps=tuple(steps))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(dataflows(), clusters())
 def test_the_checker_accepts_every_plan(flow: Dataflow, cluster: Cluster) -> None:
     assert check_strictly(planned(flow, cluster), flow, cluster) == ()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(dataflows(most=15), clusters(), st.integers(0, 2**32))
 def test_the_checker_accepts_plans_of_streaming_dataflows(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     rng = random.Random(seed)
@@ -52,7 +52,7 @@ def test_the_checker_accepts_plans_of_streaming_dataflows(flow: Dataflow, cluste
     assert made.lower_bound_s <= made.makespan_s
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(dataflows(), clusters(), st.sampled_from([1, 2, 7, 64]), st.sampled_from([1, 4, 32]))
 def test_nothing_is_lost_or_twice_or_over_capacity(flow: Dataflow, cluster: Cluster, slots: int, cores: int) -> None:
     made = planned(flow, cluster, Settings(slots=slots, container_cores=cores))
@@ -73,7 +73,7 @@ def shuffled(rng: random.Random, value: Any) -> Any:
     return replace(value, **{name: tuple(rng.sample(items, len(items))) for name, items in arrays.items()})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(dataflows(), clusters(), st.integers(0, 2**32))
 def test_equal_inputs_in_any_order_give_the_same_bytes(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     rng = random.Random(seed)
@@ -81,7 +81,7 @@ def test_equal_inputs_in_any_order_give_the_same_bytes(flow: Dataflow, cluster: 
     assert encode_value(plan(shuffled(rng, flow), shuffled(rng, cluster))) == made
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(dataflows(), clusters())
 def test_lower_bound_reasons_and_round_trip(flow: Dataflow, cluster: Cluster) -> None:
     made = planned(flow, cluster)
