@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.errors import DoesNotFit
-from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.policies.cheapest import compute_price
 from airflow_dagsched.placement.policy import load_policy
@@ -56,6 +56,27 @@ def test_refused_only_if_nothing_fits(policy: str, problem: tuple[Dataflow, list
     made = placed(policy, *problem)
     if isinstance(made, DoesNotFit):
         assert not any(fits(*problem, where) for where in everywhere(*problem))
+
+
+def test_cheapest_where_the_cheapest_first_get_stuck() -> None:
+    """s2 has the memory of the cheap w1, and s1 the cores of w0 when s0 is to run: first fit has s2 on w0, too.
+
+    s0 500 MiB, s1 1,100 MiB ══> s2 700 MiB ══> s3 1,100 MiB       w1  2 cores,  1,000 MiB, cost 1
+                                                                   w0  2 cores, 40,000 MiB, cost 2.5
+    """
+    sizes = {"s0": (1, 500), "s1": (2, 1100), "s2": (2, 700), "s3": (1, 1100)}
+    flow = Dataflow(
+        name="stuck",
+        steps=tuple(Step(id=name, cores=cores, memory_mb=mb, runtime_s=10) for name, (cores, mb) in sizes.items()),
+        channels=(Channel(src="s1", dst="s2", bytes=2**30), Channel(src="s2", dst="s3")),
+    )
+    offers = [
+        Offer(id="w0", worker="w0", memory_mb=40000, cores=2, cost=2.5),
+        Offer(id="w1", worker="w1", memory_mb=1000, cores=2, cost=1.0),
+    ]
+    made = placed("cheapest", flow, offers)
+    assert not isinstance(made, DoesNotFit)
+    assert made.assignment["s1/0"] == made.assignment["s3/0"] == "w0"
 
 
 @settings(max_examples=80, deadline=None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -54,9 +55,16 @@ def search_cheapest(request: Request, known: Measure) -> Placement:
 
 def _improve_starts(request: Request, first: Placement, *, few: bool) -> Placement:
     """The better of first fit and cheapest first, each improved; with ``few`` only the one that is cheaper before."""
-    starts = sorted((first, _place_cheap_first(request)), key=lambda start: round(compute_price(request, start), 9))
+    starts = sorted(_list_starts(request, first), key=lambda start: round(compute_price(request, start), 9))
     found = [improve_placement(request, start) for start in (starts[:1] if few else starts)]
     return min(found, key=lambda places: round(compute_price(request, places), 9))
+
+
+def _list_starts(request: Request, first: Placement) -> list[Placement]:
+    """First fit, which ``first`` is, then the cheapest workers first, if all find room in that order."""
+    with suppress(DoesNotFit):
+        return [first, _place_cheap_first(request)]
+    return [first]
 
 
 def _place_at_once(request: Request) -> Placement | None:
