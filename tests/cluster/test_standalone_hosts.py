@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
@@ -24,7 +23,6 @@ from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from demo.rest import until
 from tests.cluster.submitting import result, start
 from tests.plan.drawn import drawn
-from tests.plan.placing import place_by
 from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.spark]
@@ -50,8 +48,9 @@ def pinned(*hosts: str) -> Dataflow:
     return drawn(" == ".join(steps), **steps)
 
 
-def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation) -> Chosen:
-    found = plan_on_free_cluster(Facts(dataflow=flow, cluster=hook.cluster()), [step.id for step in flow.steps], held)
+def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation, policy: Policy | None = None) -> Chosen:
+    facts = Facts(dataflow=flow, cluster=hook.cluster(), policy=policy)
+    found = plan_on_free_cluster(facts, [step.id for step in flow.steps], held)
     assert found is not None
     return found
 
@@ -91,14 +90,13 @@ def test_a_policy_gets_the_workers_cores_and_memory_it_planned(
 ) -> None:
     """Four instances on four workers of two cores: as few as hold them, or all."""
     flow = drawn("a", a={"parallelism": 4, "memory_mb": 300})
-    planned = chosen_for(flow, hook)
-    placed = place_by(planned.plan, flow, planned.cluster, Policy(policy, PlacementSettings(), State()))
-    assert check(placed, flow, planned.cluster) == ()
-    containers = placed.groups[0].containers
+    chosen = chosen_for(flow, hook, policy=Policy(policy, PlacementSettings(), State()))
+    assert check(chosen.planned.plan, flow, chosen.planned.cluster) == ()
+    containers = chosen.group.containers
     expected = {box.worker: (box.cores, box.memory_mb) for box in containers}
     assert len(expected) == len(containers) == workers
     gate = tmp_path / "looked"
-    running = start(started.master, settings_of(replace(planned, plan=placed)).conf, str(workers), str(gate))
+    running = start(started.master, settings_of(chosen).conf, str(workers), str(gate))
     seen = until("executors", lambda: found if len(found := used(started)) >= workers else None, timeout_s=120.0)
     gate.touch()
     result(running)
@@ -119,7 +117,7 @@ def test_two_launches_at_one_moment_both_finish(started: StandaloneCluster, hook
     second    w4         2 cores   asks for what is left
     """
     first = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook)
-    held = reserve_executors("first", size_executors(first.group, first.cluster), expires=1e12)
+    held = reserve_executors("first", size_executors(first.group, first.planned.cluster), expires=1e12)
     second = chosen_for(drawn("a", a={"parallelism": 6, "memory_mb": 400}), hook, held)
     gate = tmp_path / "second has ended"
     running = start(started.master, settings_of(first).conf, "3", str(gate))
