@@ -49,7 +49,7 @@ test-cases: .venv/installed
 
 test-cluster: .venv/installed
 	@tools/hdfs.sh >/dev/null
-	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster tests/seeds $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,19 @@ class Scanned:
     host: str
     locality: str
     bytes: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
     """Of one application."""
 
+    name: str
+    """Of the application."""
     executors: frozenset[str]
     """Hosts that had one."""
+    cores: Mapping[str, int]
+    """Of the executors on each host."""
     scans: tuple[Scanned, ...]
 
     @property
@@ -50,15 +56,31 @@ def settings(folder: Path) -> dict[str, str]:
 
 def read(folder: Path) -> EventLog:
     """The log of the only application that wrote into ``folder``."""
-    (file,) = folder.iterdir()
-    events = [json.loads(line) for line in file.read_text().splitlines()]
-    added = (event for event in events if event["Event"] == "SparkListenerExecutorAdded")
-    return EventLog(frozenset(event["Executor Info"]["Host"] for event in added), tuple(_scans(events)))
+    (log,) = read_all(folder)
+    return log
+
+
+def read_all(folder: Path) -> list[EventLog]:
+    """The logs of all applications that wrote into ``folder``, in the order in which they began."""
+    logs = [[json.loads(line) for line in file.read_text().splitlines()] for file in folder.iterdir()]
+    return [_read_events(events) for events in sorted(logs, key=lambda events: _started(events)["Timestamp"])]
+
+
+def _read_events(events: list[dict[str, Any]]) -> EventLog:
+    cores: Counter[str] = Counter()
+    for event in events:
+        if event["Event"] == "SparkListenerExecutorAdded":
+            cores[event["Executor Info"]["Host"]] += event["Executor Info"]["Total Cores"]
+    return EventLog(_started(events)["App Name"], frozenset(cores), cores, tuple(_scans(events)))
+
+
+def _started(events: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(event for event in events if event["Event"] == "SparkListenerApplicationStart")
 
 
 def _scans(events: list[dict[str, Any]]) -> Iterator[Scanned]:
     for event in events:
         if event["Event"] == "SparkListenerTaskEnd":
-            count = event["Task Metrics"]["Input Metrics"]["Bytes Read"]
-            if count:
-                yield Scanned(event["Task Info"]["Host"], event["Task Info"]["Locality"], count)
+            count, task = event["Task Metrics"]["Input Metrics"], event["Task Info"]
+            if count["Bytes Read"]:
+                yield Scanned(task["Host"], task["Locality"], count["Bytes Read"], count["Records Read"])

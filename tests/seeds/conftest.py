@@ -1,0 +1,96 @@
+"""A standalone cluster of four small workers, and an Airflow that plays the seeds' DAG files on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from msgspec.structs import replace
+
+from airflow_dagsched import SparkDataflow
+from airflow_dagsched.model.codec import encode_value
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.commands.bag import find_flows
+from tests.dags.conftest import Play, home, play  # noqa: F401 - fixtures
+from tests.testbed import event_log
+from tests.testbed.event_log import EventLog
+from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
+
+DAGS = Path(__file__).with_name("dags")
+DAYS, ROWS = 4, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A DAG file that has run: its dataflows, as they were parsed, and what Spark says of their applications."""
+
+    flows: Mapping[str, SparkDataflow]
+    told: Mapping[str, Any]
+    """Task -> what it returned."""
+    logs: Mapping[str, list[EventLog]]
+    """Dataflow -> its applications, in the order in which they began."""
+    tables: Path
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Of a table that it wrote."""
+        found: list[dict[str, Any]] = ds.dataset(self.tables / table, format="parquet").to_table().to_pylist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where the seeds' files are played."""
+
+    cluster: StandaloneCluster
+    folder: Path
+    env: Mapping[str, str]
+
+    def parse(self, name: str) -> dict[str, SparkDataflow]:
+        """The dataflows of a DAG file, by name."""
+        return {str(flow.group_id): cast("SparkDataflow", flow) for flow in find_flows(str(DAGS / f"{name}.py"))}
+
+    def play(self, name: str, by: Play) -> Played:
+        """Run the DAG of a file to its end."""
+        flows, logs = self.parse(name), self.folder / "logs"
+        told = by(DAGS / f"{name}.py", **self.env)
+        assert set(told["tasks"].values()) == {"success"}, told
+        ours = {flow: [log for log in event_log.read_all(logs) if log.name == f"{name}.{flow}"] for flow in flows}
+        return Played(flows, told["told"], ours, self.folder / "tables")
+
+
+@pytest.fixture(scope="session")
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeds]:
+    """Four workers of 2 cores and 2 GiB; ``pair.json`` declares the first two alone, ``sales`` is four days."""
+    folder = tmp_path_factory.mktemp("seeds")
+    with (
+        standalone_cluster(workers=4, cores=2, memory_mb=2048, tokens=True) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        env = {
+            "SEEDS_HOME": str(folder),
+            "SPARK_CONF_DIR": str(folder / "conf"),
+            "AIRFLOW_CONN_CLUSTER": cluster.connection(),
+        }
+        for name, value in env.items():
+            patch.setenv(name, value)
+        _prepare(folder)
+        yield Seeds(cluster, folder, env)
+
+
+def _prepare(folder: Path) -> None:
+    (folder / "logs").mkdir()
+    (folder / "conf").mkdir()
+    settings = {**event_log.settings(folder / "logs"), "spark.driver.host": "127.0.0.1"}
+    (folder / "conf" / "spark-defaults.conf").write_text(
+        "".join(f"{name} {value}\n" for name, value in settings.items())
+    )
+    live = PlannerHook("cluster").cluster()
+    (folder / "pair.json").write_bytes(encode_value(replace(live, workers=live.workers[:2])))
+    table = pa.table({"day": [at % DAYS for at in range(ROWS)], "value": range(ROWS)})
+    parted = ds.partitioning(pa.schema([("day", pa.int64())]), flavor="hive")
+    ds.write_dataset(table, folder / "sales", format="parquet", partitioning=parted)
