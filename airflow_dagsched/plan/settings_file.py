@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.model.codec import check_value, decode_json
+from airflow_dagsched.model.codec import check_value, decode_json, read_content
 from airflow_dagsched.placement.settings import PlacementSettings, parse_settings, resolve_aliases
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
@@ -23,9 +25,7 @@ def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
     """
     where = str(path)
     try:
-        raw = msgspec.json.decode(Path(path).read_bytes())
-    except OSError as error:
-        raise InvalidInput(where, "", f"cannot be read: {error.strerror}") from None
+        raw = msgspec.json.decode(read_content(path))
     # msgspec's parser recurses: a file of 100,000 brackets is no JSON of ours.
     except (msgspec.MsgspecError, RecursionError) as error:
         raise InvalidInput(where, "", f"is no JSON: {error}") from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.state import State
-from airflow_dagsched.placement.policies.built_in import RulePolicy
+from airflow_dagsched.placement.policies.rule_policy import RulePolicy
 from airflow_dagsched.placement.policy import load_policy
 from airflow_dagsched.placement.reproductions.twister2 import batch_task
 from airflow_dagsched.placement.reproductions.twister2.connected_dataflows import Part, schedule_dependent

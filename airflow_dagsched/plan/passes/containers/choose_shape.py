@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.placement.containers.evidence import explain_shortage
-from airflow_dagsched.placement.policies.built_in import MeasuredPolicy
+from airflow_dagsched.placement.policies.rule_policy import MeasuredPolicy
 from airflow_dagsched.placement.policy import PlacementPolicy, load_policy
 from airflow_dagsched.placement.request import Request, make_request
 from airflow_dagsched.placement.schedule import make_schedule
