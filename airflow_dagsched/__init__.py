@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from airflow_dagsched.version import __version__ as __version__
-
 if TYPE_CHECKING:
     from airflow_dagsched.launch.protocol.interval import Interval as Interval
     from airflow_dagsched.launch.protocol.tables import Table as Table
@@ -18,8 +16,10 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.steps import SparkSqlStep as SparkSqlStep
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook as PlannerHook
     from airflow_dagsched.provider.spec.channel_declaration import channel as channel
+    from airflow_dagsched.version import __version__ as __version__
 
 _HOMES = {
+    "__version__": "version",
     "Interval": "launch.protocol.interval",
     "PlannerHook": "provider.clusters.planner_hook",
     "SparkDataflow": "provider.authoring.dataflow",
