@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,8 +38,8 @@ class LaunchTask(Protocol):
         conf: dict[str, str],
         arguments: list[str],
         env: dict[str, str],
-        on_settings: Any,
-        on_line: Any,
+        on_settings: Callable[[Mapping[str, str], frozenset[str]], None],
+        on_line: Callable[[str], str | None],
     ) -> None:
         """One spark-submit of the driver program; returns when it has ended well, raises ``AirflowException`` else."""
 
