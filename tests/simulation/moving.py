@@ -19,9 +19,17 @@ from random import Random
 
 from airflow_dagsched.launch.moves.claims import Claim
 from airflow_dagsched.launch.moves.eligible import Sight, add_needed, list_eligible
-from airflow_dagsched.launch.moves.elsewhere import BUSY, Seen, find_done_elsewhere, has_ended_well, list_behind
+from airflow_dagsched.launch.moves.elsewhere import BUSY, Seen, find_done_elsewhere, list_behind
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
-from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN, End, Feed, decide_elsewhere, decide_verdict
+from airflow_dagsched.launch.protocol.feed import (
+    FINISHED,
+    NOT_BEGUN,
+    End,
+    Feed,
+    decide_elsewhere,
+    decide_verdict,
+    has_ended_well,
+)
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.launch.planning.plan_run import plan_run
-from airflow_dagsched.launch.protocol.feed import GREEN, Feed
+from airflow_dagsched.launch.protocol.feed import GREEN, Feed, has_ended_well
 from airflow_dagsched.model.codec import digest_dataflow
 from airflow_dagsched.model.ranges import Quantity, Value
 from airflow_dagsched.model.state import Measured, State
@@ -155,7 +155,7 @@ def derive_state(
 
 def _is_over(feed: Feed) -> bool:
     """Whether its launch task ended well; what failed may be tried again."""
-    return feed.final and all(done.state in GREEN or done.state == "skipped" for done in feed.steps.values())
+    return feed.final and all(map(has_ended_well, feed.steps.values()))
 
 
 def find_upstream_groups(mine: str, groups: Iterable[Grouped]) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from airflow_dagsched.launch.moves.claims import Claim
 from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.launch.protocol.feed import GREEN, Feed
+from airflow_dagsched.launch.protocol.feed import Feed, has_ended_well
 
 BUSY = frozenset({"running", "restarting"})
 """States of a launch task whose driver program may be at work."""
@@ -35,11 +35,6 @@ def find_done_elsewhere(steps: Iterable[str], feeds: Mapping[str, Feed], this_ro
         good = [reuse_end(done, task_id) for task_id, done in ends if has_ended_well(done)]
         found.update({step: good[0]} if good else {})
     return found
-
-
-def has_ended_well(done: StepDone) -> bool:
-    """Whether nobody need run the step any more."""
-    return done.state in GREEN or done.state == "skipped"
 
 
 def reuse_end(done: StepDone, launch_id: str) -> StepDone:

@@ -141,6 +141,11 @@ def is_of_its_round(feed: Feed, made: float) -> bool:
     return feed.began + TOLERANCE_S >= made
 
 
+def has_ended_well(done: StepDone) -> bool:
+    """Whether nobody need run the step any more."""
+    return done.state in GREEN or done.state == "skipped"
+
+
 def decide_verdict(launch_state: str | None, feed: Feed | None, step: str, made: float, launch_id: str) -> Verdict:
     """What the mirror of ``step`` does, by the state of its launch task and the feed of the latest try.
 
@@ -166,7 +171,7 @@ def decide_verdict(launch_state: str | None, feed: Feed | None, step: str, made:
         return _conclude_finished(str(launch_state), feed, done, made, launch_id)
     if feed is None or done is None or not _is_current(str(launch_state), feed, made):
         return Wait()
-    return _conclude_done(done, feed) if done.state in GREEN or done.state == "skipped" else Wait()
+    return _conclude_done(done, feed) if has_ended_well(done) else Wait()
 
 
 def decide_elsewhere(launch_state: str | None, feed: Feed | None, step: str, made: float) -> Verdict:
@@ -177,7 +182,7 @@ def decide_elsewhere(launch_state: str | None, feed: Feed | None, step: str, mad
     cleared with it, and may be at work on the step as it was before.
     """
     done = feed.steps.get(step) if feed else None
-    if feed is None or done is None or feed.began < made or not (done.state in GREEN or done.state == "skipped"):
+    if feed is None or done is None or feed.began < made or not has_ended_well(done):
         return Wait()
     believed = launch_state in FINISHED or _is_current(str(launch_state), feed, made)
     return _conclude_done(done, feed) if believed else Wait()

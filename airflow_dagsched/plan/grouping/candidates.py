@@ -92,6 +92,11 @@ def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy
     selection.evaluate_all(strategy.propose_late(selection))
     if selection.may_change():
         _try_changes(selection)
+    return settle_orders(selection)
+
+
+def settle_orders(selection: Selection) -> Selection:
+    """The selection with the best orders, of launches and within groups; raises ``DoesNotFit`` where nothing fits."""
     # Behind all candidates: a search of orders costs as much as evaluating many groupings.
     selection.decide_launch_orders()
     if selection.best is None:

@@ -58,13 +58,16 @@ def apply_policy(draft: Draft) -> Draft:
             "settings", "twister2_compatible", "its placements lose and repeat instances: no Spark plans"
         )
     groups = {group.id: group for group in plan.groups}
+    rows_stay = is_stored_on_workers(dataflow, draft.problem.cluster)
     assigned: dict[str, AssignmentPlan] = {}
     # As they start: the first ones choose, as they would on the cluster.
     for group in sorted(plan.groups, key=lambda group: (group.start_s, group.id)):
         name = named.get(group.steps[0], run_policy.name)
         if group.containers and name:
             policy = replace(run_policy, name=name)
-            groups[group.id], part = _place_group(group, draft.problem, policy, list(groups.values()))
+            groups[group.id], part = _place_group(
+                group, draft.problem, policy, list(groups.values()), rows_stay=rows_stay
+            )
             assigned |= {group.id: part} if part else {}
     placed = replace(plan, groups=tuple(groups[group.id] for group in plan.groups))
     # Only if cores, or workers of pinned steps, have changed: rounding anew would change plans for nothing.
@@ -93,9 +96,12 @@ def _list_held(made: Plan) -> list[tuple[int, float]]:
 
 
 def _place_group(
-    group: Group, problem: Problem, policy: Policy, groups: Sequence[Group]
+    group: Group, problem: Problem, policy: Policy, groups: Sequence[Group], *, rows_stay: bool
 ) -> tuple[Group, AssignmentPlan | None]:
-    part, idle = _find_part(group, problem, groups), _measure_room(group, problem)
+    """:param rows_stay: whether what is written lies on the host of who writes it."""
+    part, idle = narrow_to_group(problem.declared.dataflow, group), _measure_room(group, problem)
+    if rows_stay:
+        part = _add_earlier_rows(part, group, problem, groups)
     chosen, why = _resolve_policy(policy, make_request(part, idle.offers, policy.settings))
     beside = [other for other in groups if other.id != group.id and _has_overlap(group, other)]
     left = replace(idle, offers=_subtract_groups(idle.offers, beside))
@@ -116,14 +122,10 @@ def _place_group(
     return replace(group, containers=found, driver=driver, placement=f"{why}{placed}"), schedule.assigned
 
 
-def _find_part(group: Group, problem: Problem, groups: Sequence[Group]) -> Dataflow:
-    """What is left of the group, with the rows that groups write which end before it begins."""
-    dataflow = problem.declared.dataflow
-    part = narrow_to_group(dataflow, group)
-    if not is_stored_on_workers(dataflow, problem.cluster):
-        return part
+def _add_earlier_rows(part: Dataflow, group: Group, problem: Problem, groups: Sequence[Group]) -> Dataflow:
+    """The part with the rows that groups write which end before ``group`` begins."""
     earlier = [other for other in groups if other.end_s <= group.start_s and other.id != group.id]
-    return add_written_rows(part, dataflow.channels, earlier, problem.cluster)
+    return add_written_rows(part, problem.declared.dataflow.channels, earlier, problem.cluster)
 
 
 def _measure_room(group: Group, problem: Problem) -> Room:

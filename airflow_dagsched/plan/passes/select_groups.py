@@ -32,11 +32,10 @@ from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping, 
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import LowerBound, bound_makespan
 from airflow_dagsched.plan.draft import Draft
-from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy, search_groupings
+from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy, search_groupings, settle_orders
 from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping, find_coarsest, find_fewest, refuse_clash
 from airflow_dagsched.plan.grouping.fewest_applications import take_fewest
 from airflow_dagsched.plan.grouping.reasons import Reasons
-from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
 from airflow_dagsched.plan.grouping.savings import Savings, list_compared
 from airflow_dagsched.plan.grouping.selection import Selection
 from airflow_dagsched.plan.grouping.spills import find_spills
@@ -78,12 +77,7 @@ def _take_groups(problem: Problem, groups: Sequence[FixedGroup], bound: LowerBou
     stages, _ = find_coarsest(problem.graph, problem.rules)
     selection = Selection(Evaluator(problem), bound, NO_BUDGET, stages)
     selection.evaluate_grouping(FIXED, _map_groups(problem, groups))
-    selection.decide_launch_orders()
-    if selection.best is None:
-        assert selection.refusal is not None
-        raise selection.refusal
-    reorder_steps(selection)
-    return selection
+    return settle_orders(selection)
 
 
 def _map_groups(problem: Problem, groups: Sequence[FixedGroup]) -> list[int]:

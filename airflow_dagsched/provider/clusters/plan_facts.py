@@ -45,7 +45,7 @@ def gather_plan_facts(
         cluster=found.cluster,
         settings=replace(flow.settings, apart=(), together=()) if per_step else flow.settings,
         policy=Policy(flow.placement, parse_placement_settings(flow.settings, flow.placement_settings), known),
-        groups=_list_units(flow) if per_step else _list_groups(launch),
+        groups=_fix_units(flow) if per_step else _list_groups(launch),
         history=known,
         connection=connection,
         pruning=PruningInput(mode=flow.prune),
@@ -67,9 +67,8 @@ def _list_groups(launch: LaunchSpec) -> tuple[FixedGroup, ...]:
     return tuple(FixedGroup(one.id, one.steps, one.reason) for one in launch.launches.values())
 
 
-def _list_units(flow: DataflowSpec) -> tuple[FixedGroup, ...]:
+def _fix_units(flow: DataflowSpec) -> tuple[FixedGroup, ...]:
     """A repeat block is one."""
-    blocks = flow.map_repeat_blocks()
-    units = dict.fromkeys(blocks.get(name, (name,)) for name in flow.graph.sort_steps())
+    units = flow.list_units()
     names = {unit: f"{ONLY}_{unit[0]}" if len(units) > 1 else ONLY for unit in units}
     return tuple(FixedGroup(name, unit, "each step is submitted by itself") for unit, name in names.items())

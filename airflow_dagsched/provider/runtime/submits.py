@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
@@ -86,7 +86,7 @@ class Submits:
 
     def _cut(self, targets: Unit, refused: DoesNotFit) -> None:
         attempt = self._attempt
-        cut = cut_group(list_units(attempt, targets), _gather_facts(attempt))
+        cut = cut_group(attempt.flow.list_units(targets), _gather_facts(attempt))
         parts = cut.parts
         if len(parts) == 1:
             raise refused
@@ -112,7 +112,7 @@ def list_ready(attempt: Attempt) -> list[str]:
 
 def list_submits(attempt: Attempt, steps: Sequence[str]) -> tuple[Unit, ...]:
     """``steps`` by submits, in order: all in one, or as the level and the author ask for."""
-    units = list_units(attempt, steps)
+    units = attempt.flow.list_units(steps)
     if not units or attempt.level.per_step or attempt.is_per_step:
         return units
     if not attempt.level.halved:
@@ -126,10 +126,3 @@ def list_submits(attempt: Attempt, steps: Sequence[str]) -> tuple[Unit, ...]:
 def _gather_facts(attempt: Attempt) -> Facts:
     """With what the last submit knew of its inputs: what was pruned for it takes no room in a part either."""
     return gather_facts_of_run(attempt.planned, attempt.hook, attempt.level, attempt.pruning)
-
-
-def list_units(attempt: Attempt, steps: Iterable[str]) -> tuple[Unit, ...]:
-    """``steps`` in topological order, a repeat block whole."""
-    inside, blocks = set(steps), attempt.flow.map_repeat_blocks()
-    ordered = (name for name in attempt.flow.graph.sort_steps() if name in inside)
-    return tuple(dict.fromkeys(blocks.get(name, (name,)) for name in ordered))

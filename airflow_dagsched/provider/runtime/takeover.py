@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from airflow_dagsched.launch.history.forecast import Run, price_groups
 from airflow_dagsched.launch.moves.claims import Claims
 from airflow_dagsched.launch.moves.eligible import Sight
-from airflow_dagsched.launch.moves.elsewhere import BUSY, has_ended_well
+from airflow_dagsched.launch.moves.elsewhere import BUSY
 from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Ahead, Decision, decide, drop_done_edges, move_steps
 from airflow_dagsched.launch.planning.facts import ONLY
-from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN
+from airflow_dagsched.launch.protocol.feed import FINISHED, NOT_BEGUN, has_ended_well
 from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.problem.rules import apply_rules
 from airflow_dagsched.provider.runtime.foresight import MOST_STEPS, describe_run

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,6 +117,12 @@ class DataflowSpec(FlowSettings, frozen=True, kw_only=True, dict=True):
     def map_repeat_blocks(self) -> dict[str, tuple[str, ...]]:
         """Step -> all steps of its repeat block, for steps that are in one."""
         return {name: block.steps for block in self.repeats for name in block.steps}
+
+    def list_units(self, steps: Iterable[str] | None = None) -> tuple[tuple[str, ...], ...]:
+        """What no submit separates, in topological order: of these steps, of all if none are given."""
+        inside, blocks = None if steps is None else set(steps), self.map_repeat_blocks()
+        ordered = (name for name in self.graph.sort_steps() if inside is None or name in inside)
+        return tuple(dict.fromkeys(blocks.get(name, (name,)) for name in ordered))
 
     def make_error(self, rule: str, field: str = "") -> InvalidInput:
         """An error about this dataflow, naming its DAG."""
