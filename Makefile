@@ -68,6 +68,7 @@ bench-plan: .venv/installed
 	$(PY) -m benchmarks.plan_size --json benchmarks/results/plan_size.json
 	$(PY) -m benchmarks.grouping --json benchmarks/results/grouping.json
 	$(PY) -m benchmarks.launches
+	$(PY) -m benchmarks.regret
 
 clean:
 	rm -rf .venv .venv-spark-* .home .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
