@@ -228,7 +228,7 @@ def test_foreign_files_in_a_partition_are_not_read(outputs_of: OutputsOf, spark:
 def test_spark_reads_while_it_is_written(outputs_of: OutputsOf, spark: SparkSession, tmp_path: Path):
     """Ten swaps beside a plain reader: three equal rows, none, or an error that files went; never a mix.
 
-    None: Hadoop's local file system looks at each file of a listing by itself, and leaves out those that went meanwhile.
+    None: Hadoop's local file system looks at each file of a listing by itself, and leaves out those that are gone.
     """
     table = Table(f"{tmp_path}/t", "csv")
     outputs = outputs_of(table)

@@ -14,8 +14,9 @@ Before the record exists the draft is nothing; from then on whoever holds the lo
 move is skipped if its result is there, so it may be done again from any point. A partition folder (or the
 whole table, if it has none) changes in one atomic exchange where the file system can do that. Elsewhere it
 is renamed out and the new one in, and a reader between the two finds it missing, but never mixed. (So may, for an
-instant, who reads through Hadoop's local file system: it leaves out of a listing what goes meanwhile.) Of an append that
-is made again the earlier files go before the new ones come: a reader may miss rows of the interval, and see none twice.
+instant, who reads through Hadoop's local file system: it leaves out of a listing what goes meanwhile.) Of an append
+that is made again the earlier files go before the new ones come: a reader may miss rows of the interval, and see none
+twice.
 
 Where the lock is a lease (``locks``) its holder may stand still, lose it, and do one change late. None does harm:
 
