@@ -30,6 +30,7 @@ from airflow_dagsched.provider.runtime.allocation import allocate_room
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.execute import run_attempt
 from airflow_dagsched.provider.runtime.memory import Memory
+from airflow_dagsched.provider.spec.run_facts import RunFacts
 from airflow_dagsched.provider.spec.run_history import locate_history
 from airflow_dagsched.provider.submission.input_pruning import Pruning
 from tests.provider.test_running import OUT_OF_MEMORY, Driver, Fate, fine, launched
@@ -67,6 +68,7 @@ class Run:
         assert [launch.group.steps for launch in self.flow.launches()] == [("a",), ("s", "r")]
         self.seen: dict[str, Seen] = {}
         self.said: list[str] = []
+        self.later: dict[str, str] = {}
         learn(self.flow, a=60.0, s=100.0, r=10.0)
 
     def begin(self, launch: Any, fate: Fate = fine, *, number: int = 1, clears: int = 0, **states: str) -> Built:
@@ -79,7 +81,14 @@ class Run:
         follower = Follower(Feed(f"{launch.task_id}{number}", mine), lambda *_: None, self._publish, lambda *_: None)
         folder = self.folder / "run" / launch.group.id
         made = Attempt(launch, {}, run, follower, Memory(folder), folder, (self.folder,), moves=moves)
+        made.ask = lambda: self._ask(run)
         return made, driver
+
+    def _ask(self, begun: RunFacts) -> RunFacts:
+        """What has ended since a try began is in ``later``."""
+        feeds = {name: seen.feed for name, seen in self.seen.items() if seen.feed is not None}
+        later = {f"f.{name}": state for name, state in self.later.items()}
+        return msgspec.structs.replace(begun, states={**begun.states, **later}, feeds=feeds)
 
     def begin_first(self) -> Built:
         """The first try of K."""
@@ -232,6 +241,98 @@ def test_an_argument_of_a_taken_step_that_cannot_be_rendered(dag: DAG, tmp_path:
     assert "no such door" in result["cuts"][0]
 
 
+class LateRun(Run):
+    """K [a] ──> wait ──> r, and L [s r]: s waits for ``other``, which ends while K runs a."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.seen, self.said, self.later = folder, {}, [], {"a": "success", "other": "success"}
+        runtimes = {"f.wait": 300.0}
+        with SparkDataflow("f", work_dir=str(folder), replan="regroup", task_runtimes=runtimes) as self.flow:
+            a, late = rows.override(task_id="a")(), wait()
+            s = rows.override(task_id="s")()
+            wait.override(task_id="other")() >> s
+            a >> late >> rows.override(task_id="r")(above=s)
+        self.k, self.l = self.flow.launches()
+        assert [launch.group.steps for launch in self.flow.launches()] == [("a",), ("s", "r")]
+        learn(self.flow, a=60.0, s=100.0, r=10.0)
+
+
+@pytest.fixture
+def late_run(dag: DAG, tmp_path: Path) -> LateRun:
+    return LateRun(tmp_path)
+
+
+def test_what_became_ready_meanwhile_is_taken_before_the_end(late_run: LateRun) -> None:
+    """One more submit, with what is known of the run by then; L has r left."""
+    k, driver = late_run.begin(late_run.k, other="running")
+    result = run_attempt(k)
+    assert driver.submitted == ["a", "s"]
+    told = result["replan"]
+    assert (told["reason"], told["take"]) == ("nothing is ready", [])
+    assert [(each["reason"], each["take"]) for each in told["later"]] == [
+        ("ends sooner", ["s"]),
+        ("nothing is ready", []),
+    ]
+    assert states(k) == {"a": "success", "s": "success"}
+    late_run.see(late_run.k, "success", k)
+    later, driver = late_run.begin(late_run.l, wait="success", a="success", other="success")
+    run_attempt(later)
+    assert (driver.submitted, states(later)) == (["r"], {"s": "reused", "r": "success"})
+
+
+@pytest.mark.parametrize(
+    "failure", [OUT_OF_MEMORY, Failure("author", "no such column"), Failure("lost_driver", "gone")]
+)
+def test_what_fails_behind_its_own_steps_is_given_back(late_run: LateRun, failure: Failure) -> None:
+    """K has ended well, and runs nothing again; s is L's, with L's retries."""
+    k, driver = late_run.begin(late_run.k, lambda at, targets: failure if "s" in targets else None, other="running")
+    run_attempt(k)
+    assert driver.submitted == ["a", "s"]
+    assert k.memory.level == 0
+    late_run.see(late_run.k, "success", k)
+    later, driver = late_run.begin(late_run.l, wait="success", a="success", other="success")
+    run_attempt(later)
+    assert driver.submitted == ["sr"]
+
+
+@pytest.mark.parametrize("state", ["running", "success", "up_for_retry"])
+def test_nothing_more_is_taken_of_a_launch_task_that_has_begun(late_run: LateRun, state: str) -> None:
+    late_run.later["launch_s"] = state
+    k, driver = late_run.begin(late_run.k, other="running")
+    assert [each["reason"] for each in run_attempt(k)["replan"]["later"]] == ["nothing is ready"]
+    assert driver.submitted == ["a"]
+
+
+def test_how_a_task_ended_meanwhile_counts(late_run: LateRun) -> None:
+    """s does not run, for K as for L; that is for L to end with."""
+    late_run.later["other"] = "failed"
+    k, driver = late_run.begin(late_run.k, other="running")
+    run_attempt(k)
+    assert (driver.submitted, states(k)) == (["a"], {"a": "success", "s": "upstream_failed"})
+    late_run.see(late_run.k, "success", k)
+    later, driver = late_run.begin(late_run.l, wait="success", a="success", other="failed")
+    with pytest.raises(AirflowException):
+        run_attempt(later)
+    assert (driver.submitted, states(later)) == ([], {"s": "upstream_failed", "r": "upstream_failed"})
+
+
+def test_a_failure_of_its_own_ends_it_at_once(late_run: LateRun) -> None:
+    k, driver = late_run.begin(late_run.k, lambda at, targets: Failure("author", "no such column"), other="running")
+    with pytest.raises(AirflowException, match="no such column"):
+        run_attempt(k)
+    assert (driver.submitted, len(k.decisions)) == (["a"], 1)
+
+
+def test_facts_that_nobody_has_any_more_keep_no_launch_task_from_its_end(late_run: LateRun) -> None:
+    def ask() -> RunFacts:
+        raise OSError("Airflow is gone")
+
+    k, driver = late_run.begin(late_run.k, other="running")
+    k.ask = ask
+    assert [each["reason"] for each in run_attempt(k)["replan"]["later"]] == ["no forecast"]
+    assert driver.submitted == ["a"]
+
+
 def test_a_step_that_another_runs_is_waited_for(run: Run) -> None:
     """L has begun while K runs s: r waits for it. Then K tells of its end."""
     k, _ = run.begin(run.k)
@@ -286,7 +387,7 @@ def test_steps_that_wait_for_nobody_run_meanwhile(dag: DAG, tmp_path: Path) -> N
         r = rows.override(task_id="r")(above=s, beside=q)
         late >> r
     run = Run.__new__(Run)
-    run.folder, run.flow, run.seen, run.said = tmp_path, flow, {}, []
+    run.folder, run.flow, run.seen, run.said, run.later = tmp_path, flow, {}, [], {}
     run.k, run.l = flow.launches()
     k, _ = run.begin(run.k)
     take_all(k)

@@ -124,12 +124,7 @@ class Model:
             self.world.process(
                 "person", self._interfere, at=self.rng.choice((self.rng.uniform(3, 9), self.rng.uniform(3, 90)))
             )
-        try:
-            self.world.run(LIMIT_S)
-        except Exception as stuck:  # noqa: BLE001 - whoever still waits
-            server.wrong(str(stuck))
-        finally:
-            self.world.close()
+        self.world.play(LIMIT_S, server.wrong)
         self._settled()
         return server.violations
 

@@ -32,13 +32,13 @@ from airflow_dagsched.launch.protocol.feed import (
 )
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.wire import encode_plain
-from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.model.validate import build_valid_graph
 from airflow_dagsched.plan.problem.rules import apply_rules
 from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.provider.mirrors.mirror import View, update_view
 from airflow_dagsched.provider.moving.claims_file import ClaimsFile
 from airflow_dagsched.provider.moving.moves import Moves
+from tests.simulation.drawn_runs import draw_run
 from tests.simulation.world import Fault, Faults, Process, World
 
 RETRIES = 3
@@ -46,67 +46,6 @@ SUPERVISED_S = 5.0
 """So long a worker's supervisor does not know that its try does not count any more."""
 LIMIT_S = 5_000.0
 DONE = ("success", "skipped")
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Launch tasks in a chain of ordinary tasks, and which steps each has."""
-
-    groups: dict[str, tuple[str, ...]]
-    above: dict[str, tuple[str, ...]]
-    """Step or ordinary task -> what is directly above it."""
-    tasks: tuple[str, ...]
-
-    @property
-    def home(self) -> dict[str, str]:
-        return {step: launch for launch, steps in self.groups.items() for step in steps}
-
-    def list_upstream(self, launch: str) -> set[str]:
-        """What the launch task waits for."""
-        return {up for step in self.groups[launch] for up in self.above[step] if up not in self.groups[launch]}
-
-    def find_below(self, launch: str) -> set[str]:
-        """Launch and ordinary tasks downstream, and it."""
-        found, home = {launch}, self.home
-        for _ in self.above:
-            found |= {
-                home.get(name, name) for name, ups in self.above.items() if any(home.get(up, up) in found for up in ups)
-            }
-        return found
-
-    def make_dataflow(self) -> Dataflow:
-        steps = self.home
-        return Dataflow(
-            name="moving",
-            steps=tuple(Step(id=name) for name in steps),
-            channels=tuple(
-                Channel(src=up, dst=name) for name in steps for up in self.above[name] if up in steps
-            ),
-            tasks=tuple(Task(id=name) for name in self.tasks),
-            dependencies=tuple(
-                (up, name) for name, ups in self.above.items() for up in ups if not {up, name} <= steps.keys()
-            ),
-        )  # fmt: skip
-
-
-def draw_run(rng: Random) -> Drawn:
-    """2 to 4 launch tasks of 1 to 3 steps: of each but the first one step waits for an ordinary task."""
-    groups: dict[str, tuple[str, ...]] = {}
-    above: dict[str, tuple[str, ...]] = {}
-    tasks: list[str] = []
-    for at in range(rng.randint(2, 4)):
-        names = [f"{'abcd'[at]}{number}" for number in range(rng.randint(1, 3))]
-        earlier = [step for steps in groups.values() for step in steps]
-        if at:
-            tasks.append(f"t{at}")
-            above[tasks[-1]] = (rng.choice(earlier),)
-        for number, name in enumerate(names):
-            ups = [up for up in names[:number] if rng.random() < 0.5]
-            ups += [up for up in earlier if rng.random() < 0.2]
-            # The last waits for the ordinary task; the others for what they happen to read.
-            above[name] = (*ups, *([tasks[-1]] if at and number == len(names) - 1 else []))
-        groups[f"launch_{at}"] = tuple(names)
-    return Drawn(groups, above, tuple(tasks))
 
 
 @dataclass
@@ -149,7 +88,7 @@ class Model:
         self.feeds: dict[str, object] = dict.fromkeys(self.launches)
         self.records: dict[str, Record] = {}
         self.calling: dict[str, Worker] = {}
-        self.moved = 0
+        self.moved = self.more = 0
         self.violations: list[str] = []
 
     def wrong(self, what: str) -> None:
@@ -162,12 +101,7 @@ class Model:
         self.world.process("triggerer", self._watch)
         for _ in range(self.clears_left):
             self.world.process("person", self._clear, at=self.rng.uniform(3, 120))
-        try:
-            self.world.run(LIMIT_S)
-        except Exception as stuck:  # noqa: BLE001 - whoever still waits
-            self.wrong(str(stuck))
-        finally:
-            self.world.close()
+        self.world.play(LIMIT_S, self.wrong)
         self._settled()
         return self.violations
 
@@ -328,7 +262,19 @@ class Worker:
             self._tell(moves.settle_awaited().values())
             process.sleep(2.0)
         self._submit(step for step in self.own if step not in self.feed.steps)
+        while model.moving and self._has_ended_well() and self._take_more(moves):
+            world.point("taken more", self.name)
+            self._submit(step for step in moves.taken if step not in self.feed.steps)
         self._conclude()
+
+    def _take_more(self, moves: Moves) -> bool:
+        """What became ready meanwhile; not of a try that does not count any more."""
+        before = moves.taken
+        self._look_around()
+        if self.is_current:
+            self._take(moves, is_over=True)
+            self.model.more += len(moves.taken) - len(before)
+        return moves.taken != before
 
     def _supervise(self) -> None:
         if not self.is_current:
@@ -352,7 +298,7 @@ class Worker:
         self.model.world.point("look feeds", self.name)
         return {name: Seen(states[name], _read(self.model.feeds[name])) for name in launches}
 
-    def _take(self, moves: Moves) -> None:
+    def _take(self, moves: Moves, *, is_over: bool = False) -> None:
         """Whatever is ready, drawn."""
         model = self.model
         current = [feed for feed in self.others.values() if feed.try_id.round == self.mine.round]
@@ -362,14 +308,14 @@ class Worker:
         waiting = [step for step, launch in model.drawn.home.items() if launch not in self.begun]
         ahead = {*claims.find_free(moves.mine, waiting, self.busy)}
         left = {step for step in ahead - done if self.mirrors[step] not in FINISHED}
-        mine = frozenset(self.own) - done - moves.awaited.keys()
+        mine = frozenset(self.own) - (frozenset() if is_over else done | moves.awaited.keys())
         eligible = list_eligible(model.graph, model.rules, Sight(mine, frozenset(left), frozenset(done), self.over))
         wanted = [step for step in sorted(eligible) if model.rng.random() < 0.7]
         take = add_needed(model.graph, wanted, eligible)
         if mine and take:
             model.world.point("take", self.name)
-            moves.take({step: claims.claims.get(step) for step in model.drawn.home if step in take})
-            model.moved += len(moves.taken)
+            taken = moves.take({step: claims.claims.get(step) for step in model.drawn.home if step in take})
+            model.moved += len(take) * taken
 
     def _submit(self, steps: Iterable[str]) -> None:
         asked = {*steps}
@@ -428,11 +374,13 @@ class Worker:
         self.model.world.point("end", self.name)
         if not self.is_current:
             return
-        good = all(step in self.feed.steps and has_ended_well(self.feed.steps[step]) for step in self.own)
-        if good:
+        if self._has_ended_well():
             self.launch.state = "success"
         else:
             self.model.fail(self.launch)
+
+    def _has_ended_well(self) -> bool:
+        return all(step in self.feed.steps and has_ended_well(self.feed.steps[step]) for step in self.own)
 
 
 def _read(raw: object) -> Feed | None:

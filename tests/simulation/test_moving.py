@@ -20,6 +20,7 @@ def test_each_step_is_made_once_a_round(first: int, tmp_path: Path) -> None:
     models = {seed: Model(seed, tmp_path) for seed in range(first, first + EACH)}
     assert {seed: found for seed, model in models.items() if (found := model.play())} == {}
     assert sum(model.moved for model in models.values()) > EACH / 4, "hardly anything moved"
+    assert sum(model.more for model in models.values()) > EACH / 20, "hardly anything moved late"
 
 
 def test_what_is_made_is_what_is_made_without(tmp_path: Path) -> None:

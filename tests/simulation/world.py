@@ -212,6 +212,15 @@ class World:
         if any(not process.dead for process in self.processes):
             raise Stuck(self._standing("for each other"))
 
+    def play(self, limit_s: float, wrong: Callable[[str], None]) -> None:
+        """As ``run``, and unwind what is left: who still waits, or raised something, is told to ``wrong``."""
+        try:
+            self.run(limit_s)
+        except Exception as stuck:  # noqa: BLE001 - whatever it is, the seed shows it
+            wrong(str(stuck))
+        finally:
+            self.close()
+
     def _standing(self, how: str) -> str:
         names = [process.name for process in self.processes if not process.dead]
         return f"still waiting {how}: {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Which steps of later launch tasks one that begins now may take: those that nothing keeps from running at once.
+"""Which steps of later launch tasks one may take now: those that nothing keeps from running at once.
 
 ::
 
@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -17,10 +18,10 @@ from airflow_dagsched.plan.problem.rules import Rules
 
 
 class Sight(Struct, frozen=True):
-    """How far the run is, as one launch task sees it when it begins."""
+    """How far the run is, as one launch task sees it when it begins, or before it ends."""
 
     mine: frozenset[str]
-    """The steps that it runs."""
+    """The steps that it runs, or has run."""
     open: frozenset[str]
     """Steps of launch tasks that have not begun, that nobody has claimed, and whose mirrors have not ended."""
     done: frozenset[str]
@@ -56,13 +57,10 @@ def add_needed(graph: Graph, steps: Iterable[str], eligible: frozenset[str]) -> 
     return frozenset(graph.ids[node] for node in found)
 
 
-def list_units(graph: Graph) -> Iterator[Sequence[int]]:
-    """Steps that nothing separates, those above first."""
-    members: dict[int, list[int]] = {}
-    for node in graph.order:
-        if graph.is_step(node):
-            members.setdefault(graph.loop[node], []).append(node)
-    yield from members.values()
+def list_units(graph: Graph) -> list[list[int]]:
+    """Steps that nothing separates, those above first; in the graph's order the steps of a loop follow each other."""
+    steps = filter(graph.is_step, graph.order)
+    return [[*nodes] for _, nodes in groupby(steps, key=graph.loop.__getitem__)]
 
 
 def _list_above(graph: Graph) -> list[list[int]]:

@@ -1,9 +1,11 @@
-"""Whether a launch task takes steps of later ones as it begins: if the run is then predicted to end sooner.
+"""Whether a launch task takes steps of later ones, as it begins or before it ends: if the run then ends sooner.
 
 ::
 
     K [a] ── t ── L [s r]        K [a s] ── t ── L [r]
     100 s are left               80 s: taken, s runs while t is waited for
+
+Before it ends, with its own steps done, it takes what became ready meanwhile as an application of its own.
 
 A takeover changes no task of the DAG and no answer, only when a step runs and in which application. Deterministic:
 equal facts, equal decision.
@@ -67,6 +69,8 @@ class Ahead(Struct, frozen=True):
     """Of all launch tasks, each step where it runs, as far as that is known."""
     margin: float
     """Share of what is left that a takeover must save."""
+    is_over: bool = False
+    """Whether its own steps have ended: what it takes now is an application of its own."""
 
 
 def decide(ahead: Ahead, sight: Sight, price: Price) -> Decision:
@@ -87,20 +91,25 @@ def decide(ahead: Ahead, sight: Sight, price: Price) -> Decision:
 
 
 def _price_taken(ahead: Ahead, take: tuple[str, ...], price: Price) -> Iterator[float]:
-    """As a part of its application, and as one beside it. Each is a bound: of the first all that waits for any of its
-    steps waits for the taken, too; the second starts once more, and has no core of the first.
+    """As a part of its application, unless that is over, and as one beside it. Each is a bound: of the first all that
+    waits for any of its steps waits for the taken, too; the second starts once more, and has no core of the first.
     """
-    beside = replace(ahead, groups=(*ahead.groups, Grouped(BESIDE, (), (), "")))
-    for each, home in ((ahead, ahead.mine), (beside, BESIDE)):
+    ways = ((add_beside(ahead), BESIDE),) if ahead.is_over else ((ahead, ahead.mine), (add_beside(ahead), BESIDE))
+    for each, home in ways:
         left_s = price(move_steps(each, dict.fromkeys(take, home)))
         if left_s is not None:
             yield left_s
 
 
+def add_beside(ahead: Ahead) -> Ahead:
+    """With room for what is taken in an application of its own."""
+    return replace(ahead, groups=(*ahead.groups, Grouped(BESIDE, (), (), "taken from later launch tasks")))
+
+
 def _list_candidates(ahead: Ahead, eligible: frozenset[str]) -> Iterator[tuple[str, ...]]:
     """What of each launch task could be taken, with what has to run before it; and all of it."""
     parts = (add_needed(ahead.graph, eligible.intersection(group.steps), eligible) for group in ahead.groups)
-    own = next(group.steps for group in ahead.groups if group.id == ahead.mine)
+    own = () if ahead.is_over else next(group.steps for group in ahead.groups if group.id == ahead.mine)
     for take in dict.fromkeys((*parts, eligible)):
         nodes = [ahead.graph.index[step] for step in (*own, *take)]
         if take and ahead.rules.may_share(nodes, ahead.graph.loop):

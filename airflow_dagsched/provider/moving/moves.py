@@ -35,6 +35,8 @@ class Moves:
     """Steps of other launch tasks that this try runs."""
     awaited: dict[str, Claim] = field(default_factory=dict)
     """Its own steps that others run."""
+    gave_back: bool = False
+    """Whether what it had taken was too much for it."""
     pause: Callable[[float], None] = time.sleep
 
     def claim_own(self, steps: Iterable[str]) -> None:
@@ -45,15 +47,15 @@ class Moves:
     def take(self, free: Mapping[str, Claim | None]) -> bool:
         """Claim others' steps that are ``free``, each with its claim of before; whether all are this try's now."""
         claims = self.file.change(lambda claims: claims.swap_claims(self.mine, free))
-        self.taken = tuple(free) if claims.holds(self.mine, free) else ()
-        return bool(self.taken)
+        held = claims.holds(self.mine, free)
+        self.taken = (*self.taken, *free) if held else self.taken
+        return held
 
-    def give_back(self, steps: Iterable[str]) -> None:
-        """Of what was taken, leave ``steps`` to whose they are."""
-        left = tuple(step for step in steps if step in self.taken)
-        if left:
-            self.file.change(lambda claims: claims.drop_claims(self.mine, left))
-            self.taken = tuple(step for step in self.taken if step not in left)
+    def give_back(self, done: Collection[str]) -> None:
+        """Leave what was taken to whose it is, but for what is ``done``."""
+        left = {*self.taken} - {*done}
+        self.file.change(lambda claims: claims.drop_claims(self.mine, left))
+        self.taken, self.gave_back = (), True
 
     def settle_awaited(self) -> dict[str, StepDone]:
         """Look once at those that run this try's steps. Returns the ends of what is done; what is not waited for any

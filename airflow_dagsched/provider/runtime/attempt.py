@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from airflow_dagsched.launch.escalation.levels import LEVELS, Level
 from airflow_dagsched.launch.history.learning import Ran
@@ -65,10 +67,12 @@ class Attempt:
     stranded: int = 0
     """Applications that were left without workers."""
     standing: Standing = field(default_factory=make_unrivalled)
+    ask: Callable[[], RunFacts] | None = None
+    """How far the run is now; None: Airflow is not there to be asked."""
     moves: Moves | None = None
     """None: launch tasks of this dataflow run their own steps alone."""
-    decision: Decision = NOTHING_TAKEN
-    """What of later launch tasks was taken, and why."""
+    decisions: list[Decision] = field(default_factory=list)
+    """What of later launch tasks was taken as it began, and then, and why."""
     regrouped: LaunchSpec | None = None
     """The launch task with what it has taken; None: nothing."""
 
@@ -88,7 +92,8 @@ class Attempt:
         follower = open_follower(ti, mirrors, feed, standing, show_page)
         # Not the file of the parse: where a DAG is made by a helper, Airflow names the real one only afterwards.
         roots = list_bundle_roots(launch.dag.fileloc, context)
-        attempt = cls(launch, context, facts, follower, Memory(folder), folder, roots, standing=standing)
+        ask = partial(gather_run_facts, spec, context)
+        attempt = cls(launch, context, facts, follower, Memory(folder), folder, roots, standing=standing, ask=ask)
         # In ``dag.test()`` tasks come one after another: nothing is won by running a step earlier.
         if spec.flow.replan == "regroup" and can_tell_beside():
             claim = Claim(spec.task_id, facts.try_id)
@@ -140,12 +145,24 @@ class Attempt:
         )
 
     def describe_replan(self) -> dict[str, Any]:
-        """What was planned anew as this try began, as the launch task returns it."""
-        told = msgspec.to_builtins(self.decision)
-        return {"mode": self.flow.replan, **told, "take": list(self.decision.take)}
+        """What was planned anew as this try began, and later, as the launch task returns it."""
+        first, *later = (describe_decision(each) for each in self.decisions or (NOTHING_TAKEN,))
+        return {"mode": self.flow.replan, **first, "later": later}
+
+    def look_anew(self) -> None:
+        """From now on the facts are how far the run is at this moment; of this try what it has told itself."""
+        if self.ask is not None:
+            found = self.ask()
+            feeds = {**found.feeds, self.spec.task_id: self.follower.feed}
+            self.facts = replace(self.facts, states=found.states, skipped=found.skipped, feeds=feeds)
 
     def note_cut(self, why: str) -> None:
         """Say, in the log and in what the launch task returns, why there are more applications than groups."""
         shown = self.follower.masking.text(why)
         log.warning("%s: %s", self.spec.group.id, shown)
         self.cuts.append(shown)
+
+
+def describe_decision(decision: Decision) -> dict[str, Any]:
+    """As it is put into an XCom."""
+    return {**msgspec.to_builtins(decision), "take": list(decision.take)}

@@ -37,7 +37,7 @@ def run_attempt(attempt: Attempt) -> dict[str, Any]:
     with closing(attempt.follower), translate_errors(attempt):
         attempt.left = foretell_rest(attempt.spec, attempt.facts, attempt.hook, attempt.folder.parent)
         open_moves(attempt)
-        attempt.decision = take_over(attempt)
+        take_over(attempt)
         submits = Submits(attempt)
         for targets in submits:  # nearly always one
             with submits.escalating(targets), open_paths(attempt, targets) as paths:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.launch.moves.elsewhere import find_done_elsewhere
+from airflow_dagsched.launch.protocol.feed import has_ended_well
 from airflow_dagsched.provider.following.patience import ask_patiently
 
 if TYPE_CHECKING:
@@ -38,7 +39,14 @@ def has_taken(attempt: Attempt) -> bool:
 def give_back_taken(attempt: Attempt) -> None:
     """What was taken is too much for this launch task: whose it is runs it."""
     if attempt.moves is not None:
-        attempt.moves.give_back(attempt.moves.taken)
+        ends = attempt.follower.feed.steps.values()
+        attempt.moves.give_back([done.step for done in ends if has_ended_well(done)])
+
+
+def has_own_ended(attempt: Attempt) -> bool:
+    """Whether nobody need run any of its own steps any more."""
+    ends = attempt.follower.feed.steps
+    return all(name in ends and has_ended_well(ends[name]) for name in attempt.own)
 
 
 def wait_for_awaited(attempt: Attempt) -> None:

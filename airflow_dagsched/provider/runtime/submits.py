@@ -22,7 +22,8 @@ from airflow_dagsched.launch.protocol.printable import format_duration
 from airflow_dagsched.plan.report.words import format_size
 from airflow_dagsched.provider.runtime.allocation import gather_facts_of_run
 from airflow_dagsched.provider.runtime.attempt import Attempt
-from airflow_dagsched.provider.runtime.moves import give_back_taken, has_taken, wait_for_awaited
+from airflow_dagsched.provider.runtime.moves import give_back_taken, has_own_ended, has_taken, wait_for_awaited
+from airflow_dagsched.provider.runtime.takeover import take_more
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,11 @@ class Submits:
         self._left.extend(list_submits(self._attempt, [s for s in list_ready(self._attempt) if s not in submitted]))
         while self._left:
             yield self._left.popleft()
+        # Its own are done: what became ready meanwhile, before the task ends.
+        while more := take_more(self._attempt):
+            self._left.extend(list_submits(self._attempt, more))
+            while self._left:
+                yield self._left.popleft()
 
     @contextmanager
     def escalating(self, targets: Unit) -> Iterator[None]:
@@ -99,7 +105,10 @@ class Submits:
     def _start_over(self) -> None:
         give_back_taken(self._attempt)
         self._attempt.follower.forget_failed()
-        self._start()  # with all steps: the driver program reuses what those that ended well have committed
+        if has_own_ended(self._attempt):
+            self._left.clear()
+        else:
+            self._start()  # with all steps: the driver program reuses what those that ended well have committed
 
 
 def list_ready(attempt: Attempt) -> list[str]:
