@@ -29,7 +29,7 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.measurements import apply_measurements, list_measured
 from airflow_dagsched.plan.merge_dataflows import merge_dataflows
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
@@ -192,7 +192,7 @@ def _run_plan(options: argparse.Namespace) -> int:
     dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
     policy = _read_policy(options, dataflow, placement, state)
     try:
-        run = Run(pruning_input=_read_pruning_input(options), policy=policy)
+        run = Run(pruning_input=_read_pruning_input(options), policy=policy, measured=list_measured(state))
         made = _choose_planner(options)(dataflow, cluster, settings, run=run)
     except InvalidInput as error:
         raise _name_file(error, options) from error

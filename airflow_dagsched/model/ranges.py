@@ -21,6 +21,8 @@ Positive = Annotated[float, Meta(gt=0, le=1e15)]
 MOST_PLANNED = 1e36
 """Of what a plan adds up: 100,000 steps of 1,000,000 waves of the longest runtime, on all cores there may be."""
 Planned = Annotated[float, Meta(ge=0, le=MOST_PLANNED)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""Of a whole."""
 
 
 def describe_setting(what: str, unit: str) -> Meta:

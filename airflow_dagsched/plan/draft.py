@@ -12,6 +12,7 @@ from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import LowerBound
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.work_shares import share_work
 
 
 class Draft(Struct, frozen=True):
@@ -30,7 +31,8 @@ class Draft(Struct, frozen=True):
     @classmethod
     def empty(cls, problem: Problem, digest: str) -> Draft:
         """Nothing is planned yet; ``digest``: of the dataflow as its author gave it."""
-        return cls(problem, Evaluator(problem), Plan(dataflow=problem.declared.dataflow.name, digest=digest))
+        work = share_work(problem.declared.steps, problem.run.measured, problem.settings)
+        return cls(problem, Evaluator(problem), Plan(dataflow=problem.declared.dataflow.name, digest=digest, work=work))
 
     @property
     def remaining(self) -> Problem:

@@ -31,6 +31,11 @@ def apply_measurements(
     return apply_measured(dataflow, capped), apply_connection(cluster, state, connection)
 
 
+def list_measured(state: State) -> frozenset[str]:
+    """The steps whose runtimes are measured; zero means not known, as of a declared one."""
+    return frozenset(name for name, seen in state.measured.items() if seen.runtime_s)
+
+
 def limit_memory_mb(cluster: Cluster, settings: Settings) -> int:
     """MiB that an instance alone on the largest worker can have beside the padding."""
     largest = max((worker.memory_mb for worker in cluster.workers), default=0)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Planned, Position, Value
+from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Planned, Position, Share, Value
 from airflow_dagsched.model.state import Assignment, Movement
 from airflow_dagsched.plan.reasons.changes import Change
 from airflow_dagsched.plan.spill import Spill
@@ -118,11 +118,18 @@ class Group(Value, frozen=True, kw_only=True):
 
 
 class WorkShares(Value, frozen=True, kw_only=True):
-    """Shares of the steps by how their runtimes are known: measured in earlier runs, declared, or by the settings."""
+    """Shares of the work of all steps, cores x parallelism x runtime, by who says how long they take."""
 
-    measured: Planned = 0.0
-    declared: Planned = 0.0
-    assumed: Planned = 0.0
+    measured: Share = 0.0
+    """In earlier runs."""
+    declared: Share = 0.0
+    """By the author."""
+    assumed: Share = 0.0
+    """By the settings: nobody knows."""
+    assumed_s: Planned = 0.0
+    """Seconds that the settings take for an instance then."""
+    assumed_steps: Position = 0
+    """Of how many steps: a short assumption hides how many in its share."""
 
 
 class PlanFacts(Value, frozen=True, kw_only=True):
@@ -140,7 +147,6 @@ class PlanFacts(Value, frozen=True, kw_only=True):
     prune: str
     history: tuple[Id, ...] = ()
     """The runs that what is measured is from, as far as it is known; the newest last."""
-    work: WorkShares = WorkShares()
     pins: Literal["kept", "given up"] = "kept"
     author: tuple[str, ...] = ()
     """Names of the Spark settings that the author sets: they win over the plan's."""
@@ -166,7 +172,7 @@ class Plan(Value, frozen=True, kw_only=True):
     digest: str
     makespan_s: Planned = 0.0
     lower_bound_s: Planned = 0.0
-    """No plan of this dataflow can end sooner."""
+    """No plan of this dataflow can end sooner, with the runtimes that it is planned with: see ``work``."""
     lower_bound_reason: str = ""
     lower_bound_proof: Literal["exact"] | UnsetType = UNSET
     """There only if the exact mode has proved the bound: deriving it again takes the exact mode again."""
@@ -181,6 +187,8 @@ class Plan(Value, frozen=True, kw_only=True):
     assignment: Assignment | None = None
     movements: tuple[Movement, ...] = ()
     follow_up: bool = False
+    work: WorkShares | None = None
+    """How much of the work is known; None: made by hand."""
     facts: PlanFacts | None = None
     """None: made by hand, or without them, as by ``dagsched plan``."""
 

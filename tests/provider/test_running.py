@@ -114,12 +114,15 @@ def fine(at: int, targets: Sequence[str]) -> None:
     """Every submit ends well."""
 
 
-def test_one_application_and_what_it_teaches(dag: DAG, tmp_path: Path) -> None:
+def test_one_application_and_what_it_teaches(dag: DAG, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
         chain("abc")
     run, driver = launched(flow, tmp_path, fine)
-    result = run_attempt(run)
+    with caplog.at_level("INFO"):
+        result = run_attempt(run)
     assert (driver.submitted, result["applications"], result["cuts"]) == (["abc"], 1, [])
+    assert (result["work"]["assumed"], result["work"]["assumed_steps"]) == (1.0, 3)
+    assert "all of the work is assumed (1 s a step, 3 steps): seconds are a guess" in caplog.text
     known = recall_history(locate_history(flow.spec))
     assert set(known.measured) == {"a", "b", "c"}
     assert len(known.connections["spark_default"].recent_start_s) == 1

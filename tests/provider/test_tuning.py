@@ -74,7 +74,11 @@ def test_measured_runs_become_a_plan_file(dag: DAG, tmp_path: Path) -> None:
     found = tune(flow, PlannerHook())
     found.write()
     assert found.file == tmp_path / "sales.f.plan.json"
-    assert found.lines == ("f: 1 of 2 steps measured; 1 group(s), 43.0 s predicted", "  the groups stay")
+    assert found.lines == (
+        "f: 1 of 2 steps measured; 1 group(s), 43.0 s predicted",
+        "  3% of the work is assumed (1 s a step, 1 step): seconds are a guess; 97% is measured",
+        "  the groups stay",
+    )
     assert read_file(Plan, found.file) == found.plan
     assert found.plan.groups[0].time.start == 12.0
 

@@ -14,9 +14,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from airflow_dagsched.launch.planning.facts import Facts
-from airflow_dagsched.model.dataflow import Dataflow, Step
-from airflow_dagsched.model.state import State
-from airflow_dagsched.plan.plan_types import PlanFacts, WorkShares
+from airflow_dagsched.plan.plan_types import PlanFacts
 
 OFF = "off"
 ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -34,7 +32,6 @@ def describe_facts(facts: Facts) -> PlanFacts:
         policy=policy.name if policy is not None else "",
         prune=facts.pruning.mode or OFF,
         history=facts.history.runs,
-        work=_share_work(facts.dataflow, facts.history),
         pins=origin.pins,
         author=origin.author,
         digest=digest_facts(facts),
@@ -59,20 +56,6 @@ def _list_parts(facts: Facts) -> Iterator[list[Any]]:
     yield [facts.groups is None, flow.name, facts.connection, facts.settings, facts.history, facts.origin, facts.policy]
     # Keys that are pairs, sets and moments: no JSON as they are.
     yield [json.dumps(_make_canonical(each), sort_keys=True) for each in (facts.pruning, facts.selections)]
-
-
-def _share_work(dataflow: Dataflow, history: State) -> WorkShares:
-    """Shares of the steps by who says how long they take."""
-    measured = {name for name, seen in history.measured.items() if seen.runtime_s is not None}
-    counts = {"measured": 0, "declared": 0, "assumed": 0}
-    for step in dataflow.steps:
-        counts[_tell_origin(step, measured)] += 1
-    whole = max(1, len(dataflow.steps))
-    return WorkShares(**{name: round(count / whole, 3) for name, count in counts.items()})
-
-
-def _tell_origin(step: Step, measured: AbstractSet[str]) -> str:
-    return "measured" if step.id in measured else "declared" if step.runtime_s else "assumed"
 
 
 def _make_canonical(value: Any) -> Any:

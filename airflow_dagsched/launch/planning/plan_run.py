@@ -11,7 +11,7 @@ from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.launch.planning.plan_facts import describe_facts
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.measurements import apply_measurements, list_measured
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.run import Run
@@ -46,6 +46,7 @@ def plan_run(facts: Facts, planner: Callable[..., Plan] = plan) -> Planned:
         # A local application has one worker to be on.
         policy=None if cluster.manager == "local" else facts.policy,
         groups=facts.groups,
+        measured=list_measured(facts.history),
     )
     made = planner(dataflow, cluster, facts.settings, run=run)
     return Planned(replace(made, facts=describe_facts(facts)), dataflow, cluster, facts.settings)

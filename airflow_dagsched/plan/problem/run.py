@@ -51,6 +51,8 @@ class Run(Struct, frozen=True):
     """Places anew what the planner has sized; None: nothing is."""
     groups: tuple[FixedGroup, ...] | None = None
     """All groups there are, each step in one of them; None: the planner's to choose."""
+    measured: frozenset[str] = frozenset()
+    """Steps whose runtimes were measured in earlier runs; those of others are declared, or assumed."""
 
 
 NO_RUN = Run()

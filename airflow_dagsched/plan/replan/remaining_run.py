@@ -27,7 +27,7 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.model.validate import build_valid_graph
-from airflow_dagsched.plan.measurements import apply_measurements
+from airflow_dagsched.plan.measurements import apply_measurements, list_measured
 from airflow_dagsched.plan.passes.report_constraints import say_constraints
 from airflow_dagsched.plan.plan_types import Group, Plan, Replanned
 from airflow_dagsched.plan.planner import plan as plan_of
@@ -39,6 +39,7 @@ from airflow_dagsched.plan.replan.merge_plans import Rest, merge_plans
 from airflow_dagsched.plan.replan.progress import Progress, measure_progress
 from airflow_dagsched.plan.replan.remainder import Leftover, find_leftover, subtract_held
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.work_shares import share_work
 
 GROUP = "dagsched.group"
 """Key in ``application`` that keeps the steps of different groups apart where groups so far have to be cut."""
@@ -57,6 +58,23 @@ class _Facts(Struct, frozen=True):
     settings: Settings
     asked: PruningInput
     policy: Policy | None
+    measured: frozenset[str]
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        dataflow: Dataflow,
+        cluster: Cluster,
+        state: State,
+        settings: Settings,
+        *,
+        asked: PruningInput = NO_PRUNING_INPUT,
+        policy: Policy | None = None,
+    ) -> _Facts:
+        """With what was measured."""
+        known = apply_measurements(dataflow, cluster, state, settings=settings)
+        return cls(plan, *known, settings, asked, policy, list_measured(state))
 
 
 def replan_run(
@@ -82,7 +100,7 @@ def replan_run(
     # Measured values are not in the digest: a plan stays one of its dataflow whatever is learnt.
     if plan.digest != digest_dataflow(dataflow):
         raise InvalidInput("plan", "digest", f"is not that of dataflow {dataflow.name!r}: plan it again")
-    facts = _Facts(plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, asked, policy)
+    facts = _Facts.of(plan, dataflow, cluster, state, settings, asked=asked, policy=policy)
     apply_rules(
         build_valid_graph(facts.dataflow), settings
     )  # of the whole: what is left may not have all the steps they name
@@ -98,9 +116,7 @@ def keep_groups(
     None where that cannot be: some group has no room, or there is a cycle among them.
     """
     try:
-        facts = _Facts(
-            plan, *apply_measurements(dataflow, cluster, state, settings=settings), settings, NO_PRUNING_INPUT, None
-        )
+        facts = _Facts.of(plan, dataflow, cluster, state, settings)
         progress = measure_progress(plan, facts.dataflow, facts.cluster, state)
         kept = _try_both(facts, progress, "as before")
     except (DoesNotFit, InvalidInput):
@@ -181,7 +197,8 @@ def _try_both(facts: _Facts, progress: Progress, grouped: Grouped) -> Plan | Ref
         except (DoesNotFit, InvalidInput) as refused:
             refusal = refused
     if found:
-        return min(found, key=lambda made: made.makespan_s)
+        work = share_work(facts.dataflow.steps, facts.measured, facts.settings)
+        return replace(min(found, key=lambda made: made.makespan_s), work=work)
     assert refusal is not None
     return refusal
 
@@ -202,7 +219,9 @@ def _plan_behind(facts: _Facts, progress: Progress, grouped: Grouped) -> Rest:
 def _plan_leftover(facts: _Facts, left: Leftover, grouped: Grouped, cluster: Cluster) -> Plan:
     dataflow = _draw_borders(left.dataflow, facts.old) if grouped == "as before, or cut" else left.dataflow
     groups = _fix_groups(left.dataflow, facts.old) if grouped == "as before" else None
-    run = Run(pruning_input=facts.asked, stored=left.stored, policy=facts.policy, groups=groups)
+    run = Run(
+        pruning_input=facts.asked, stored=left.stored, policy=facts.policy, groups=groups, measured=facts.measured
+    )
     return plan_of(dataflow, cluster, left.settings, run=run)
 
 

@@ -6,6 +6,7 @@ nothing reads these texts again but people: whoever needs the fact behind a sent
     sentences   a reason -> its sentence; the texts in a plan's JSON are made here alone, and in ``group_sentences``,
                 which a parse loads without the others
     words       seconds, bytes, counts and long lists as they are said in a sentence
+    certainty   how sure its seconds are: what is measured, declared, assumed; what no plan can beat
     page        a plan -> the page that ``dagsched plan --format text`` prints
     bars        the groups of that page on a time line
     picture     a plan -> a graph for Graphviz, or its time line as SVG

@@ -3,7 +3,8 @@
 The whole first, then what it was chosen from, when what runs, each group, and what is spilled::
 
     sales: 5 steps in 2 Spark applications, 1 spill
-    predicted 71.0 s, 4.4% more than the 68.0 s that no plan can beat: the longest path is load > clean > report
+    predicted 71.0 s, 4.4% more than the 68.0 s that no plan can beat with these runtimes: the longest path is ...
+    all of the work is declared
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 
 from airflow_dagsched.plan.plan_types import Compared, Container, Group, Limit, Plan, Times
 from airflow_dagsched.plan.report.bars import draw_bars
+from airflow_dagsched.plan.report.certainty import say_bound_of, say_known
 from airflow_dagsched.plan.report.words import format_count, format_duration, format_size, join_names, name_dataset
 
 WIDTH = 110
@@ -50,8 +52,12 @@ def _write_summary(plan: Plan) -> Iterator[str]:
     spills = f", {format_count(len(plan.spills), 'spill')}" if plan.spills else ""
     applications = format_count(len(plan.groups), "Spark application")
     yield f"{plan.dataflow}: {format_count(steps, 'step')} in {applications}{spills}"
-    why = f": {plan.lower_bound_reason}" if plan.lower_bound_reason else ""
-    yield from textwrap.wrap(f"predicted {format_duration(plan.makespan_s)}, {_describe_gap(plan)}{why}", WIDTH)
+    bound = say_bound_of(plan)
+    why = f": {plan.lower_bound_reason}" if bound and plan.lower_bound_reason else ""
+    predicted = f"predicted {format_duration(plan.makespan_s)}"
+    yield from textwrap.wrap(", ".join(filter(None, [predicted, bound])) + why, WIDTH)
+    if plan.work is not None:
+        yield from textwrap.wrap(say_known(plan.work), WIDTH)
 
 
 def write_facts(plan: Plan) -> Iterator[str]:
@@ -60,21 +66,10 @@ def write_facts(plan: Plan) -> Iterator[str]:
     if facts is None:
         return
     run = f"the run of {facts.interval}" if facts.interval else "any run: nothing is left out by its interval"
-    work = facts.work
-    known = f"{work.measured:.0%} of the steps measured, {work.declared:.0%} declared, {work.assumed:.0%} assumed"
     room = f"planned for {_ROOMS[facts.room]} of the {_CLUSTERS[facts.cluster]}"
-    yield from textwrap.wrap("; ".join((room, run, _GROUPS[facts.groups], f"runtimes: {known}")), WIDTH)
+    yield from textwrap.wrap("; ".join((room, run, _GROUPS[facts.groups])), WIDTH)
     if facts.author:
         yield from textwrap.wrap(f"its author sets {', '.join(facts.author)}", WIDTH)
-
-
-def _describe_gap(plan: Plan) -> str:
-    """The gap; in seconds where the makespan and its bound are told alike."""
-    if not plan.gap:
-        return "and no plan can take less"
-    if format_duration(plan.makespan_s) == format_duration(plan.lower_bound_s):
-        return f"{plan.makespan_s - plan.lower_bound_s:.2g} s more than what no plan can beat"
-    return f"{plan.gap:.1%} more than the {format_duration(plan.lower_bound_s)} that no plan can beat"
 
 
 def _write_compared(plan: Plan) -> Iterator[str]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from html import escape
 
 from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.plan.report.certainty import say_bound_of, say_known
 from airflow_dagsched.plan.report.words import MINUTE_S, format_count, format_duration, join_names, name_dataset
 
-WIDTH, ROW, BAR, MARGIN, HEAD, FOOT = 1000, 44, 30, 20, 60, 24
+WIDTH, ROW, BAR, MARGIN, HEAD, FOOT = 1000, 44, 30, 20, 80, 24
 """Pixels: of the time line, from bar to bar, of a bar, around all, above the first bar, for the scale below."""
 CHARACTER = 6.6
 """Pixels of one, about."""
@@ -48,13 +49,14 @@ def draw_svg(plan: Plan) -> str:
     scale = (WIDTH - 2 * MARGIN) / (plan.makespan_s or 1.0)
     ends = {group.id: (MARGIN + group.end_s * scale, _find_middle(rows[group.id])) for group in plan.groups}
     starts = {group.id: (MARGIN + group.start_s * scale, _find_middle(rows[group.id])) for group in plan.groups}
-    bound = f"no plan can take less than {format_duration(plan.lower_bound_s)}"
-    title = f"{plan.dataflow}: {format_duration(plan.makespan_s)}; {bound}"
+    title = "; ".join(filter(None, [f"{plan.dataflow}: {format_duration(plan.makespan_s)}", say_bound_of(plan)]))
+    known = say_known(plan.work) if plan.work is not None else ""
     font = 'font-family="sans-serif" font-size="12"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {font}>',
         '  <rect width="100%" height="100%" fill="white"/>',
         f'  <text x="{MARGIN}" y="{MARGIN}" font-size="14">{escape(title, quote=False)}</text>',
+        f'  <text x="{MARGIN}" y="{2 * MARGIN}">{escape(known, quote=False)}</text>',
         *_draw_legend(spills=bool(plan.spills)),
         *_draw_scale(plan.makespan_s, scale, bottom),
         *(

@@ -20,6 +20,13 @@ def format_duration(seconds: float) -> str:
     return "{:.0f} h {:.0f} min".format(*divmod(round(seconds / MINUTE_S), HOUR_S / MINUTE_S))
 
 
+def format_share(share: float) -> str:
+    """``38%``; ``all`` of it, and never 0% of something, or 100% of what is not all."""
+    if share == 1:
+        return "all"
+    return "less than 1%" if share < 0.01 else "more than 99%" if share > 0.99 else f"{share:.0%}"
+
+
 def format_size(number: int) -> str:
     """Bytes as ``300.0 MiB``."""
     return f"{number / MIB:.1f} MiB"

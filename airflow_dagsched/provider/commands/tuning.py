@@ -16,6 +16,7 @@ from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.exact.mode import plan_exactly
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.regrouping import list_regrouped
+from airflow_dagsched.plan.report.certainty import say_known
 from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 if TYPE_CHECKING:
@@ -67,4 +68,6 @@ def tune(flow: SparkDataflow, hook: PlannerHook, *, exact: bool = False) -> Tune
 def _describe_changes(flow: SparkDataflow, made: Plan, measured: int) -> Iterator[str]:
     steps, groups = len(flow.steps), len(made.groups)
     yield f"{flow.group_id}: {measured} of {steps} steps measured; {groups} group(s), {made.makespan_s:.1f} s predicted"
+    if made.work is not None:
+        yield f"  {say_known(made.work)}"
     yield from (f"  {line}" for line in list_regrouped(flow.grouping.groups, made.groups) or ("the groups stay",))

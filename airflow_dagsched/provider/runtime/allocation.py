@@ -30,6 +30,7 @@ from airflow_dagsched.launch.planning.facts import Facts, add_inputs
 from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.report.certainty import say_known
 from airflow_dagsched.plan.report.page import write_pruning
 from airflow_dagsched.provider.clusters.plan_facts import gather_plan_facts
 from airflow_dagsched.provider.clusters.reservations import Reservations
@@ -226,6 +227,8 @@ def _check_plan(launch: LaunchSpec, chosen: Chosen) -> None:
     """One checker accepts every plan before anything is launched; what gave way or is left out is in the log."""
     if chosen.note:
         log.warning("%s", chosen.note)
+    if chosen.planned.plan.work is not None:
+        log.info("%s", say_known(chosen.planned.plan.work))
     for line in write_pruning(chosen.group):
         log.info("%s", line)
     # By code that shares nothing with the planner: a plan that lost a step must not be what runs.

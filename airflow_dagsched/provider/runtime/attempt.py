@@ -56,6 +56,8 @@ class Attempt:
     roots: tuple[Path, ...]
     began: float = field(default_factory=time.monotonic)
     predicted_s: float = 0.0
+    work: dict[str, float] = field(default_factory=dict)
+    """Shares of the run's work that were measured, declared and assumed as the last submit was planned."""
     applications: list[Ran] = field(default_factory=list)
     """Those that ended well."""
     cuts: list[str] = field(default_factory=list)

@@ -94,6 +94,7 @@ def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
         "cuts": attempt.cuts,
         "left": attempt.left,
         "replan": attempt.describe_replan(),
+        "work": attempt.work,
         "predicted_s": round(attempt.predicted_s, 1),
         "measured_s": round(time.monotonic() - attempt.began, 1),
     }

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
@@ -183,6 +184,7 @@ def submit_and_follow(
     keep_plan(allocation.chosen, paths.folder)
     planned = size_application(prepared.settings, attempt.hook, allocation.chosen, attempt.level, paths.private)
     attempt.predicted_s += planned.predicted_s
+    attempt.work = msgspec.to_builtins(allocation.chosen.planned.plan.work)
     # Only now: the order, the slots and the moments of its steps are those of the plan it has room by.
     shipment = add_plan(shipment, allocation.chosen.group, list_session_settings(prepared))
     refuse_broken_manifest(allocation.chosen, shipment.manifest)

@@ -131,6 +131,9 @@ PLANS: dict[str, Callable[[Plan], Plan]] = {
         made, compared=(*made.compared, replace(made.compared[0], what="better", groups=0, core_seconds=0))
     ),
     "waits for more than it takes from": waiting_for_all,
+    "more of the work is known": lambda made: replace(made, work=replace(made.work, declared=1.0, assumed=0.0)),
+    "more of the work is measured": lambda made: replace(made, work=replace(made.work, measured=1.0, declared=0.0)),
+    "assumes another runtime": lambda made: replace(made, work=replace(made.work, assumed_s=7.0)),
     "asked for by nobody": lambda made: replace(made, asked=(*made.asked, "nonsense")),
 }
 

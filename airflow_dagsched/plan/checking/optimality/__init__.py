@@ -7,6 +7,7 @@ itself, and gives the same rows: nobody but the command line and tests may call 
     lower_bound            the bound is neither less nor more than what can be derived
     comparison             what the groups were chosen from: the chosen is this plan, no other is better
     limits                 what keeps each group from computing sooner
+    known_work             how much of the work is measured, declared, assumed
     waiting                no group waits without a reason
     held_sizes             what a policy placed for good holds no more than it need
     reported_constraints   what the author asked for is reported
@@ -22,6 +23,7 @@ from airflow_dagsched.plan.checking import RULES, Violation, apply_rules
 from airflow_dagsched.plan.checking.facts.plan_facts import NOTHING_BEGUN, Facts
 from airflow_dagsched.plan.checking.optimality.comparison import check_comparison
 from airflow_dagsched.plan.checking.optimality.held_sizes import check_held_sizes
+from airflow_dagsched.plan.checking.optimality.known_work import check_known_work
 from airflow_dagsched.plan.checking.optimality.limits import check_limits
 from airflow_dagsched.plan.checking.optimality.lower_bound import check_bound
 from airflow_dagsched.plan.checking.optimality.reported_constraints import check_reported_constraints
@@ -34,6 +36,7 @@ OPTIMALITY_RULES = (
     check_bound,
     check_limits,
     check_comparison,
+    check_known_work,
     check_held_sizes,
     check_reported_constraints,
 )
