@@ -252,7 +252,7 @@ def test_worker_resources_without_a_slot_are_bad_input(
     [
         (
             ("--start", "2013-01-02"),
-            "pruned   partition read/day=2013-01-01: does not match day = '2013-01-02",
+            "pruned   partition read/day=2013-01-01: no match for day = '2013-01-02",
         ),
         (("--prune", "off"), "kept     step read: pruning is switched off"),
         ((), "kept     partition read//t: not understood: day = interval.start"),

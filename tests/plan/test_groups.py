@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.dataflow import Dataflow, Step
 from airflow_dagsched.plan.grouping.coarsest import Grouping, find_groups
-from tests.plan.drawn import dataflows, drawn
+from airflow_dagsched.plan.planner import plan
+from tests.plan.drawn import dataflows, drawn, standalone
 
 WITH_B_BETWEEN = "step 'b', with other application settings, stands between"
 
@@ -100,6 +101,20 @@ def test_different_settings_cannot_share_an_application() -> None:
         "a -> b c: different application settings: spark.x, spark.y; " + WITH_B_BETWEEN,
         "b -> c: different application settings: spark.x, spark.y",
     ]
+
+
+def test_who_stands_between_is_named() -> None:
+    """p ══> q ══> r in pools x, y and the dataflow's; k ══> l; i is isolated: no two of the four can share."""
+    pools = {"p": {"pool": "x"}, "q": {"pool": "y"}, "i": {"isolate": True}}
+    flow = drawn("p == q; q == r; k == l", **pools)
+    assert {group.steps: group.reason for group in plan(flow, standalone(4, 4)).groups} == {
+        ("i",): "isolated by its author",
+        ("p",): "it comes before step 'q', in pool 'y'",
+        ("q",): "it comes after step 'p', in pool 'x'",
+        ("r",): "it comes after step 'q', in pool 'y'",
+        ("k", "l"): "apart from others: step 'i' is isolated by its author; "
+        "different pools: the dataflow's pool, pool 'x'; different pools: the dataflow's pool, pool 'y'",
+    }
 
 
 def test_an_isolated_step_is_alone() -> None:

@@ -44,7 +44,7 @@ def test_who_reads_a_table_waits_for_the_dataflow_that_writes_it() -> None:
     reader, writer = groups["report/sum", "report/mail"], groups["sales/load", "sales/clean"]
     assert reader.after == (writer.id,)
     assert reader.start_s >= writer.end_s
-    assert reader.reason == "step 'sales/clean', of another dataflow, stands between it and earlier steps"
+    assert reader.reason == "it comes after step 'sales/clean', of another dataflow"
 
 
 def test_the_rows_between_two_dataflows_are_those_of_the_table() -> None:

@@ -62,7 +62,8 @@ def explain_stranded(chosen: Chosen, asked: Executors, conf: Mapping[str, str], 
     if any(_can_hold(worker, asked) for worker in _list_eligible(chosen, asked, conf, cluster)):
         return ""
     gone = sort_naturally(asked.on.keys() - {worker.id for worker in cluster.workers})
-    why = f"{', '.join(gone)} is gone" if gone else f"{', '.join(sort_naturally(asked.on))} offers less than it did"
+    are = "is" if len(gone) == 1 else "are"
+    why = f"{', '.join(gone)} {are} gone" if gone else f"{', '.join(sort_naturally(asked.on))} offers less than it did"
     return f"it has no executor, and can't get one: {why} since it was planned"
 
 

@@ -39,7 +39,8 @@ FEW = 6
 """Steps of which all groupings are looked at: some 200."""
 COARSEST, FEWEST, PER_STEP = "cutting only what must be cut", "as few groups as can be", "one application per step"
 DEALT = "siblings dealt to few applications"
-PARTS, ALL = "parts that no edge joins apart", "all groupings there are"
+PARTS, ALL = "unrelated steps apart", "the best of all groupings"
+MERGED = "neighbours merged along the longest path"
 SHOWN = 200
 """Steps for which one application per step is evaluated even if it cannot end sooner: people ask what a plan saves. Of
 more that would take too long."""
@@ -63,9 +64,9 @@ def _propose_contracted(selection: Selection) -> Iterator[Candidate]:
     """From single steps on."""
     graph = selection.problem.graph
     for merged in contract_longest_paths(graph.loop, selection.evaluator):
-        yield Candidate("steps merged along the longest paths", merged)
+        yield Candidate(MERGED, merged)
         # Merging may have joined groups that only wait for the same: apart, one of them may start sooner.
-        yield Candidate("steps merged along the longest paths", split_unjoined(graph, merged))
+        yield Candidate(MERGED, split_unjoined(graph, merged))
 
 
 BATCH = Strategy(lambda _: (), lambda _: BUDGET, lambda _: iter(()), _propose_contracted)

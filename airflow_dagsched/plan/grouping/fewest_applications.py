@@ -41,7 +41,7 @@ HOTTEST, COLDEST = 0.5, 0.001
 """Groups by which a grouping on the way may be worse, about, at first and at last."""
 LATE = 0.02
 """So much too late, as a share, is as bad as one group more."""
-KIND = "fewer applications that end about as soon"
+KIND = "fewer applications"
 SEVERAL = 8
 """Of so many groups one more pair is merged at once."""
 LOOKED = 16

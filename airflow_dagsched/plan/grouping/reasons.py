@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -15,7 +16,9 @@ from airflow_dagsched.plan.problem.partition import find_root, join_parts
 from airflow_dagsched.plan.problem.rules import Rules
 from airflow_dagsched.plan.reasons.grouping import (
     Between,
+    CannotShare,
     ComesAfter,
+    ComesBefore,
     CutBetween,
     CutReason,
     DifferentPools,
@@ -29,6 +32,9 @@ from airflow_dagsched.plan.reasons.grouping import (
     WaitForTheSame,
 )
 
+NAMED = 3
+"""Of what keeps a group apart, the first few are named."""
+
 
 class Reasons(Struct, frozen=True):
     """What forces groups apart: colors, ordinary tasks in between, the settings."""
@@ -40,6 +46,8 @@ class Reasons(Struct, frozen=True):
     """Who is handed rows inside the application, if it is in it."""
     lenient: bool
     """Whether no rule keeps any two steps apart, as of most dataflows."""
+    firsts: dict[int, dict[int, int]]
+    """Of each knot that is cut the first step of each color."""
 
     @classmethod
     def of(cls, graph: Graph, rules: Rules, stages: Stages) -> Reasons:
@@ -49,7 +57,10 @@ class Reasons(Struct, frozen=True):
             pipes.setdefault(dataset.src, []).extend(dataset.pipelined)
         colors = {color for color in stages.color if color != TASK}
         lenient = len(colors) < 2 and not stages.cut and not rules.apart
-        return cls(graph, rules, stages, pipes, lenient)
+        firsts: dict[int, dict[int, int]] = {}
+        for node in range(len(graph.steps)) if stages.cut else ():
+            firsts.setdefault(stages.knot[node], {}).setdefault(stages.color[node], node)
+        return cls(graph, rules, stages, pipes, lenient, firsts)
 
     def explain_group(self, members: Sequence[int], *, is_only: bool) -> GroupReason:
         """Why these steps are one group; ``is_only``: there is no other."""
@@ -58,13 +69,8 @@ class Reasons(Struct, frozen=True):
             return "only group"
         if any(graph.steps[node].isolate for node in members):
             return "isolated"
-        if self.stages.knot[members[0]] in self.stages.cut:
-            return self._explain_stage(members[0])
-        if len(members) == 1:
-            return "no channel"
-        if self._is_connected(members):
-            return JoinedByChannels(len(members))
-        return WaitForTheSame(len(members))
+        forced = self._explain_stage(members) if self.stages.knot[members[0]] in self.stages.cut else None
+        return forced or self._explain_members(members)
 
     def explain_cut(self, src: int, dst: int) -> CutReason:
         """Why the pipelined channel from step ``src`` to step ``dst`` is cut, when it had to be."""
@@ -115,20 +121,52 @@ class Reasons(Struct, frozen=True):
                     join_parts(parent, node, after)
         return len({find_root(parent, node) for node in members}) == 1
 
-    def _explain_stage(self, node: int) -> GroupReason:
-        if self.stages.blame[node] == NOBODY:
-            return "before what stands between"
-        return ComesAfter(self._find_between(node))
+    def _explain_members(self, members: Sequence[int]) -> GroupReason:
+        if len(members) == 1:
+            return "no channel"
+        return (JoinedByChannels if self._is_connected(members) else WaitForTheSame)(len(members))
+
+    def _explain_stage(self, members: Sequence[int]) -> GroupReason | None:
+        """What stands right below the group, or right above, or beside; None: nothing does."""
+        first = members[0]
+        if self.stages.blame[first] != NOBODY:
+            return ComesAfter(self._find_between(first))
+        behind = self._list_behind(members)
+        if behind:
+            named = tuple(self._describe_between(node, first) for node in behind[:NAMED])
+            return ComesBefore(named, len(behind) - len(named))
+        return self._find_beside(first)
+
+    def _list_behind(self, members: Sequence[int]) -> list[int]:
+        """What waits for the group directly and can share no application with it, in the order of nodes."""
+        knot, color = self.stages.knot, self.stages.color
+        followers = {after for node in members for after in self.graph.successors[node]}
+        return sorted(node for node in followers if knot[node] == knot[members[0]] and color[node] != color[members[0]])
+
+    def _find_beside(self, first: int) -> CannotShare | None:
+        """What keeps it from the others that it could be one group with, if they were alike."""
+        color, graph = self.stages.color, self.graph
+        others = (node for of, node in self.firsts[self.stages.knot[first]].items() if of != color[first])
+        causes = (_explain_difference(graph.steps[first], graph.steps[node]) for node in islice(others, NAMED))
+        found = tuple(dict.fromkeys(causes))
+        return CannotShare(found) if found else None
 
     def _find_between(self, node: int) -> Between:
         """What stands right below the stage of the node."""
-        blamed = self.stages.blame[node]
-        if not self.graph.is_step(blamed):
-            return Between(self.graph.ids[blamed], "task")
-        step = self.graph.steps[blamed]
-        if step.application.get(DATAFLOW) != self.graph.steps[node].application.get(DATAFLOW):
+        return self._describe_between(self.stages.blame[node], node)
+
+    def _describe_between(self, between: int, node: int) -> Between:
+        """Why ``between`` can share no application with ``node``."""
+        if not self.graph.is_step(between):
+            return Between(self.graph.ids[between], "task")
+        step, other = self.graph.steps[between], self.graph.steps[node]
+        if step.application.get(DATAFLOW) != other.application.get(DATAFLOW):
             return Between(step.id, "step of another dataflow")
-        return Between(step.id, "isolated step" if step.isolate else "step with other settings")
+        if step.isolate:
+            return Between(step.id, "isolated step")
+        if step.pool != other.pool:
+            return Between(step.id, "step in a pool", step.pool)
+        return Between(step.id, "step with other settings")
 
 
 def _explain_difference(src: Step, dst: Step) -> ForcedReason:

@@ -10,9 +10,8 @@ where steps stream they hold what they need from start to end, so more is looked
 Groups that are fixed (``Run.groups``: the launch tasks of a DAG) are evaluated as they are; only in which order they
 are launched, and their steps start, is searched.
 
-Guarantee. Of groups that are not: cutting nothing but what must be cut, as few groups as can be, and one application
-per step are always among what is compared: the plan ends no later than any of these is predicted to.
-taken) one application per step are always among what is compared: the plan ends at most 1% later than the soonest of
+Guarantee. Of groups that are not: cutting nothing but what must be cut, as few groups as can be, and (unless it cannot
+be taken) one application per step are always among what is compared: the plan ends at most 1% later than the soonest of
 all, and none that does so, too, has fewer groups.
 """
 

@@ -13,7 +13,9 @@ class Between(Struct, frozen=True):
     """An ordinary task, or a step that can share no application with them, on the way from step to step."""
 
     name: str
-    kind: Literal["task", "isolated step", "step with other settings", "step of another dataflow"]
+    kind: Literal["task", "isolated step", "step in a pool", "step with other settings", "step of another dataflow"]
+    pool: str = ""
+    """Of a step that is in another one; empty: the dataflow's."""
 
 
 class JoinedByChannels(Struct, frozen=True):
@@ -32,6 +34,19 @@ class ComesAfter(Struct, frozen=True):
     """What stands between the group and earlier steps of its kind."""
 
     between: Between
+
+
+class ComesBefore(Struct, frozen=True):
+    """What waits for the group, and stands between it and whatever comes behind: the first few."""
+
+    between: tuple[Between, ...]
+    more: int = 0
+
+
+class CannotShare(Struct, frozen=True):
+    """What keeps the group from steps that it is neither before nor behind: a few of the causes."""
+
+    causes: tuple[ForcedReason, ...]
 
 
 class CutBetween(Struct, frozen=True):
@@ -115,7 +130,9 @@ GroupReason = (
     JoinedByChannels
     | WaitForTheSame
     | ComesAfter
+    | ComesBefore
+    | CannotShare
     | ApartFrom
-    | Literal["only group", "isolated", "no channel", "before what stands between"]
+    | Literal["only group", "isolated", "no channel"]
 )
 """Why these steps, and no others, are one group."""

@@ -8,6 +8,7 @@ nothing reads these texts again but people: whoever needs the fact behind a sent
     words       seconds, bytes, counts and long lists as they are said in a sentence
     certainty   how sure its seconds are: what is measured, declared, assumed; what no plan can beat
     page        a plan -> the page that ``dagsched plan --format text`` prints
+    alike       groups that differ in nothing a person asks for: shown once, with a count
     bars        the groups of that page on a time line
     picture     a plan -> a graph for Graphviz, or its time line as SVG
 

@@ -8,7 +8,9 @@ from typing import assert_never
 from airflow_dagsched.plan.reasons.grouping import (
     ApartFrom,
     Between,
+    CannotShare,
     ComesAfter,
+    ComesBefore,
     CutBetween,
     CutReason,
     DifferentPools,
@@ -24,6 +26,9 @@ from airflow_dagsched.plan.reasons.grouping import (
 )
 from airflow_dagsched.plan.report.words import format_count, format_duration
 
+CAUSES = 3
+"""Of one cut, that are told."""
+
 
 def say_group(reason: GroupReason) -> str:
     """Why these steps, and no others, are one group."""
@@ -34,14 +39,17 @@ def say_group(reason: GroupReason) -> str:
             return "isolated by its author"
         case "no channel":
             return "no pipelined channel joins it to a step it could share an application with"
-        case "before what stands between":
-            return "what comes before all that stands between the steps"
         case JoinedByChannels(steps):
             return f"pipelined channels join its {steps} steps"
         case WaitForTheSame(steps):
             return f"its {steps} steps wait for the same, or would wait for each other if they were apart"
         case ComesAfter(between):
-            return f"{_say_between(between)} stands between it and earlier steps"
+            return f"it comes after {_say_between(between).removesuffix(',')}"
+        case ComesBefore(between, more):
+            named = [_say_between(one).removesuffix(",") for one in between]
+            return f"it comes before {'; '.join(named)}{f'; and {more} more' if more else ''}"
+        case CannotShare(causes):
+            return f"apart from others: {say_cuts(causes)}"
         case ApartFrom(group, why):
             return f"apart from '{group}': {say_cut(why)}"
         case _:
@@ -49,8 +57,10 @@ def say_group(reason: GroupReason) -> str:
 
 
 def say_cuts(reasons: Iterable[CutReason]) -> str:
-    """Why a dataset is spilled for several readers: each sentence once."""
-    return "; ".join(dict.fromkeys(map(say_cut, reasons)))
+    """Why a dataset is spilled for several readers: each sentence once, of very many the first."""
+    said = list(dict.fromkeys(map(say_cut, reasons)))
+    more = [f"and {format_count(len(said) - CAUSES, 'more cause')}"] if len(said) > CAUSES else []
+    return "; ".join([*said[:CAUSES], *more])
 
 
 def say_cut(reason: CutReason) -> str:
@@ -73,7 +83,7 @@ def say_cut(reason: CutReason) -> str:
         case IsolatedStep(name):
             return f"step {name!r} is isolated by its author"
         case DifferentPools(src, dst):
-            return f"different pools: {src!r}, {dst!r}"
+            return f"different pools: {_name_pool(src)}, {_name_pool(dst)}"
         case DifferentSettings(names):
             return f"different application settings: {', '.join(names)}"
         case GroupLimit(steps):
@@ -92,12 +102,18 @@ def _say_between(between: Between) -> str:
             return f"ordinary task {between.name!r}"
         case "isolated step":
             return f"step {between.name!r}, isolated by its author,"
+        case "step in a pool":
+            return f"step {between.name!r}, in {_name_pool(between.pool)},"
         case "step with other settings":
             return f"step {between.name!r}, with other application settings,"
         case "step of another dataflow":
             return f"step {between.name!r}, of another dataflow,"
         case _:
             assert_never(between.kind)
+
+
+def _name_pool(pool: str) -> str:
+    return f"pool {pool!r}" if pool else "the dataflow's pool"
 
 
 def _say_saving(saving: Saving) -> str:

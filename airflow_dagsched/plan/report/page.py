@@ -10,18 +10,28 @@ The whole first, then what it was chosen from, when what runs, each group, and w
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.plan.plan_types import Compared, Container, Group, Limit, Plan, Times
+from airflow_dagsched.plan.report.alike import Alike, collapse_groups, collapse_spills
 from airflow_dagsched.plan.report.bars import draw_bars
 from airflow_dagsched.plan.report.certainty import say_bound_of, say_known
-from airflow_dagsched.plan.report.words import format_count, format_duration, format_size, join_names, name_dataset
+from airflow_dagsched.plan.report.words import (
+    format_count,
+    format_duration,
+    format_names,
+    format_size,
+    join_names,
+    name_dataset,
+)
 
 WIDTH = 110
 """Characters of a line that is broken where it can be."""
 MARGIN = " " * 11
 WORKERS = 8
 """Of a group, that are told one by one."""
+STEPS = 60
+"""Of a group, that are named."""
 
 _ROOMS = {"whole": "all there is", "free": "what is free now"}
 _CLUSTERS = {"declared": "declared cluster", "live": "cluster as it is now", "assumed": "cluster that is ample"}
@@ -42,8 +52,9 @@ _LIMITS: dict[Limit, str] = {
 
 def explain_plan(plan: Plan) -> str:
     """The plan as text, each line that may become long broken at about ``WIDTH`` characters."""
-    head = (_write_summary(plan), write_facts(plan), _write_compared(plan), _write_constraints(plan), _draw_times(plan))
-    parts = (*head, _write_groups(plan), _write_spills(plan), _write_movements(plan))
+    alike = collapse_groups(plan.groups)
+    head = (_write_summary(plan), write_facts(plan), _write_compared(plan), _write_constraints(plan))
+    parts = (*head, _draw_times(plan, alike), _write_groups(alike), _write_spills(plan), _write_movements(plan))
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -101,22 +112,35 @@ def _write_constraints(plan: Plan) -> Iterator[str]:
         yield from textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
-def _draw_times(plan: Plan) -> Iterator[str]:
+def _draw_times(plan: Plan, alike: Sequence[Alike]) -> Iterator[str]:
     if len(plan.groups) > 1:
         yield ""
-        yield from draw_bars(plan.groups, plan.makespan_s)
+        yield from draw_bars(alike, plan.makespan_s)
 
 
-def _write_groups(plan: Plan) -> Iterator[str]:
-    return (line for group in plan.groups for line in _write_group(group))
+def _write_groups(alike: Sequence[Alike]) -> Iterator[str]:
+    for one in alike:
+        yield ""
+        yield from _count_alike(one)
+        yield from _write_group(one.first)
+
+
+def _count_alike(alike: Alike) -> Iterator[str]:
+    """How many there are, and when they run, if it is not one alone; that is then shown."""
+    if len(alike.groups) == 1:
+        return
+    names = join_names([group.id for group in alike.groups], 4)
+    yield from textwrap.wrap(f"{format_count(len(alike.groups), 'application')} like this: {names}", WIDTH)
+    shortest, longest = (format_duration(seconds) for seconds in alike.find_lengths())
+    lengths = f"{shortest} each" if shortest == longest else f"{shortest} to {longest} each"
+    yield f"{format_duration(alike.start_s)} to {format_duration(alike.end_s)}, {lengths}; the first:"
 
 
 def _write_group(group: Group) -> Iterator[str]:
-    yield ""
     progress = "" if group.progress == "planned" else f", {group.progress}"
     yield f"{group.id}  {format_duration(group.start_s)} to {format_duration(group.end_s)}{progress}"
     yield from _wrap_line("why", group.reason)
-    yield from _wrap_line("steps", ", ".join(group.steps))
+    yield from _wrap_line("steps", join_names(group.steps, STEPS))
     if group.after:
         yield from _wrap_line("after", join_names(group.after, 20))
     yield from _wrap_line("time", _describe_parts(group.time))
@@ -149,8 +173,7 @@ def write_pruning(group: Group) -> Iterator[str]:
             # A year of days has one reason: a line for each would bury the others.
             alike.setdefault((entry.what, entry.reason), []).append(entry.id)
         for (what, reason), ids in alike.items():
-            named = f"{what} {ids[0]}" if len(ids) == 1 else f"{format_count(len(ids), what)}, {ids[0]} to {ids[-1]}"
-            yield from _wrap_line(word, f"{named}: {reason}")
+            yield from _wrap_line(word, f"{format_names(what, ids)}: {reason}")
 
 
 def _write_containers(group: Group) -> Iterator[str]:
@@ -192,9 +215,12 @@ def _write_spills(plan: Plan) -> Iterator[str]:
     if plan.spills:
         yield ""
         yield "spills"
-    for spill in plan.spills:
+    for spills in collapse_spills(plan):
+        spill = spills[0]
         amount = format_size(spill.bytes) if spill.bytes else "size unknown"
-        text = f"{name_dataset(spill)} -> {join_names(spill.dst)}, {amount}: {spill.reason}"
+        names = format_names("dataset", [name_dataset(one) for one in spills]) if len(spills) > 1 else ""
+        like = f"{names} like this: " if names else ""
+        text = f"{like}{name_dataset(spill)} -> {join_names(spill.dst)}, {amount}: {spill.reason}"
         yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 

@@ -62,8 +62,10 @@ from airflow_dagsched.plan.reasons.pruning import (
     WorkerObjection,
     WorksAnywhere,
 )
-from airflow_dagsched.plan.report.words import format_count, format_duration, format_size, join_names
+from airflow_dagsched.plan.report.words import format_count, format_duration, format_names, format_size, join_names
 
+WORKERS = 4
+"""Workers that are named."""
 PATH_NAMES = 8
 """Names of a path that are said; of a longer one its two ends."""
 
@@ -105,15 +107,15 @@ def say_pruned(reason: PrunedReason) -> str:
     """Why a partition, an instance or a worker is left out."""
     match reason:
         case "worker idle":
-            return "nothing on it works without input"
+            return "nothing there works without input"
         case NoMatch(condition):
-            return f"does not match {condition}"
+            return f"no match for {condition}"
         case TooManyInstances(useful):
-            return f"there are rows for {useful} of its instances only"
+            return f"there are rows for {useful} of the step's instances only"
         case NoRowsOnWorker(worker):
             return f"no rows come to worker {worker!r}"
         case HeldElsewhere(workers):
-            return f"holds nothing the group needs: {', '.join(workers)} do"
+            return f"all that the group needs is on {join_names(workers, WORKERS)}"
         case _:
             assert_never(reason)
 
@@ -272,7 +274,8 @@ def _say_change_reason(reason: ChangeReason) -> str:
         case "as can be now":
             return "as large, and where, as it can be now"
         case WorkersGone(workers):
-            return f"worker {', '.join(workers)} is gone"
+            gone = "is" if len(workers) == 1 else "are"
+            return f"{format_names('worker', workers)} {gone} gone"
         case GroupsRefused(refusal):
             return str(refusal)
         case EndsSooner(saved_s, left_s):

@@ -39,6 +39,11 @@ def join_names(names: Sequence[str], most: int = 8) -> str:
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
 
 
+def format_names(what: str, names: Sequence[str], most: int = 4) -> str:
+    """``worker w1``, ``2 workers (w1, w3)``; of very many the first."""
+    return f"{what} {names[0]}" if len(names) == 1 else f"{format_count(len(names), what)} ({join_names(names, most)})"
+
+
 def name_dataset(spill: Spill) -> str:
     """``load``, or ``load.errors`` for an output with a name."""
     return f"{spill.src}.{spill.output}" if spill.output else spill.src

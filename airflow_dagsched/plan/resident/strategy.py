@@ -15,6 +15,7 @@ from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.resident.resident_groups import MANY, list_segmentations
 from airflow_dagsched.plan.resident.separation import list_kept_apart
 
+RUNS = "one group after another, each as full as fits"
 RESIDENT_BUDGET = 150_000
 """Steps and edges that may be simulated, where batch has 8,000."""
 SOME = 3
@@ -47,8 +48,8 @@ def _propose_runs(selection: Selection) -> Iterator[Candidate]:
     """Resident steps, as many at once as fit."""
     for runs, looked in list_segmentations(selection.problem, selection.find_fewest()[1]):
         # Finding runs is charged as well: many orders of many steps would cost more than evaluating what they give.
-        yield Candidate("runs of an order", runs, looked // UNITS)
-        yield Candidate("runs of an order", split_unjoined(selection.problem.graph, runs))
+        yield Candidate(RUNS, runs, looked // UNITS)
+        yield Candidate(RUNS, split_unjoined(selection.problem.graph, runs))
 
 
 STREAMING = Strategy(list_kept_apart, set_budget, propose_first, propose_late)

@@ -216,8 +216,8 @@ def test_a_policy_places_what_is_left(name: str) -> None:
 def test_why_is_explained() -> None:
     flow = drawn("a == b", a={"sources": days("h2", "h1", "h3"), **IDLE}, b={"sources": days("h1", where=None)})
     text = explain_plan(sound(flow, standalone(4, 4, 4)))
-    assert "pruned   2 partitions, a/day=2 to a/day=3: does not match day = 1" in text
-    assert "pruned   worker w3: holds nothing the group needs: w1, w2 do" in text
+    assert "pruned   2 partitions (a/day=2, a/day=3): no match for day = 1" in text
+    assert "pruned   worker w3: all that the group needs is on w1, w2" in text
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -54,10 +54,10 @@ def test_owners_of_the_day_stay() -> None:
     group = pruned(drawn("a == b", a=stored("h2")), standalone(4, 4, 4, 4))
     assert group.partitions == {"a": ("day=1",)}
     assert group.pruned == (
-        Pruned(what="partition", id="a/day=2", reason="does not match day = 1"),
-        Pruned(what="worker", id="w1", reason="holds nothing the group needs: w2 do"),
-        Pruned(what="worker", id="w3", reason="holds nothing the group needs: w2 do"),
-        Pruned(what="worker", id="w4", reason="holds nothing the group needs: w2 do"),
+        Pruned(what="partition", id="a/day=2", reason="no match for day = 1"),
+        Pruned(what="worker", id="w1", reason="all that the group needs is on w2"),
+        Pruned(what="worker", id="w3", reason="all that the group needs is on w2"),
+        Pruned(what="worker", id="w4", reason="all that the group needs is on w2"),
     )
 
 

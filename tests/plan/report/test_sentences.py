@@ -41,6 +41,13 @@ EXAMPLES: tuple[Any, ...] = (
     grouping.JoinedByChannels(3),
     grouping.WaitForTheSame(2),
     grouping.ComesAfter(BETWEEN),
+    grouping.ComesAfter(grouping.Between("s", "step of another dataflow")),
+    grouping.ComesBefore((BETWEEN,)),
+    grouping.ComesBefore(
+        (grouping.Between("s", "step in a pool", "small"), grouping.Between("r", "step in a pool")), 2
+    ),
+    grouping.CannotShare((grouping.IsolatedStep("i"), grouping.DifferentPools("", "small"))),
+    grouping.CannotShare(tuple(grouping.IsolatedStep(name) for name in "abcde")),
     grouping.ApartFrom("launch_b", grouping.GroupLimit(5)),
     grouping.CutBetween(grouping.Between("s", "isolated step")),
     grouping.CutBetween(grouping.Between("s", "step with other settings")),
@@ -67,6 +74,7 @@ EXAMPLES: tuple[Any, ...] = (
     pruning.TooManyInstances(2),
     pruning.NoRowsOnWorker("w2"),
     pruning.HeldElsewhere(("w1", "w3")),
+    pruning.HeldElsewhere(tuple(f"w{at}" for at in range(9))),
     pruning.MakesRows("a"),
     pruning.HolderUnknown("a/"),
     pruning.SourceUnknown("/t", "a", "not listed"),

@@ -47,11 +47,11 @@ def list_refinements(problem: Problem, group_of: Sequence[int]) -> Iterator[tupl
     moments = sorted(set(arrival))  # of late ordinary tasks; 0 for what waits for none
     for late in _find_widest_gaps(moments):
         yield (
-            f"what can start only after {late:g} s apart",
+            f"what has to wait {late:g} s apart from the rest",
             cut_groups(graph, group_of, [int(at >= late) for at in arrival]),
         )
     if len(moments) > 2:
-        yield "by when late inputs arrive", cut_groups(graph, group_of, [moments.index(at) for at in arrival])
+        yield "cut by when late inputs arrive", cut_groups(graph, group_of, [moments.index(at) for at in arrival])
 
 
 def _mark_feeders(graph: Graph, group_of: Sequence[int]) -> list[int]:
