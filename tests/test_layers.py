@@ -34,7 +34,8 @@ plan                                                     model placement placeme
   pruning           .reasons .report                     model
   problem           .pruning                             model placement
   costing           .rcpsp .reasons .problem             model placement placement/containers
-  grouping          .reasons .report .problem .costing   model
+  grouping          .rcpsp .reasons .report .problem     model
+                    .costing
   resident          .problem .grouping                   model
   passes            .reasons .report .pruning .problem   model placement placement/containers placement/policies
                     .costing .grouping .resident

@@ -12,6 +12,10 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.costing.evaluator import Evaluator
+from airflow_dagsched.plan.costing.lower_bound import bound_makespan
+from airflow_dagsched.plan.grouping.coarsest import find_coarsest
+from airflow_dagsched.plan.grouping.reorder_steps import PLACED, reorder_steps
+from airflow_dagsched.plan.grouping.selection import Selection
 from airflow_dagsched.plan.passes.select_groups import search_problem
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
@@ -42,6 +46,23 @@ def test_what_a_step_waits_for_stays_before_it() -> None:
     assert made.makespan_s == 8 + 60
 
 
+def test_what_a_long_path_waits_for_comes_before_longer_steps() -> None:
+    """
+    3 cores   a a a a|e e e e          a, d (40 s) and f (20 s) lead to g (60 s), b (40 s) leads to e (40 s)
+              d d d d|c|               longest path first: b is before f, as 80 s are left from either
+              b b b b|f f|g g g g g g  120 s
+
+              a a a a|g g g g g g      f first: b and e have time, and c (10 s) finds a gap
+              d d d d|c|e e e e        100 s
+              f f|b b b b|
+    """
+    seconds = {"a": 40, "b": 40, "c": 10, "d": 40, "e": 40, "f": 20, "g": 60}
+    flow = drawn("b == e; a == g; d == g; f == g", **{step: {"runtime_s": some} for step, some in seconds.items()})
+    (group,) = plan(flow, standalone(3, application_start_s=60)).groups
+    assert group.end_s == 60 + 100
+    assert group.begins["f"] == 0
+
+
 def wide(flow: Dataflow, rng: random.Random) -> Dataflow:
     """With more instances than there are cores of several steps, and fewer channels."""
     steps = (replace(step, parallelism=rng.randint(1, 20), runtime_s=rng.randint(1, 60)) for step in flow.steps)
@@ -62,3 +83,25 @@ def test_no_later_than_with_the_longest_path_first_and_sound(flow: Dataflow, clu
     edges = ((node, after) for node, nexts in enumerate(graph.successors) for after in nexts)
     assert all(place[one] < place[other] for one, other in edges if graph.loop[one] != graph.loop[other])
     assert check_strictly(plan(one, cluster), one, cluster) == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(dataflows(most=30), clusters(), st.integers(0, 2**32))
+def test_no_later_than_with_moves_of_single_steps_alone(flow: Dataflow, cluster: Cluster, seed: int) -> None:
+    facts = Problem.of(wide(flow, random.Random(seed)), cluster, DEFAULTS)
+    moved, searched = settle_lists(facts, placed=0), settle_lists(facts, placed=PLACED)
+    if moved.best is not None:
+        assert searched.best is not None
+        assert searched.best.cost <= moved.best.cost
+        assert {frozenset(steps) for steps in searched.best.members.values()} == {
+            frozenset(steps) for steps in moved.best.members.values()
+        }
+
+
+def settle_lists(facts: Problem, placed: int) -> Selection:
+    """Of the coarsest groups the lists that are found with so much effort; nothing if these do not fit."""
+    stages, group_of = find_coarsest(facts.graph, facts.rules)
+    selection = Selection(Evaluator(facts), bound_makespan(facts, ()), 0, stages)
+    selection.evaluate_grouping("coarsest", group_of)
+    reorder_steps(selection, placed=placed)
+    return selection

@@ -82,6 +82,7 @@ def compare_launched(printed: Group, submitted: Submitted) -> None:
     (launched,) = (group for group in submitted.plan.groups if group.id == printed.id)
     assert launched == printed
     assert set(submitted.manifest["targets"]) == set(printed.steps)
+    assert (tuple(submitted.manifest["order"]), submitted.manifest["slots"]) == (printed.steps, printed.slots)
     for name, value in printed.settings.items():
         assert submitted.conf[name] == value, name
 

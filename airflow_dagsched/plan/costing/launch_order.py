@@ -26,8 +26,7 @@ from airflow_dagsched.plan.costing.launch_enumeration import Tree, search_orders
 from airflow_dagsched.plan.costing.timeline import measure_job_tails
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.rcpsp.project import Project
-from airflow_dagsched.plan.rcpsp.schedule import schedule
-from airflow_dagsched.plan.rcpsp.serial import FOREVER
+from airflow_dagsched.plan.rcpsp.schedule import scale_seconds, schedule
 
 EFFORT = 10_000
 """Launches placed while searching."""
@@ -37,9 +36,6 @@ FEW = 10
 """Of no more, all orders are tried, as far as ``MOMENTS`` go."""
 MOMENTS = 1_000
 """Looked at, on the time line, of all orders together: some hundredths of a second."""
-MICROSECONDS = 1_000_000
-LONGEST = FOREVER // (2 * MOST)
-"""Microseconds a launch takes, at most, while orders are searched: a century, where failures make it take longer."""
 
 
 def search_launch_order(
@@ -112,10 +108,8 @@ def _make_project(evaluated: EvaluatedGrouping, problem: Problem, nodes: list[in
     """Ordinary tasks hold nothing."""
     place = {node: at for at, node in enumerate(nodes)}
     shapes = [evaluated.shapes.get(node) for node in nodes]
-    lengths = [evaluated.jobs[node].seconds for node in nodes]
     return Project(
-        # The schemes count in whole numbers: so equal plans get equal orders on every machine.
-        durations=tuple(min(round(seconds * MICROSECONDS), LONGEST) for seconds in lengths),
+        durations=scale_seconds([evaluated.jobs[node].seconds for node in nodes]),
         demands=tuple((one.held_cores, one.memory_mb * len(one.workers)) if one else (0, 0) for one in shapes),
         successors=tuple(tuple(place[after] for after in evaluated.edges[node]) for node in nodes),
         capacities=(problem.arrays.room.cores, problem.arrays.room.memory_mb),

@@ -116,7 +116,7 @@ class _Walk(Struct):
 def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool: CorePool) -> GroupSchedule:
     """The list schedule of ``members``, in this order, in ``slots`` slots of ``pool``."""
     arrays, steps = problem.arrays, problem.graph.steps
-    nexts, above = _list_edges(members, problem)
+    nexts, above = list_edges_inside(members, problem)
     walk = _Walk(
         pool,
         [arrays.needs[node].cores for node in members],
@@ -148,7 +148,7 @@ def schedule_in_slots(members: Sequence[int], problem: Problem, slots: int, pool
 
 def schedule_residents(members: Sequence[int], problem: Problem) -> GroupSchedule:
     """All from start to end; a step ends no earlier than those it reads from."""
-    nexts, _ = _list_edges(members, problem)
+    nexts, _ = list_edges_inside(members, problem)
     ends = [problem.arrays.runtime_s[node] for node in members]
     # By place, which is topological: a reader's end is pushed back before its own readers look at it.
     for at, afters in enumerate(nexts):
@@ -162,14 +162,14 @@ def measure_longest_path(members: Sequence[int], problem: Problem) -> float:
     """Seconds of the longest chain of ``members``, one wave each: none can do with less."""
     if len(members) == 1:
         return problem.arrays.runtime_s[members[0]]
-    nexts, _ = _list_edges(members, problem)
+    nexts, _ = list_edges_inside(members, problem)
     ends = [problem.arrays.runtime_s[node] for node in members]
     for at in range(len(members) - 1, -1, -1):  # backwards: those behind are done
         ends[at] += max([ends[after] for after in nexts[at]], default=0.0)
     return max(ends)
 
 
-def _list_edges(members: Sequence[int], problem: Problem) -> tuple[list[list[int]], list[int]]:
+def list_edges_inside(members: Sequence[int], problem: Problem) -> tuple[list[list[int]], list[int]]:
     """Edges within the group, by place, and how many lead to each; those that lead back in a loop do not count."""
     if len(members) == 1:
         return [[]], [0]

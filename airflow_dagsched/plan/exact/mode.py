@@ -94,7 +94,7 @@ def _improve_best(selection: Selection) -> None:
     if selection.is_open:
         improve_locally(selection)
         selection.decide_launch_orders()
-        reorder_steps(selection, POLISH)
+        reorder_steps(selection, POLISH, POLISH)
 
 
 def _bound_by_optimum(tiny: Solved) -> LowerBound:

@@ -5,6 +5,7 @@ activity starts, the makespan, and a lower bound of it. ``schedule`` is the door
 bounds it (``bounds``), and searches lists of activities (``search``, ``lists``) that two schemes read (``serial``,
 ``parallel``). What checks its schedules, and proves the best with a solver, is with the benchmarks.
 
-Nothing here knows of steps, groups or Spark. May be called by ``costing`` (the order in which groups are launched) and
-by benchmarks against published instances. It names ``model`` for errors and graph orders alone.
+Nothing here knows of steps, groups or Spark. May be called by ``costing`` (the order in which groups are launched), by
+``grouping`` (the lists inside groups) and by benchmarks against published instances. It names ``model`` for errors and
+graph orders alone.
 """
