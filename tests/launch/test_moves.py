@@ -180,6 +180,22 @@ def test_claims() -> None:
     assert late.drop_claims(L, "s") == late, "not its own"
 
 
+def test_offers() -> None:
+    """K has no room for b yet: L may claim it, K no more, unless L has no room either."""
+    claims = Claims().begin_try(K, "ab").offer_claims(K, "b").begin_try(L, "r")
+    offer = claims.claims["b"]
+    assert (claims.list_offered(L), claims.list_offered(K), claims.list_offered(CLEARED)) == (["b"], [], [])
+    assert claims.find_free(L, "ab", {"launch_k"}) == {"b": offer}
+    assert claims.begin_steps(K, "ab").holds(K, "ab"), "nobody has"
+    assert claims.begin_steps(K, "ab").swap_claims(L, {"b": offer}).find_others(L, "b") == {"b": K}, "too late"
+    taken = claims.swap_claims(L, {"b": offer})
+    assert taken.begin_steps(K, "ab").find_others(K, "ab") == {"b": L}
+    assert taken.offer_claims(K, "b") == taken, "not its own any more"
+    assert taken.offer_claims(L, "b").begin_steps(K, "ab").holds(K, "ab")
+    assert taken.offer_claims(L, "b").begin_try(K2, "ab").holds(K2, "ab")
+    assert claims.begin_try(K2, "ab").begin_steps(K, "b").holds(K2, "ab"), "the try before woke too late"
+
+
 def test_after_a_clear() -> None:
     """What was claimed before is free once nobody is at work on it; what was made before is not believed."""
     claims = Claims().begin_try(K, "ab").swap_claims(K, {"s": None}).begin_try(L, "r").begin_try(CLEARED, "ab")

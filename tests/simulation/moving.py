@@ -88,7 +88,8 @@ class Model:
         self.feeds: dict[str, object] = dict.fromkeys(self.launches)
         self.records: dict[str, Record] = {}
         self.calling: dict[str, Worker] = {}
-        self.moved = self.more = 0
+        self.moved = self.more = self.left = 0
+        """Steps that were taken, of them by a launch task before its end, and of what others had offered."""
         self.violations: list[str] = []
 
     def wrong(self, what: str) -> None:
@@ -255,17 +256,52 @@ class Worker:
             world.point("claimed", self.name)
             self._take(moves)
             world.point("taken", self.name)
-        behind = list_behind([*model.drawn.home], {*moves.awaited}, model.drawn.above)
-        self._submit(step for step in (*self.own, *moves.taken) if step not in behind)
+        self._submit_ready(moves)
         while moves.awaited:
             world.point("look", self.name)
             self._tell(moves.settle_awaited().values())
             process.sleep(2.0)
-        self._submit(step for step in self.own if step not in self.feed.steps)
+            if not moves.awaited:
+                self._look_around()
+                self._submit_ready(moves)
         while model.moving and self._has_ended_well() and self._take_more(moves):
             world.point("taken more", self.name)
-            self._submit(step for step in moves.taken if step not in self.feed.steps)
+            self._submit_ready(moves)
         self._conclude()
+
+    def _submit_ready(self, moves: Moves) -> None:
+        """In one or two parts, each with room at once or not: then it is offered, as what comes behind it is."""
+        model = self.model
+        behind = list_behind([*model.drawn.home], {*moves.awaited}, model.drawn.above)
+        names = {*self.own, *moves.taken} - {*behind} - self.feed.steps.keys()
+        steps = [step for step in model.drawn.home if step in names]
+        at = model.rng.randint(0, len(steps)) if model.moving else len(steps)
+        moves.offer(steps[at:])
+        for part in (steps[:at], steps[at:]):
+            self._wait_for_room(moves, part)
+            self._submit(self._begin(moves, part))
+
+    def _wait_for_room(self, moves: Moves, part: list[str]) -> None:
+        model = self.model
+        if not model.moving or not part or model.rng.random() < 0.5:
+            return
+        moves.offer(part)
+        for _ in range(model.rng.choice((1, 5, 30))):
+            model.world.point("wait for room", self.name)
+            if moves.find_left(part):
+                return
+            self.process.sleep(2.0)
+
+    def _begin(self, moves: Moves, part: list[str]) -> list[str]:
+        """What is left of it, as the product has it."""
+        model = self.model
+        if not model.moving:
+            return part
+        model.world.point("begin", self.name)
+        model.left += len(moves.begin(part))
+        behind = list_behind([*model.drawn.home], {*moves.awaited, *moves.lost}, model.drawn.above)
+        moves.drop_taken(behind)
+        return [step for step in part if step not in behind]
 
     def _take_more(self, moves: Moves) -> bool:
         """What became ready meanwhile; not of a try that does not count any more."""
@@ -306,7 +342,7 @@ class Worker:
         done |= {step for step, state in self.mirrors.items() if state in DONE}
         claims = model.file.read()
         waiting = [step for step, launch in model.drawn.home.items() if launch not in self.begun]
-        ahead = {*claims.find_free(moves.mine, waiting, self.busy)}
+        ahead = {*claims.find_free(moves.mine, [*waiting, *claims.list_offered(moves.mine)], self.busy)}
         left = {step for step in ahead - done if self.mirrors[step] not in FINISHED}
         mine = frozenset(self.own) - (frozenset() if is_over else done | moves.awaited.keys())
         eligible = list_eligible(model.graph, model.rules, Sight(mine, frozenset(left), frozenset(done), self.over))

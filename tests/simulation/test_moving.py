@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from airflow_dagsched.launch.moves.claims import Claims
 from airflow_dagsched.provider.moving import moves
+from airflow_dagsched.provider.moving.moves import Moves
 from tests.simulation.moving import Model
 
 EACH = 100
@@ -20,6 +22,7 @@ def test_each_step_is_made_once_a_round(first: int, tmp_path: Path) -> None:
     models = {seed: Model(seed, tmp_path) for seed in range(first, first + EACH)}
     assert {seed: found for seed, model in models.items() if (found := model.play())} == {}
     assert sum(model.moved for model in models.values()) > EACH / 4, "hardly anything moved"
+    assert sum(model.left for model in models.values()) > EACH / 20, "hardly anything was left to others"
     assert sum(model.more for model in models.values()) > EACH / 20, "hardly anything moved late"
 
 
@@ -57,12 +60,29 @@ def begin_regardless(self: Claims, mine: Any, steps: Any) -> Claims:
 BEGIN = Claims.begin_try
 
 
+def submit_regardless(self: Claims, mine: Any, steps: Any) -> Claims:
+    """Whoever has claimed what was offered."""
+    return replace(self, claims={**self.claims, **dict.fromkeys(steps, mine)})
+
+
+def forget_who_has_it(self: Moves, steps: Any) -> set[str]:
+    """What others have claimed is not waited for."""
+    left = SUBMIT(self, steps)
+    self.awaited = {step: each for step, each in self.awaited.items() if step not in left}
+    return left
+
+
+SUBMIT = Moves.begin
+
+
 @pytest.mark.parametrize(
     ("where", "name", "instead"),
     [
         (moves, "judge_claim", never_waits),
         (moves, "judge_claim", wait_for_anyone),
         (Claims, "begin_try", begin_regardless),
+        (Claims, "begin_steps", submit_regardless),
+        (Moves, "begin", forget_who_has_it),
     ],
 )
 def test_a_rule_taken_out_turns_a_history_red(

@@ -23,7 +23,8 @@ class Sight(Struct, frozen=True):
     mine: frozenset[str]
     """The steps that it runs, or has run."""
     open: frozenset[str]
-    """Steps of launch tasks that have not begun, that nobody has claimed, and whose mirrors have not ended."""
+    """Steps of launch tasks that have not begun, that nobody has claimed, or that are offered, and whose mirrors have
+    not ended."""
     done: frozenset[str]
     """Steps that ended well, or were skipped, since the last clear."""
     over: frozenset[str]

@@ -53,17 +53,18 @@ def judge_claim(claim: Claim, seen: Seen, step: str, this_round: str) -> StepDon
     anything               green, skipped, this round   its end
     running, the same try  nothing                      wait
     running, the same try  failed, of another round     free: it does not run it again
+    running, and offers it nothing                      free: it has not begun
     another try, over      nothing, failed              free
     ====================== ============================ =========
     """
     feed = seen.feed
     if feed is None:
-        return "wait" if seen.state in BUSY else "free"
+        return "wait" if seen.state in BUSY and not claim.offered else "free"
     done = feed.steps.get(step)
     if done is not None and feed.try_id.round == this_round and has_ended_well(done):
         return reuse_end(done, claim.by)
     # An earlier try's feed may still be there: the one that has claimed it says more soon.
-    is_over = claim.try_id < feed.try_id or (done is not None and feed.try_id == claim.try_id)
+    is_over = claim.offered or claim.try_id < feed.try_id or (done is not None and feed.try_id == claim.try_id)
     return "free" if is_over or seen.state not in BUSY else "wait"
 
 

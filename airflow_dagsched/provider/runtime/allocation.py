@@ -95,9 +95,11 @@ def allocate_room(
     pruning: Pruning,
     *,
     per_step: bool = False,
+    on_wait: Callable[[], None] = lambda: None,
 ) -> Iterator[Allocation]:
     """Allocation for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
+    :param on_wait: called again and again while there is no room; what it raises ends the waiting.
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
     reservations = Reservations(find_default_work_dir(), hook.master())
@@ -107,7 +109,7 @@ def allocate_room(
     else:
         # Unique: a reservation replaces one of its name, and a frozen worker's try may still hold its own.
         name = f"{launch.flow.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
-        room = _wait_for_room(ask, steps, level, reservations, name)
+        room = _wait_for_room(ask, steps, level, reservations, name, on_wait)
     try:
         _check_plan(launch, room.chosen)
         yield room
@@ -177,11 +179,17 @@ def _allocate_here(known: Facts, steps: Sequence[str], reservations: Reservation
 
 
 def _wait_for_room(
-    ask: Callable[[], Facts], steps: Sequence[str], level: Level, reservations: Reservations, name: str
+    ask: Callable[[], Facts],
+    steps: Sequence[str],
+    level: Level,
+    reservations: Reservations,
+    name: str,
+    on_wait: Callable[[], None],
 ) -> Allocation:
     looked_at: Cluster | None = None
     while (room := _find_room(ask, steps, level, reservations, name)) is None:
         looked_at = _look_for_parts(ask(), steps, reservations, looked_at)
+        on_wait()
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
         # As long as it takes: the author's execution_timeout is the limit, if there is one.
         time.sleep(ASK_AGAIN_S)

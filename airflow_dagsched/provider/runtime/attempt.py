@@ -149,7 +149,8 @@ class Attempt:
     def describe_replan(self) -> dict[str, Any]:
         """What was planned anew as this try began, and later, as the launch task returns it."""
         first, *later = (describe_decision(each) for each in self.decisions or (NOTHING_TAKEN,))
-        return {"mode": self.flow.replan, **first, "later": later}
+        left = self.moves.left if self.moves is not None else {}
+        return {"mode": self.flow.replan, **first, "later": later, "left": left}
 
     def look_anew(self) -> None:
         """From now on the facts are how far the run is at this moment; of this try what it has told itself."""

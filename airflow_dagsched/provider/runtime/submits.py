@@ -22,7 +22,15 @@ from airflow_dagsched.launch.protocol.printable import format_duration
 from airflow_dagsched.plan.report.words import format_size
 from airflow_dagsched.provider.runtime.allocation import gather_facts_of_run
 from airflow_dagsched.provider.runtime.attempt import Attempt
-from airflow_dagsched.provider.runtime.moves import give_back_taken, has_own_ended, has_taken, wait_for_awaited
+from airflow_dagsched.provider.runtime.moves import (
+    LeftToOthers,
+    begin_steps,
+    give_back_taken,
+    has_own_ended,
+    has_taken,
+    offer_steps,
+    wait_for_awaited,
+)
 from airflow_dagsched.provider.runtime.takeover import take_more
 
 log = logging.getLogger(__name__)
@@ -33,6 +41,8 @@ class Submits:
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
+        self._begun: set[str] = set()
+        """Steps of submits so far."""
         self._start()
 
     def _start(self) -> None:
@@ -40,20 +50,26 @@ class Submits:
         self._left = deque(list_submits(self._attempt, list_ready(self._attempt)))
 
     def __iter__(self) -> Iterator[Unit]:
-        submitted: set[str] = set()
-        while self._left:
-            submitted |= {*self._left[0]}
-            yield self._left.popleft()
+        attempt = self._attempt
+        yield from self._take_left()
         # What others run, and what is behind it: nothing, where launch tasks run their own steps alone.
-        wait_for_awaited(self._attempt)
-        self._left.extend(list_submits(self._attempt, [s for s in list_ready(self._attempt) if s not in submitted]))
-        while self._left:
-            yield self._left.popleft()
+        while attempt.moves is not None and attempt.moves.awaited:
+            wait_for_awaited(attempt)
+            # A mirror may be green by now: its step need not run again, whatever was cleared meanwhile.
+            attempt.look_anew()
+            self._left.extend(list_submits(attempt, [s for s in list_ready(attempt) if s not in self._begun]))
+            yield from self._take_left()
         # Its own are done: what became ready meanwhile, before the task ends.
-        while more := take_more(self._attempt):
-            self._left.extend(list_submits(self._attempt, more))
-            while self._left:
-                yield self._left.popleft()
+        while more := take_more(attempt):
+            self._left.extend(list_submits(attempt, more))
+            yield from self._take_left()
+
+    def _take_left(self) -> Iterator[Unit]:
+        while self._left:
+            targets = begin_steps(self._attempt, self._left.popleft())
+            self._begun |= {*targets}
+            if targets:
+                yield targets
 
     @contextmanager
     def escalating(self, targets: Unit) -> Iterator[None]:
@@ -61,7 +77,12 @@ class Submits:
         attempt = self._attempt
         try:
             yield
+        except LeftToOthers as left:
+            log.info("%s", left)
+            self._begun -= {*targets}
+            self._left.appendleft(targets)
         except (Stranded, DagschedError, AirflowException) as error:
+            self._begun -= {*targets}
             # What fails with steps of others in it may fail because of them: that is not for this task to end with.
             if has_taken(attempt) and not attempt.standing.lost and not attempt.launch.stopped:
                 attempt.note_cut(f"what it has taken is left to other launch tasks: {error}")
@@ -76,7 +97,7 @@ class Submits:
                 self._cut(targets, error)
             case RunsInParts():
                 attempt.note_cut(str(error))
-                self._left.extendleft(reversed(error.cut.parts))
+                self._add_parts(error.cut.parts)
             case Stranded():
                 attempt.note_cut(str(error))
                 attempt.stranded += 1
@@ -99,8 +120,12 @@ class Submits:
         spilled = f"; spills {format_size(cut.spilled_bytes)} between them" if cut.spilled_bytes else ""
         attempt.note_cut(f"cut into {len(parts)} applications, one after another: {refused}{spilled}")
         log.info("expected to take %s", format_duration(cut.makespan_s))
+        self._add_parts(parts)
+
+    def _add_parts(self, parts: Sequence[Unit]) -> None:
         # In place of what was too large, before the others: steps behind it may read what it writes.
         self._left.extendleft(reversed(parts))
+        offer_steps(self._attempt, parts[1:])
 
     def _start_over(self) -> None:
         give_back_taken(self._attempt)

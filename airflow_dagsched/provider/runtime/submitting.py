@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -43,7 +44,7 @@ from airflow_dagsched.provider.runtime.allocation import (
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
-from airflow_dagsched.provider.runtime.moves import has_taken
+from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, offer_while_waiting
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
 from airflow_dagsched.provider.submission.private import check_folder
@@ -170,8 +171,10 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
     pruning, targets = prepared.pruning, prepared.submit.targets
     attempt.pruning = pruning
     level, hook = attempt.level, attempt.hook
-    room = allocate_room(attempt.planned, hook, level, targets, pruning, per_step=attempt.is_per_step)
+    on_wait = partial(offer_while_waiting, attempt, targets)
+    room = allocate_room(attempt.planned, hook, level, targets, pruning, per_step=attempt.is_per_step, on_wait=on_wait)
     with room as allocation:
+        demand_steps(attempt, targets)
         yield allocation
 
 

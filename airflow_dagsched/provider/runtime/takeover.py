@@ -110,7 +110,10 @@ def _draw_groups(attempt: Attempt, claims: Claims, *, is_over: bool) -> Ahead:
     """Who runs what, before anything is taken."""
     flow, spec = attempt.flow, attempt.spec
     graph, rules = apply_rules(build_valid_graph(flow.graph.dataflow), flow.settings)
-    ahead = Ahead(graph, rules, spec.group.id, tuple(spec.launches.values()), flow.settings.replan_margin, is_over)
+    groups = tuple(spec.launches.values())
+    # What is offered waits for room: an application of its own, whatever else its launch task runs.
+    groups += tuple(replace(group, id=_name_offered(group), steps=()) for group in groups)
+    ahead = Ahead(graph, rules, spec.group.id, groups, flow.settings.replan_margin, is_over)
     return replace(ahead, groups=move_steps(ahead, _find_homes(attempt, claims)))
 
 
@@ -122,8 +125,8 @@ def _regroup(spec: LaunchSpec, before: Ahead, take: tuple[str, ...]) -> LaunchSp
     groups = move_steps(ahead, dict.fromkeys(take, home))
     # In a plan each group is called after its first step, and its first may have moved.
     named = {group.id: replace(group, id=_name_group(before.graph, group.steps, len(groups))) for group in groups}
-    homes = {**{task_id: group.id for task_id, group in spec.launches.items()}, BESIDE: BESIDE}
-    launches = {task_id: named[group] for task_id, group in homes.items() if group in named}
+    tasks = {group.id: task_id for task_id, group in spec.launches.items()}
+    launches = {tasks.get(group, group): made for group, made in named.items()}
     return replace(spec, group=named[home], launches=launches)
 
 
@@ -147,7 +150,8 @@ def _look_around(attempt: Attempt, claims: Claims, *, is_over: bool) -> Sight:
     waiting = [each for task_id, each in ours.items() if facts.states.get(task_id, "") in NOT_BEGUN]
     busy = {task_id for task_id in ours if facts.states.get(task_id, "") in BUSY}
     assert attempt.moves is not None
-    ahead = {*claims.find_free(attempt.moves.mine, [name for group in waiting for name in group.steps], busy)}
+    mine, names = attempt.moves.mine, [name for group in waiting for name in group.steps]
+    ahead = {*claims.find_free(mine, [*names, *claims.list_offered(mine)], busy)}
     over = {each for each in flow.graph.ordinary if _is_over(facts.find_states(each, flow.graph.ordinary))}
     return Sight(
         mine=frozenset(attempt.own) - (frozenset() if is_over else done | attempt.moves.awaited.keys()),
@@ -171,8 +175,16 @@ def _find_homes(attempt: Attempt, claims: Claims) -> dict[str, str]:
         for done in feed.steps.values()
         if has_ended_well(done)
     }
-    claimed = {step: ours[claim.by].id for step, claim in claims.claims.items() if claim.by in ours}
-    return {**ran, **claimed}
+    claimed = {
+        step: _name_offered(ours[claim.by]) if claim.offered else ours[claim.by].id
+        for step, claim in claims.claims.items()
+        if claim.by in ours
+    }
+    return {**claimed, **ran}
+
+
+def _name_offered(group: Grouped) -> str:
+    return f"{group.id}_offered"
 
 
 def _price(run: Run, state: State, groups: tuple[Grouped, ...]) -> float | None:
