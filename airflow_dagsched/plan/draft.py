@@ -31,7 +31,7 @@ class Draft(Struct, frozen=True):
     @classmethod
     def empty(cls, problem: Problem, digest: str) -> Draft:
         """Nothing is planned yet; ``digest``: of the dataflow as its author gave it."""
-        work = share_work(problem.declared.steps, problem.run.measured, problem.settings)
+        work = share_work(problem.declared.dataflow, problem.run.measured, problem.settings)
         return cls(problem, Evaluator(problem), Plan(dataflow=problem.declared.dataflow.name, digest=digest, work=work))
 
     @property

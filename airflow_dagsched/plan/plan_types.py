@@ -130,6 +130,10 @@ class WorkShares(Value, frozen=True, kw_only=True):
     """Seconds that the settings take for an instance then."""
     assumed_steps: Position = 0
     """Of how many steps: a short assumption hides how many in its share."""
+    assumed_task_s: Planned = 0.0
+    """Seconds that the settings take for an ordinary task of which nobody says how long it takes."""
+    assumed_tasks: Position = 0
+    """How many of these there are: they are no work, but others wait for them."""
 
 
 class PlanFacts(Value, frozen=True, kw_only=True):

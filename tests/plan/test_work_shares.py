@@ -40,7 +40,8 @@ def planned(flow: Dataflow, state: State, told: Settings) -> tuple[Plan, Dataflo
 
 def test_shares_are_of_the_work_as_it_is_planned() -> None:
     made, known = planned(FLOW, STATE, Settings())
-    assert made.work == WorkShares(measured=0.461538, declared=0.461538, assumed=0.076923, assumed_s=1, assumed_steps=1)
+    shares = {"measured": 0.461538, "declared": 0.461538, "assumed": 0.076923}
+    assert made.work == WorkShares(**shares, assumed_s=1, assumed_steps=1, assumed_task_s=10)
     assert check_strictly(made, known, CLUSTER, state=STATE) == ()
     assert "8% of the work is assumed (1 s a step, 1 step): seconds are a guess; 46% is measured, 46% is declared" in (
         " ".join(explain_plan(made).split())
@@ -95,6 +96,15 @@ def test_what_is_all_assumed_is_a_guess_and_no_proof() -> None:
         "predicted 11.0 s",
         "all of the work is assumed (1 s a step, 3 steps): seconds are a guess",
     ]
+
+
+def test_ordinary_tasks_are_a_guess_too() -> None:
+    """a, declared, ──> (t), ──> b, declared"""
+    flow = drawn("a -- t; t -- b", tasks="t", a={"runtime_s": 5}, b={"runtime_s": 5})
+    made = plan(flow, CLUSTER)
+    guess = "1 ordinary task is assumed to take 10 s: seconds are a guess; all of the work is declared"
+    assert explain_plan(made).splitlines()[2] == guess
+    assert check_strictly(made, flow, CLUSTER) == ()
 
 
 def test_what_is_all_declared_is_told_with_its_runtimes() -> None:

@@ -197,7 +197,7 @@ def _try_both(facts: _Facts, progress: Progress, grouped: Grouped) -> Plan | Ref
         except (DoesNotFit, InvalidInput) as refused:
             refusal = refused
     if found:
-        work = share_work(facts.dataflow.steps, facts.measured, facts.settings)
+        work = share_work(facts.dataflow, facts.measured, facts.settings)
         return replace(min(found, key=lambda made: made.makespan_s), work=work)
     assert refusal is not None
     return refusal

@@ -10,12 +10,20 @@ from airflow_dagsched.plan.report.words import format_count, format_duration, fo
 
 def say_known(work: WorkShares) -> str:
     """How much of the work is measured, declared, assumed; empty where there is no work."""
-    known = [f"{format_share(share)} is {origin}" for origin, share in _list_known(work)]
-    if not work.assumed_steps:
-        return ", ".join(known).replace(" is ", " of the work is ", 1)
-    steps = format_count(work.assumed_steps, "step")
-    assumed = f"{format_share(work.assumed)} of the work is assumed ({work.assumed_s:g} s a step, {steps})"
-    return "; ".join([f"{assumed}: seconds are a guess", *([", ".join(known)] if known else [])])
+    known = ", ".join(f"{format_share(share)} is {origin}" for origin, share in _list_known(work))
+    if not work.assumed_steps:  # the assumed part says what the shares are of
+        known = known.replace(" is ", " of the work is ", 1)
+    assumed = ", ".join(_list_assumed(work))
+    return "; ".join(filter(None, [assumed and f"{assumed}: seconds are a guess", known]))
+
+
+def _list_assumed(work: WorkShares) -> Iterator[str]:
+    if work.assumed_steps:
+        steps = format_count(work.assumed_steps, "step")
+        yield f"{format_share(work.assumed)} of the work is assumed ({work.assumed_s:g} s a step, {steps})"
+    if work.assumed_tasks:
+        tasks, are = format_count(work.assumed_tasks, "ordinary task"), "is" if work.assumed_tasks == 1 else "are"
+        yield f"{tasks} {are} assumed to take {work.assumed_task_s:g} s"
 
 
 def _list_known(work: WorkShares) -> Iterator[tuple[str, float]]:

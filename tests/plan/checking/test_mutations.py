@@ -134,6 +134,7 @@ PLANS: dict[str, Callable[[Plan], Plan]] = {
     "more of the work is known": lambda made: replace(made, work=replace(made.work, declared=1.0, assumed=0.0)),
     "more of the work is measured": lambda made: replace(made, work=replace(made.work, measured=1.0, declared=0.0)),
     "assumes another runtime": lambda made: replace(made, work=replace(made.work, assumed_s=7.0)),
+    "knows more ordinary tasks": lambda made: replace(made, work=replace(made.work, assumed_tasks=0)),
     "asked for by nobody": lambda made: replace(made, asked=(*made.asked, "nonsense")),
 }
 

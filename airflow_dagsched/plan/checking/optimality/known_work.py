@@ -16,12 +16,15 @@ def check_known_work(facts: Facts) -> Iterator[Violation]:
     told = facts.plan.work
     if told is None:
         return
-    if told.assumed_s != facts.settings.step_runtime_s:
-        text = f"assumes {told.assumed_s:g} s, the settings {facts.settings.step_runtime_s:g} s"
-        yield Violation("work", "assumed_s", text)
-    unknown = sum(step.runtime_s == 0 for step in facts.steps.values())
-    if told.assumed_steps != unknown:
-        yield Violation("work", "assumed_steps", f"are {told.assumed_steps} by the plan, but {unknown} declare none")
+    settings = facts.settings
+    for name, right in (
+        ("assumed_s", settings.step_runtime_s),
+        ("assumed_steps", sum(step.runtime_s == 0 for step in facts.steps.values())),
+        ("assumed_task_s", settings.task_runtime_s),
+        ("assumed_tasks", sum(task.runtime_s == 0 for task in facts.tasks.values())),
+    ):
+        if getattr(told, name) != right:
+            yield Violation("work", name, f"is {getattr(told, name):g} by the plan, but {right:g}")
     for origin, share in _share_out(facts).items():
         if abs(getattr(told, origin) - share) > TOLERANCE:
             yield Violation("work", origin, f"is {getattr(told, origin):g} by the plan, {share:g} of the steps' work")
