@@ -25,11 +25,11 @@ from airflow_dagsched.placement.containers.equal_containers import find_equal_co
 from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.values import make_offer
 from airflow_dagsched.plan.costing.demand import Demand, Residency, Share, deal_instances, make_demand
+from airflow_dagsched.plan.costing.disk_room import choose_with_disk, find_first_short, is_disk_short
 from airflow_dagsched.plan.costing.first_fit import choose_workers, select_roomy, sum_resident_memory
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
 from airflow_dagsched.plan.costing.refusals import explain_refusal
 from airflow_dagsched.plan.needs import measure_padding
-from airflow_dagsched.plan.problem.free_room import has_disk_limits
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings_file import parse_placement_settings
 
@@ -135,7 +135,7 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
     most, without_disk = 0, None
     for cores in _list_core_counts(demand, wanted, problem):
         chosen = _place_containers(demand, cores, wanted, problem)
-        if _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)) if has_disk_limits(chosen) else ()):
+        if is_disk_short(demand, chosen):
             without_disk = cores, chosen
         # Smaller containers with no more cores in all would compute no sooner: nothing to choose.
         elif cores * len(chosen) > most:
@@ -152,21 +152,12 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
 def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem) -> tuple[Worker, ...]:
     """A worker for each container with so many cores, together the ``wanted`` ones; for more, if disk is short."""
     memory = demand.sum_memory_at_once(cores)
-    shape = cores, memory + measure_padding(memory, demand.settings), 0
+    shape = cores, memory + measure_padding(memory, demand.settings)
+    count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
     # ``local[n]`` is one process: one container, whatever is asked for.
     if problem.cluster.manager == "local":
-        return choose_workers(demand, problem.arrays.workers, shape, 1)
-    count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
-    chosen = choose_workers(demand, problem.arrays.workers, shape, count)
-    while (
-        count < most
-        and has_disk_limits(chosen)
-        and _find_first_short(chosen, deal_instances(demand, _list_ids(chosen)))
-    ):
-        # Doubled, not counted up: with disk scarce there may be as many containers as instances.
-        count = min(most, 2 * count)
-        largest = max(share.disk_mb for share in deal_instances(demand.drop_pins(), [""] * count))
-        chosen = choose_workers(demand, problem.arrays.workers, (*shape[:2], largest), count) or chosen
+        count = most = 1
+    chosen = choose_with_disk(demand, problem.arrays.workers, shape, count, most)
     return _drop_empty(demand, chosen)
 
 
@@ -254,9 +245,9 @@ def _list_shares(shape: ExecutorShape, demand: Demand) -> Sequence[Share]:
 
 
 def _find_short_disk(shape: ExecutorShape, demand: Demand, workers: Sequence[Worker]) -> tuple[Worker, int] | None:
-    """See ``_find_first_short``."""
+    """See ``find_first_short``."""
     known = {worker.id: worker for worker in workers}
-    return _find_first_short([known[place] for place in shape.workers], _list_shares(shape, demand))
+    return find_first_short([known[place] for place in shape.workers], _list_shares(shape, demand))
 
 
 def _try_several_a_worker(demand: Demand, schedule: GroupSchedule, workers: Sequence[Worker]) -> ExecutorShape | None:
@@ -315,17 +306,6 @@ def _is_disk_scarce(shares: Sequence[Share], workers: Sequence[Worker]) -> bool:
 
 def _list_ids(workers: Sequence[Worker]) -> list[str]:
     return [worker.id for worker in workers]
-
-
-def _find_first_short(places: Sequence[Worker], shares: Sequence[Share]) -> tuple[Worker, int] | None:
-    """The first worker with less disk than its containers hold, and the MiB they need."""
-    needed: dict[str, int] = {}
-    for worker, share in zip(places, shares, strict=False):
-        needed[worker.id] = needed.get(worker.id, 0) + share.disk_mb
-        # All containers of the worker share its disk, so its sum is told, not what the first too many needs.
-        if worker.free_disk_mb is not None and needed[worker.id] > worker.free_disk_mb:
-            return worker, sum(one.disk_mb for at, one in zip(places, shares, strict=True) if at is worker)
-    return None
 
 
 def _refuse_pins(demand: Demand, workers: Sequence[Worker]) -> None:
