@@ -5,18 +5,20 @@
     movement        z: 1 -> 2       plants a copy of z on 2, its first standby
 
 What the text leaves open is settled so that it converges: the proposal starts from the constrained assignment, since
-any other start would find movements in a level one; a planted copy has the role of a warm-up; and the prior
-assignment is kept unless the new one is more even in actives or, these being equal, in all copies.
+any other start would find movements in a level one; a planted copy has the role of a warm-up; no more are under way
+than the KIP's ``max.warmup.replicas``, which its pseudo-code leaves out; and the prior assignment is kept unless the
+new one is more even in actives or, these being equal, in all copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from airflow_dagsched.model.state import Assignment
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import compute_skew, is_candidate, read_prior
-from airflow_dagsched.placement.high_availability.values import RUNNING, Movement, Outcome
+from airflow_dagsched.placement.high_availability.values import RUNNING, How, Movement, Outcome
 
 Candidates = dict[int, dict[float, list[int]]]
 """Workers by rank, for each stateful instance; the rank is the lag, 0 for all that are caught up."""
@@ -30,17 +32,19 @@ def assign_seed(facts: Facts) -> Outcome:
     candidates = rank_candidates(facts)
     active = assign_constrained(facts, candidates)
     moves = list_movements(active, assign_proposed(facts, active))
-    copies = _make_copies(facts, active, moves)
-    assignment = copies.make_assignment()
+    planted, waiting = moves[: facts.settings.max_warmups], moves[facts.settings.max_warmups :]
+    assignment = _make_copies(facts, active, planted).make_assignment()
     # "To avoid thrashing, we will only use the new assignment if it improves the balance over the old".
-    if (
-        facts.previous is not None
-        and is_candidate(facts)
-        and compute_skew(facts, assignment) >= compute_skew(facts, facts.previous)
-    ):
+    if _may_keep_prior(facts) and compute_skew(facts, assignment) >= compute_skew(facts, facts.previous or assignment):
         return _keep_prior(facts)
-    planned = _plan_movements(facts, moves)
-    return Outcome(assignment, planned, follow_up=bool(planned))
+    planned = *_plan_movements(facts, planted, "warm up"), *_plan_movements(facts, waiting, "wait")
+    # What waits for a warm-up gets one as another is done: where none is under way, none ever is.
+    return Outcome(assignment, planned, follow_up=bool(planted))
+
+
+def _may_keep_prior(facts: Facts) -> bool:
+    before = facts.previous or Assignment()
+    return is_candidate(facts) and sum(map(len, before.warmup.values())) <= facts.settings.max_warmups
 
 
 def rank_candidates(facts: Facts) -> Candidates:
@@ -145,11 +149,10 @@ def _keep_prior(facts: Facts) -> Outcome:
     assert facts.previous is not None
     prior = read_prior(facts)
     on_the_way = [(at, prior.active[at], worker) for at in sorted(prior.warmup) for worker in prior.warmup[at]]
-    planned = _plan_movements(facts, on_the_way)
+    planned = tuple(_plan_movements(facts, on_the_way, "warm up"))
     return Outcome(facts.previous, planned, follow_up=bool(planned))
 
 
-def _plan_movements(facts: Facts, moves: list[Move]) -> tuple[Movement, ...]:
-    return tuple(
-        facts.make_movement(at, facts.get_id(source), facts.get_id(to), "active", "warm up") for at, source, to in moves
-    )
+def _plan_movements(facts: Facts, moves: list[Move], how: How) -> Iterator[Movement]:
+    for at, source, to in moves:
+        yield facts.make_movement(at, facts.get_id(source), facts.get_id(to), "active", how)

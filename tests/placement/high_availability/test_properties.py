@@ -102,11 +102,18 @@ def shuffled(rng: random.Random, values: Sequence[object]) -> list:  # type: ign
 
 @given(inputs(), some_settings("sticky"))
 @settings(max_examples=60, deadline=None)
-def test_sticky_has_its_standbys_and_no_more_warm_ups_than_allowed(given_: Input, chosen: Settings) -> None:
+def test_sticky_has_its_standbys(given_: Input, chosen: Settings) -> None:
     made = made_of(given_, chosen).assignment
     wanted = min(chosen.num_standbys, len(given_[1]) - 1)
     assert all(len(made.standby.get(at.id, ())) == wanted for at in given_[0] if at.stateful)
-    assert sum(map(len, made.warmup.values())) <= chosen.max_warmups
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_more_warm_ups_than_allowed(strategy: str, data: st.DataObject) -> None:
+    given_, chosen = data.draw(inputs()), data.draw(some_settings(strategy))
+    assert sum(map(len, made_of(given_, chosen).assignment.warmup.values())) <= chosen.max_warmups
 
 
 def settled(draw: st.DataObject, most_standbys: int = 3, most_workers: int = 12) -> Cluster:

@@ -44,6 +44,38 @@ def test_a_movement_is_the_first_standby() -> None:
     assert drawn(made) == {"w1": "0 1 2 3 / - / -", "w2": "- / 2 3 / 0 1"}
 
 
+def test_no_more_warm_ups_than_allowed() -> None:
+    """Both movements want one: the first has it, the other waits, with the standby that is asked for."""
+    settings = Settings(strategy="seed", acceptable_recovery_lag=100, num_standbys=1, max_warmups=1)
+    lags = {f"s0/{at}": {"w1": 0.0} for at in range(4)}
+    made = place_instances(stateful(4), workers(2), lags, settings)
+    assert drawn(made) == {"w1": "0 1 2 3 / - / -", "w2": "- / 1 2 3 / 0"}
+    assert [(moved.instance, moved.how) for moved in made.movements] == [("s0/0", "warm up"), ("s0/1", "wait")]
+    assert made.follow_up
+
+
+def test_without_warm_ups_nothing_is_planted_and_nothing_followed_up() -> None:
+    """Nor are those kept that an earlier plan had under way."""
+    settings = Settings(strategy="seed", acceptable_recovery_lag=100, max_warmups=0)
+    lags = {f"s0/{at}": {"w1": 0.0} for at in range(4)}
+    prior = Assignment(active=dict.fromkeys(lags, "w1"), warmup={"s0/0": ("w2",), "s0/1": ("w2",)})
+    for previous in (None, prior):
+        made = place_instances(stateful(4), workers(2), lags, settings, previous=previous)
+        assert drawn(made) == {"w1": "0 1 2 3 / - / -"}
+        assert {moved.how for moved in made.movements} == {"wait"}
+        assert not made.follow_up
+
+
+def test_one_warm_up_at_a_time_comes_to_rest() -> None:
+    """4:0 to 2:2, one after the other."""
+    cluster = Cluster(stateful(4), workers(1), Settings(strategy="seed", acceptable_recovery_lag=100, max_warmups=1))
+    cluster.settle()
+    cluster.join(*workers(1, first=2))
+    rounds = cluster.settle()
+    assert rounds <= 4
+    assert drawn(cluster.history[-1]) == {"w1": "2 3 / - / -", "w2": "0 1 / - / -"}
+
+
 def test_while_not_if() -> None:
     """Two standbys each on three workers: every worker has every instance."""
     settings = Settings(strategy="seed", num_standbys=2)
