@@ -16,7 +16,7 @@ from airflow_dagsched.cli import main
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import encode_value
-from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
+from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source, Task
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.high_availability.schedule import HighAvailability
 from airflow_dagsched.placement.policies.built_in import RoundRobin
@@ -147,6 +147,20 @@ def test_the_plan_stays_sound(name: str, dataflow: Dataflow, cluster: Cluster) -
     made = placed(name, dataflow, cluster)
     assert check(made, dataflow, cluster) == ()
     assert made == placed(name, dataflow, cluster)
+
+
+def test_groups_that_wait_for_ordinary_tasks_alone() -> None:
+    """t ─> a, t ─> b, room for one of them: a is ready first and starts at once, so b may wait; both may not."""
+    wide = {"parallelism": 4, "runtime_s": 30.0, "isolate": True}
+    flow = drawn("t -- a; t -- b", tasks="t", a=wide, b=wide)
+    flow = replace(flow, tasks=(Task(id="t", runtime_s=5),))
+    made = placed("first_fit", flow, standalone(4))
+    assert [group.start_s for group in made.groups] == [5.0, 43.0]
+    assert check_strictly(made, flow, standalone(4)) == ()
+    groups = tuple(replace(group, start_s=group.start_s + 7, end_s=group.end_s + 7) for group in made.groups)
+    late = replace(made, groups=groups, makespan_s=made.makespan_s + 7)
+    held = "times: launch_a: is the first, and starts at 12 s: nothing holds it up"
+    assert held in map(str, check_strictly(late, flow, standalone(4)))
 
 
 def test_pinned_steps_have_more_room_on_other_workers() -> None:

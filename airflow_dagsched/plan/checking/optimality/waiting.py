@@ -46,11 +46,17 @@ def check_waiting(facts: Facts) -> Iterator[Violation]:
     if facts.is_as_sized:
         yield from _check_ends(facts, late, ready)
         yield from _check_free_workers(facts, late, ready)
-    # Placed or pruned, only this much is sure: if all groups without inputs start late, nothing is there to hold
-    # them.
-    elif late and set(late).issuperset(at for at in range(len(groups)) if not ready[at]):
+    # Placed or pruned, only this much is sure: if all groups that are ready first start late, nothing is there to
+    # hold them.
+    elif late and set(late).issuperset(_list_first_ready(ready[: len(groups)])):
         first = min([groups[at] for at in late], key=lambda group: group.start_s)
         yield Violation("times", first.id, f"is the first, and starts at {first.start_s:g} s: nothing holds it up")
+
+
+def _list_first_ready(ready: Sequence[float]) -> Iterator[int]:
+    """The groups for which nothing runs that could end sooner: before them there are ordinary tasks alone."""
+    soonest = min(ready)
+    return (at for at, moment in enumerate(ready) if moment <= soonest + measure_tolerance(soonest))
 
 
 def _check_ends(facts: Facts, late: Sequence[int], ready: Sequence[float]) -> Iterator[Violation]:
