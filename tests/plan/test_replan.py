@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.codec import encode_value
-from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.model.state import Measured, State
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.measurements import apply_measurements
@@ -121,7 +121,7 @@ def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -
 @examples(max_examples=50, deadline=None)
 @given(dataflows(most=30), clusters(), st.integers(0, 2**32))
 def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> None:
-    """The checker accepts the plan for those that are left, and running groups that lost theirs begin again."""
+    """The checker accepts the plan for those that are left; running groups that lost theirs begin anew, others stay."""
     rng = random.Random(seed)
     flow = replace(flow, steps=tuple(replace(step, pinned=()) for step in flow.steps))
     made = fitting(flow, cluster)
@@ -133,6 +133,9 @@ def test_workers_that_are_gone(flow: Dataflow, cluster: Cluster, seed: int) -> N
         assume(False)
         raise
     assert check_strictly(found.plan, *apply_measurements(flow, fewer, state), state=state) == ()
+    ran = {group.id: group.containers for group in made.groups}
+    finished = [group for group in found.plan.groups if group.progress == "finished"]
+    assert all(group.containers == ran[group.id] for group in finished)
 
 
 @examples(max_examples=50, deadline=None)
@@ -316,13 +319,14 @@ def test_a_plan_that_is_not_whole_is_refused() -> None:
 
 
 def told(flow: Dataflow, rng: random.Random) -> Settings:
-    """Some steps apart, some together, few in a group; or not."""
+    """Some steps apart, some together, few in a group, few groups side by side; or not."""
     names = [step.id for step in flow.steps]
     pairs = [tuple(rng.sample(names, min(2, len(names)))) for _ in range(2)]
     return Settings(
         apart=tuple(pairs[:1]) if rng.random() < 0.5 else (),
         together=tuple(pairs[1:]) if rng.random() < 0.5 else (),
         max_steps_per_group=rng.choice([3, 6, 1_000_000]),
+        applications=rng.choice([0, 0, 1, 2]),
     )
 
 
@@ -419,8 +423,54 @@ def test_what_has_finished_was_pinned_to_a_worker_that_is_gone() -> None:
     fewer = replace(standalone(4, 4), workers=standalone(4, 4).workers[1:])
     state = State(finished=("launch_a",))
     found = replan_run(made, flow, fewer, state)
-    assert [group.progress for group in found.plan.groups] == ["finished", "planned"]
+    assert [(group.progress, group.containers[0].worker) for group in found.plan.groups] == [
+        ("finished", "w1"),
+        ("planned", "w2"),
+    ]
     assert check_strictly(found.plan, flow, fewer, state=state) == ()
+    elsewhere = replace(
+        found.plan.groups[0], containers=tuple(replace(box, worker="w2") for box in found.plan.groups[0].containers)
+    )
+    moved = replace(found.plan, groups=(elsewhere, found.plan.groups[1]))
+    assert [str(one) for one in check_strictly(moved, flow, fewer, state=state)] == [
+        "pinned: a: is on 'w2', pinned to w1"
+    ]
+
+
+@pytest.mark.parametrize("progress", ["finished", "running"])
+def test_a_worker_that_a_begun_group_left_out_is_gone(progress: str) -> None:
+    """a's rows are on h1: a was planned without w2, and has begun on w1; then w2 is gone."""
+    blocks = (Block(bytes=1000 * MIB, hosts=("h1",)),)
+    day = Partition(key={"day": "1"}, bytes=1000 * MIB, blocks=blocks)
+    flow = drawn("a ~~ b", a={**SLOW, "sources": (Source(path="/rows", partitions=(day,)),)})
+    made = plan(flow, standalone(8, 8))
+    assert [(entry.what, entry.id) for entry in made.groups[0].pruned] == [("worker", "w2")]
+    state = State(**{progress: ("launch_a",)})
+    found = replan_run(made, flow, standalone(8), state)
+    assert found.plan.groups[0].pruned == made.groups[0].pruned
+    assert check_strictly(found.plan, flow, standalone(8), state=state) == ()
+    unknown = check_strictly(made, flow, standalone(8))
+    assert "pruned: w2: is left out of 'launch_a', but is no worker of the cluster" in map(str, unknown)
+
+
+def test_what_runs_counts_as_an_application() -> None:
+    """a runs since 5 of its 58 s: b and c, each an application, wait for it where one, or two, may run."""
+    flow, cluster = drawn("a; b; c", **{name: {**SLOW, "isolate": True} for name in "abc"}), standalone(8)
+    state = State(running=("launch_a",), elapsed_s={"launch_a": 5.0})
+    for most, starts in ((1, [0.0, 58.0, 116.0]), (2, [0.0, 58.0, 58.0]), (3, [0.0, 5.0, 5.0]), (0, [0.0, 5.0, 5.0])):
+        told = Settings(applications=most)
+        found = replan_run(plan(flow, cluster, told), flow, cluster, state, told)
+        assert sorted(group.start_s for group in found.plan.groups) == starts
+        assert check_strictly(found.plan, flow, cluster, told, state=state) == ()
+
+
+def test_what_runs_goes_on_when_fewer_may() -> None:
+    """a and b run, and by now only one may: c waits for both."""
+    flow, cluster = drawn("a; b; c", **{name: {**SLOW, "isolate": True} for name in "abc"}), standalone(8)
+    state = State(running=("launch_a", "launch_b"), elapsed_s={"launch_a": 5.0, "launch_b": 5.0})
+    found = replan_run(plan(flow, cluster), flow, cluster, state, Settings(applications=1))
+    assert [group.start_s for group in found.plan.groups] == [0.0, 0.0, 58.0]
+    assert check_strictly(found.plan, flow, cluster, Settings(applications=1), state=state) == ()
 
 
 def test_what_is_stopped_says_no_more_that_a_task_has_ended() -> None:

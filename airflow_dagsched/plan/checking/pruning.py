@@ -77,6 +77,9 @@ def _count_declared(facts: Facts, name: str) -> int:
 
 
 def _check_workers(facts: Facts, group: Group) -> Iterator[Violation]:
+    # What has begun left it out while it was there.
+    if group.progress != "planned":
+        return
     for entry in _list_pruned(group, "worker"):
         if entry.id not in facts.workers:
             yield Violation("pruned", entry.id, f"is left out of {group.id!r}, but is no worker of the cluster")

@@ -63,7 +63,7 @@ def measure_progress(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: St
     spans = _estimate_begun(plan, above, stays, ended, over)
     now_s = _find_latest_known_s(spans, over | ended, state)
     kept = [group for group in plan.groups if group.id in spans]
-    finished = tuple(_finish_group(group, spans[group.id][1], cluster) for group in kept if group.id in over)
+    finished = tuple(_finish_group(group, spans[group.id][1]) for group in kept if group.id in over)
     running = tuple(_shorten_running(group, spans[group.id][0], now_s, state) for group in kept if group.id not in over)
     since = {
         task.id: max((spans[name][1] for name in above[task.id]), default=0.0)
@@ -207,7 +207,7 @@ def _list_displaced(running: Iterable[Group], cluster: Cluster) -> Iterator[tupl
     workers = {worker.id: worker for worker in cluster.workers}
     stay: list[Group] = []
     for group in running:
-        gone = sort_naturally({box.worker for box in group.containers} - workers.keys())
+        gone = sort_naturally(sum_held([group]).keys() - workers.keys())
         if gone:
             yield group.id, WorkersGone(tuple(gone))
         elif not all(_has_room(workers[name], held) for name, held in sum_held((*stay, group)).items()):
@@ -222,18 +222,11 @@ def _has_room(worker: Worker, held: Sequence[int]) -> bool:
     return held[0] <= worker.free_cores and held[1] <= worker.free_memory_mb and (disk is None or held[2] <= disk)
 
 
-def _finish_group(group: Group, end_s: float, cluster: Cluster) -> Group:
-    """A finished group; what ran on a worker that is gone is told of another."""
-    there = {worker.id for worker in cluster.workers}
-    # It holds nothing any more, but a plan names no worker that there is not.
-    other = sort_naturally(there)[0] if there else ""
-    boxes = tuple(box if box.worker in there else replace(box, worker=other) for box in group.containers)
-    driver = group.driver if group.driver.worker in {None, *there} else replace(group.driver, worker=other)
+def _finish_group(group: Group, end_s: float) -> Group:
+    """A finished group, on the workers it ran on, whether they are still there or not."""
     return replace(
         group,
         progress="finished",
-        containers=boxes,
-        driver=driver,
         time=Times(),
         start_s=end_s,
         end_s=end_s,

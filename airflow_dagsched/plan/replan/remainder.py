@@ -39,7 +39,7 @@ def find_leftover(
     The groups in ``waits`` are tasks in it, too. Whatever runs takes what it has left, next to nothing at least.
     """
     left = _narrow_dataflow(dataflow, progress, waits, start_s)
-    return Leftover(left, _narrow_settings(settings, left), tuple(_list_stored(dataflow, progress, waits)))
+    return Leftover(left, _narrow_settings(settings, left, waits), tuple(_list_stored(dataflow, progress, waits)))
 
 
 def _narrow_dataflow(dataflow: Dataflow, progress: Progress, waits: Sequence[Group], start_s: float) -> Dataflow:
@@ -77,12 +77,24 @@ def _shorten_task(task: Task, since: Mapping[str, float], start_s: float) -> Tas
     return replace(task, runtime_s=max(NEXT_TO_NOTHING_S, since[task.id] + task.runtime_s - start_s))
 
 
-def _narrow_settings(settings: Settings, left: Dataflow) -> Settings:
-    """The settings, with what their lists say of steps that are left: groups that have begun are as they are."""
+def _narrow_settings(settings: Settings, left: Dataflow, waits: Iterable[Group]) -> Settings:
+    """The settings, with what their lists say of steps that are left: groups that have begun are as they are.
+
+    The groups in ``waits`` are applications, too: so many fewer may run beside them.
+    """
     steps = {step.id for step in left.steps}
     return replace(
-        settings, apart=_narrow_lists(settings.apart, steps), together=_narrow_lists(settings.together, steps)
+        settings,
+        apart=_narrow_lists(settings.apart, steps),
+        together=_narrow_lists(settings.together, steps),
+        # Nothing is left out of no limit; and of a limit that is reached nothing is planned beside them.
+        applications=max(0, settings.applications - count_applications(waits)),
     )
+
+
+def count_applications(groups: Iterable[Group]) -> int:
+    """How many of ``groups`` are applications: those in which something runs."""
+    return sum(1 for group in groups if group.containers)
 
 
 def _narrow_lists(lists: Iterable[Sequence[str]], steps: set[str]) -> tuple[tuple[str, ...], ...]:

@@ -37,7 +37,7 @@ from airflow_dagsched.plan.pruning.pruning_input import NO_PRUNING_INPUT, Prunin
 from airflow_dagsched.plan.reasons.changes import Change, ChangeKind, ChangeReason, EndsSooner, GroupsRefused
 from airflow_dagsched.plan.replan.merge_plans import Rest, merge_plans
 from airflow_dagsched.plan.replan.progress import Progress, measure_progress
-from airflow_dagsched.plan.replan.remainder import Leftover, find_leftover, subtract_held
+from airflow_dagsched.plan.replan.remainder import Leftover, count_applications, find_leftover, subtract_held
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from airflow_dagsched.plan.work_shares import share_work
 
@@ -191,7 +191,7 @@ def _try_both(facts: _Facts, progress: Progress, grouped: Grouped) -> Plan | Ref
     found: list[Plan] = []
     refusal: Refused | None = None
     # Beside what runs there may be too little room for a large step: behind it there is all.
-    for make in (_plan_beside, _plan_behind) if progress.running else (_plan_behind,):
+    for make in (_plan_beside, _plan_behind) if _may_run_beside(facts, progress) else (_plan_behind,):
         try:
             found.append(merge_plans(facts.old, facts.dataflow, progress, make(facts, progress, grouped)))
         except (DoesNotFit, InvalidInput) as refused:
@@ -201,6 +201,12 @@ def _try_both(facts: _Facts, progress: Progress, grouped: Grouped) -> Plan | Ref
         return replace(min(found, key=lambda made: made.makespan_s), work=work)
     assert refusal is not None
     return refusal
+
+
+def _may_run_beside(facts: _Facts, progress: Progress) -> bool:
+    """Whether something runs, and as many applications as the author allows are one more at least."""
+    most = facts.settings.applications
+    return bool(progress.running) and (not most or count_applications(progress.running) < most)
 
 
 def _plan_beside(facts: _Facts, progress: Progress, grouped: Grouped) -> Rest:

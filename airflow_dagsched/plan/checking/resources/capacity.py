@@ -31,7 +31,8 @@ def check_capacity(facts: Facts) -> Iterator[Violation]:
         for container in group.containers:
             if container.cores and not container.instances:
                 yield Violation("shape", container.id, f"holds no instance, and asks for {container.cores} cores")
-            if container.worker not in facts.workers:
+            # Of what has finished it may be gone.
+            if container.worker not in facts.workers and group.progress != "finished":
                 yield Violation(
                     "worker", container.id, f"is on {container.worker!r}, which is no worker of the cluster"
                 )
@@ -69,14 +70,13 @@ def _explain_overload(facts: Facts, free: Free, at: int) -> Iterator[Violation]:
     """``free``: what is left with the group."""
     group, limit = facts.plan.groups[at], facts.settings.applications
     total = measure_free(facts.cluster, limit)
-    if free.get(APPLICATIONS, (0,))[0] < 0:
+    # What has begun was allowed to, whatever the settings are now.
+    if free.get(APPLICATIONS, (0,))[0] < 0 and group.progress == "planned":
         text = f"runs beside {limit - free[APPLICATIONS][0] - 1} others at {group.start_s:g} s, at most {limit} may run"
         yield Violation("capacity", group.id, text)
-    # Each worker once, however many containers it has.
-    for worker in [where for where in dict(facts.holdings[at]) if where != APPLICATIONS]:
-        for dimension, remaining, available in zip(
-            DIMENSIONS, free.get(worker, ()), total.get(worker, ()), strict=True
-        ):
+    # Each worker once, however many containers it has; one that there is not has no room to be told of.
+    for worker in [where for where in dict(facts.holdings[at]) if where in facts.workers]:
+        for dimension, remaining, available in zip(DIMENSIONS, free[worker], total[worker], strict=True):
             if remaining < 0:
                 held = f"held {available - remaining} at {group.start_s:g} s with group {group.id!r}"
                 text = f"{dimension} {held}, free {available}"

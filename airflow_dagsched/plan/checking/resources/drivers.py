@@ -12,7 +12,9 @@ def check_drivers(facts: Facts) -> Iterator[Violation]:
     local = facts.cluster.manager == "local"
     for group in facts.plan.groups:
         driver = group.driver
-        if driver.worker is not None and driver.worker not in facts.workers:
+        # Of what has finished it may be gone.
+        gone = driver.worker is not None and driver.worker not in facts.workers
+        if gone and group.progress != "finished":
             yield Violation("driver", group.id, f"is driven from {driver.worker!r}, which is no worker of the cluster")
         # In local mode the executor is inside the driver's process: what it asks for is the container's.
         if not local and not (driver.cores and driver.memory_mb):

@@ -22,7 +22,7 @@ def check_instances(facts: Facts) -> Iterator[Violation]:
         # Counting what each step has is cheap; the sets below are for plans that are wrong or pruned.
         if fewer or not _is_whole(steps, placed):
             yield from _compare_instances(group, Counter(placed), set(_list_active(group, steps)))
-        if any(map(_pinned, steps)) and group.progress != "finished":  # a finished group's own worker may be gone
+        if any(map(_pinned, steps)):
             yield from _check_pins(group, {step.id: step.pinned for step in steps if step.pinned})
 
 
