@@ -12,9 +12,9 @@ from airflow_dagsched.plan.settings import Settings
 
 
 def compare_placed(plan: Plan, settings: Settings) -> Plan:
-    """The plan, its first comparison with the seconds and core-seconds of its groups as a policy placed them.
+    """The plan, its first comparison with the seconds and core-seconds of its groups as they were placed.
 
-    The others stay as they were sized: no policy has placed them.
+    The others stay as they were sized: nobody has placed them.
     """
     if not plan.compared:
         return plan

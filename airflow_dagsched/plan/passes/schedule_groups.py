@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
+from airflow_dagsched.model.ranges import MOST_PLANNED
 from airflow_dagsched.model.units import DIGITS, MIB
 from airflow_dagsched.plan.costing.demand import Demand, Share, deal_instances, make_demand
 from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
@@ -25,7 +26,7 @@ from airflow_dagsched.plan.costing.launch_order import search_launch_order
 from airflow_dagsched.plan.costing.list_schedule import measure_longest_path
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.exclusions import find_first_step
-from airflow_dagsched.plan.plan_types import Container, Driver, Group, Instance, Limit, Resources, Times
+from airflow_dagsched.plan.plan_types import Compared, Container, Driver, Group, Instance, Limit, Resources, Times
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.reasons.bounds import is_exact_proof
 from airflow_dagsched.plan.report.sentences import say_bound
@@ -54,6 +55,8 @@ def schedule_groups(draft: Draft) -> Draft:
         lower_bound_proof="exact" if is_exact_proof(draft.bound.reason) else UNSET,
         gap=round(makespan_s / bound_s - 1, DIGITS) if bound_s else 0.0,
     )
+    if draft.remaining is not draft.problem:
+        scheduled = replace(scheduled, compared=_compare_remaining(draft, firsts, evaluated))
     return replace(draft, plan=scheduled)
 
 
@@ -65,12 +68,31 @@ def _evaluate_plan(draft: Draft, firsts: Sequence[int]) -> EvaluatedGrouping:
     # What was chosen was timed without failures: it need not be simulated again.
     if draft.chosen is not None and not draft.problem.settings.failures_per_hour:
         return draft.chosen
+    return _evaluate_groups(draft, firsts, failures=False)
+
+
+def _compare_remaining(draft: Draft, firsts: Sequence[int], evaluated: EvaluatedGrouping) -> tuple[Compared, ...]:
+    """What was compared, the chosen grouping with the time and cores of what remains of it; the others as they were."""
+    if not draft.plan.compared:
+        return ()
+    chosen, *others = draft.plan.compared
+    fails = bool(draft.problem.settings.failures_per_hour)
+    cost = (_evaluate_groups(draft, firsts, failures=True) if fails else evaluated).cost
+    told = replace(
+        chosen,
+        makespan_s=min(cost.makespan_s, MOST_PLANNED),
+        core_seconds=min(cost.core_seconds, MOST_PLANNED),
+    )
+    return told, *others
+
+
+def _evaluate_groups(draft: Draft, firsts: Sequence[int], *, failures: bool) -> EvaluatedGrouping:
     group_of = list(range(len(draft.remaining.graph.ids)))
     for group, first in zip(draft.plan.groups, firsts, strict=True):
         for step in group.steps:
             group_of[draft.remaining.graph.index[step]] = first
-    evaluated = draft.evaluator.evaluate_grouping(group_of, failures=False)
-    return search_launch_order(evaluated, draft.evaluator, failures=False)
+    evaluated = draft.evaluator.evaluate_grouping(group_of, failures=failures)
+    return search_launch_order(evaluated, draft.evaluator, failures=failures)
 
 
 def _schedule_group(group: Group, first: int, evaluated: EvaluatedGrouping, maker: _ContainerMaker) -> Group:

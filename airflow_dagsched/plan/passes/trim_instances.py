@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from airflow_dagsched.plan.costing.demand import Demand, Share, make_demand
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.assignment import drop_instances
+from airflow_dagsched.plan.passes.compare_placed import compare_placed
 from airflow_dagsched.plan.passes.exclusions import apply_exclusions
 from airflow_dagsched.plan.passes.prune_inputs import has_inputs
 from airflow_dagsched.plan.passes.recompute_times import recompute_times
@@ -38,7 +39,8 @@ def trim_instances(draft: Draft) -> Draft:
     gone = {one.id for _, group in pairs for one in group.pruned if one.what == "instance"}
     plan = drop_instances(replace(trimmed, groups=groups), gone)
     # Fewer instances on fewer containers: what is left may take more waves than before, or fewer.
-    return replace(draft, plan=recompute_times(plan, apply_exclusions(problem, groups)))
+    timed = recompute_times(plan, apply_exclusions(problem, groups))
+    return replace(draft, plan=compare_placed(timed, problem.settings))
 
 
 def _resize_group(group: Group, problem: Problem) -> Group:

@@ -25,6 +25,7 @@ from airflow_dagsched.plan.problem.run import Policy, Run
 from airflow_dagsched.plan.pruning import PruningInput
 from airflow_dagsched.plan.reasons.pruning import DatasetWithoutRows, NoInput
 from airflow_dagsched.plan.report.page import explain_plan
+from airflow_dagsched.plan.settings import Settings
 from airflow_dagsched.plan.settings_file import parse_placement_settings
 from tests.plan.drawn import dataflows, drawn, standalone
 
@@ -69,6 +70,29 @@ def test_a_scan_asks_for_as_many_cores_as_it_has_splits() -> None:
     (group,) = sound(flow, standalone(8, 8)).groups
     assert sum(box.cores for box in whole.containers) == 16
     assert sum(box.cores for box in group.containers) == 3
+
+
+def test_what_is_compared_is_what_is_left() -> None:
+    """12 instances of 10 s, rows for 3: 3 cores for 8 + 10 s; with failures to expect, too."""
+    flow = drawn("a", a={"sources": days("h1", size=300 * MIB), "parallelism": 12, "runtime_s": 10})
+    made = sound(flow, standalone(12, 12))
+    assert (made.compared[0].makespan_s, made.compared[0].core_seconds) == (18.0, 54.0)
+    stale = replace(made, compared=(replace(made.compared[0], core_seconds=216.0), *made.compared[1:]))
+    assert [one.rule for one in check_strictly(stale, flow, standalone(12, 12))] == ["compared"]
+    failing = Settings(failures_per_hour=10)
+    whole, left = (
+        plan(flow, standalone(12, 12), failing, run=Run(pruning_input=PruningInput(mode=mode))).compared[0]
+        for mode in (False, "auto")
+    )
+    assert left.core_seconds < whole.core_seconds / 3
+
+
+@pytest.mark.parametrize("name", [None, "round_robin"])
+def test_what_is_compared_is_what_trimming_left(name: str | None) -> None:
+    flow, cluster = _one_to_four(), standalone(4, 4)
+    made = sound(flow, cluster, policy=by_policy(name))
+    held = sum(sum(box.cores for box in group.containers) * group.time.total_s for group in made.groups)
+    assert made.compared[0].core_seconds == pytest.approx(held)
 
 
 def test_a_group_with_nothing_left_takes_nothing() -> None:

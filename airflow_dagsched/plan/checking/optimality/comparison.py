@@ -4,9 +4,9 @@ Better is what ends more than 1% sooner; what has fewer groups and ends no more 
 as many groups what ends sooner.
 
 What the others would take is not worked out: that takes a planner. What has as many groups as there are steps must be
-one application per step: its spilled bytes follow, and limits of its seconds. What has been pruned since the choice
-leaves the chosen groups and spills, not their times; a policy places the chosen groups alone, so their order among the
-others may be another then; and a run part-way keeps what its first plan compared.
+one application per step: its spilled bytes follow, and limits of its seconds. Pruning and policies change the chosen
+groups alone: these are told as they became, and their order among the others may be another then. A run part-way keeps
+what its first plan compared.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check_comparison(facts: Facts) -> Iterator[Violation]:
         separate = SeparateApplications.of(facts)
         for entry in plan.compared:
             yield from _check_limits(entry, separate, has_failures=bool(facts.settings.failures_per_hour))
-    # A policy places the chosen groups alone: the others are told as they were sized.
+    # Policies and pruning change the chosen groups alone: the others are told as they were sized.
     if facts.is_as_sized:
         yield from _check_order(plan.compared)
 
@@ -58,15 +58,13 @@ def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
     yield from _compare_amounts(
         chosen, "spilled_bytes", chosen.spilled_bytes, sum(spill.bytes for spill in plan.spills), 0
     )
-    # What a policy placed is told as it was placed; what was pruned since the choice is not told anew.
-    if not facts.has_left_out:
-        # With failures to expect, groupings are compared with repeats, while the plan's own times are without any.
-        if not facts.settings.failures_per_hour:
-            yield from _compare_amounts(
-                chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, measure_tolerance(plan.makespan_s)
-            )
-        core_seconds, rounding = _sum_core_seconds(facts)
-        yield from _compare_amounts(chosen, "core_seconds", chosen.core_seconds, core_seconds, TOLERANCE_S + rounding)
+    # With failures to expect, groupings are compared with repeats, while the plan's own times are without any.
+    if not facts.settings.failures_per_hour:
+        yield from _compare_amounts(
+            chosen, "makespan_s", chosen.makespan_s, plan.makespan_s, measure_tolerance(plan.makespan_s)
+        )
+    core_seconds, rounding = _sum_core_seconds(facts)
+    yield from _compare_amounts(chosen, "core_seconds", chosen.core_seconds, core_seconds, TOLERANCE_S + rounding)
 
 
 def _check_order(compared: Sequence[Compared]) -> Iterator[Violation]:
