@@ -42,8 +42,9 @@ def counter(spark: SparkSession) -> Counter:
     return Counter(spark)
 
 
-def kept(spark: SparkSession) -> int:
-    return spark.sparkContext._jsc.getPersistentRDDs().size()
+def kept(spark: SparkSession) -> set[int]:
+    """Ids of what is kept; what earlier tests left may go at any moment, when Java collects it."""
+    return {int(rdd) for rdd in spark.sparkContext._jsc.getPersistentRDDs().keySet()}
 
 
 def test_a_lazy_chain_is_executed_once_by_its_write(spark: SparkSession, tmp_path: Path, counter: Counter) -> None:
@@ -91,7 +92,7 @@ def test_several_readers_share_one_execution(spark: SparkSession, tmp_path: Path
     ran = run(spark, tmp_path, flow)
     assert counter.seen.value == 10
     assert {step: done.rows for step, done in ran.done.items()} == {"a": 10, "b": 7, "c": 1}
-    assert kept(spark) == before
+    assert kept(spark) <= before
 
 
 @pytest.mark.parametrize("use", ["self join", "count and return", "two datasets", "show", "rdd", "statement"])
@@ -128,7 +129,7 @@ def test_a_reader_that_reads_twice_executes_once(
     assert run(spark, tmp_path, flow).states == {"a": "success", "b": "success"}
     spark.catalog.dropTempView("c")
     assert counter.seen.value == 10
-    assert kept(spark) <= before + (use == "statement")
+    assert len(kept(spark) - before) <= (use == "statement")
     spark.catalog.clearCache()
 
 
@@ -155,14 +156,14 @@ def test_the_order_of_a_plain_edge_is_kept(spark: SparkSession, tmp_path: Path, 
 
 def test_a_scan_with_several_readers_is_not_kept(spark: SparkSession, tmp_path: Path) -> None:
     """Reading columns of a Parquet file again is cheaper than keeping all of it."""
-    flow, path, during = Flow(), str(tmp_path / "in"), []
+    flow, path, before, during = Flow(), str(tmp_path / "in"), kept(spark), set[int]()
     spark.range(10).withColumn("b", sf.col("id") * 2).write.parquet(path)
 
     def a(spark):
         return spark.read.parquet(path).where("id > 3")
 
     def b(spark, a):
-        during.append(kept(spark))
+        during.update(kept(spark))
         return a.select("b")
 
     def c(a):
@@ -173,7 +174,7 @@ def test_a_scan_with_several_readers_is_not_kept(spark: SparkSession, tmp_path: 
     flow.step(c)
     ran = run(spark, tmp_path, flow)
     assert {step: done.rows for step, done in ran.done.items()} == {"a": None, "b": 6, "c": 1}
-    assert during == [kept(spark)]
+    assert during <= before
 
 
 def test_values_dicts_sql_and_context(spark: SparkSession, tmp_path: Path) -> None:
