@@ -47,6 +47,8 @@ class Graph(Struct, frozen=True):
     """For each node the first node of the loop it is in: itself if it is in none."""
     condensed: Sequence[Sequence[int]]
     """The edges with each loop drawn together into its first node: without cycles."""
+    followers: Sequence[Sequence[int]]
+    """For each node what begins only behind it: a loop begins, and ends, as one. Within a loop its own edges."""
     order: tuple[int, ...]
     """All nodes, topological, the least free one first; a loop counts as one node, its steps by rank."""
 
@@ -71,14 +73,15 @@ def build_graph(dataflow: Dataflow) -> Graph:
     successors = _list_successors(dataflow, index, nexts)
     order = sort_topologically(successors)
     if len(order) == len(ids):
+        alone = tuple(range(len(ids)))
         return Graph(
-            dataflow, steps, ids, index, successors, datasets, plain, tuple(range(len(ids))), successors, tuple(order)
+            dataflow, steps, ids, index, successors, datasets, plain, alone, successors, successors, tuple(order)
         )
     loop = tuple(find_strong_components(successors))
-    condensed = _contract_loops(successors, loop)
-    return Graph(
-        dataflow, steps, ids, index, successors, datasets, plain, loop, condensed, _order_nodes(condensed, loop)
-    )
+    condensed, members = _contract_loops(successors, loop), _list_members(loop)
+    followers = _list_followers(successors, loop, condensed, members)
+    ranked = tuple(node for first in sort_topologically(condensed) for node in members.get(first, ()))
+    return Graph(dataflow, steps, ids, index, successors, datasets, plain, loop, condensed, followers, ranked)
 
 
 def _rank_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -143,8 +146,20 @@ def _contract_loops(successors: tuple[tuple[int, ...], ...], loop: tuple[int, ..
     return [sorted(nexts - {node}) for node, nexts in enumerate(found)]
 
 
-def _order_nodes(condensed: Sequence[Sequence[int]], loop: tuple[int, ...]) -> tuple[int, ...]:
+def _list_members(loop: tuple[int, ...]) -> dict[int, list[int]]:
+    """The nodes of each loop, and each node alone, by the first of them."""
     members: dict[int, list[int]] = {}
     for node, first in enumerate(loop):
         members.setdefault(first, []).append(node)
-    return tuple(node for first in sort_topologically(condensed) for node in members.get(first, ()))
+    return members
+
+
+def _list_followers(
+    successors: Sequence[Sequence[int]],
+    loop: tuple[int, ...],
+    condensed: Sequence[Sequence[int]],
+    members: dict[int, list[int]],
+) -> list[list[int]]:
+    behind = {first: [node for after in condensed[first] for node in members[after]] for first in members}
+    within = ([after for after in nexts if loop[after] == loop[node]] for node, nexts in enumerate(successors))
+    return [[*inside, *behind[loop[node]]] for node, inside in enumerate(within)]

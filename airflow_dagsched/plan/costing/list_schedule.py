@@ -174,7 +174,7 @@ def list_edges_inside(members: Sequence[int], problem: Problem) -> tuple[list[li
     if len(members) == 1:
         return [[]], [0]
     place = {node: at for at, node in enumerate(members)}
-    list_behind = _skip_idle(problem) if problem.exclusions.idle_steps else problem.graph.successors.__getitem__
+    list_behind = _skip_idle(problem) if problem.exclusions.idle_steps else problem.graph.followers.__getitem__
     nexts = [[place[after] for after in list_behind(node) if place.get(after, -1) > at] for node, at in place.items()]
     above = [0] * len(members)
     for afters in nexts:
@@ -185,15 +185,15 @@ def list_edges_inside(members: Sequence[int], problem: Problem) -> tuple[list[li
 
 def _skip_idle(problem: Problem) -> Callable[[int], Sequence[int]]:
     """What waits for a node, if only behind steps that are not run: those take no time."""
-    successors, idle = problem.graph.successors, problem.exclusions.idle_steps
+    followers, idle = problem.graph.followers, problem.exclusions.idle_steps
 
     def list_behind(node: int) -> Sequence[int]:
         found: dict[int, None] = {}  # a set that keeps its order: equal inputs, equal schedules
-        queue = [*successors[node]]
+        queue = [*followers[node]]
         for after in queue:
             if after not in found:
                 found[after] = None
-                queue += successors[after] if after in idle else ()
+                queue += followers[after] if after in idle else ()
         return [after for after in found if after not in idle]
 
     return list_behind

@@ -10,6 +10,7 @@ from msgspec import Struct
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow, Step
+from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.model.order import natural_key, reverse_edges, sort_topologically
 from airflow_dagsched.plan.needs import resolve_step_runtime, resolve_task_runtime
 from airflow_dagsched.plan.plan_types import Group, Plan
@@ -91,11 +92,9 @@ def _make_group_jobs(at: int, work: Work, place: dict[str, int], settings: Setti
 
 
 def _list_readers(dataflow: Dataflow) -> dict[str, set[str]]:
-    """Step -> whatever waits for it."""
-    readers: dict[str, set[str]] = {}
-    for before, after in (*((one.src, one.dst) for one in dataflow.channels), *dataflow.dependencies):
-        readers.setdefault(before, set()).add(after)
-    return readers
+    """Step -> whatever waits for it; what waits for a loop waits for all of it."""
+    graph = build_graph(dataflow)
+    return {name: {graph.ids[after] for after in graph.followers[node]} for name, node in graph.index.items()}
 
 
 def _make_computing(
@@ -110,7 +109,7 @@ def _make_computing(
             _count_lanes(steps[name], group),
             resolve_step_runtime(steps[name], settings),
             # Steps of a loop wait for each other: there the list decides.
-            tuple(sorted(place[one] for one in readers.get(name, ()) if place.get(one, -1) > at)),
+            tuple(sorted(place[one] for one in readers[name] if place.get(one, -1) > at)),
         )
         for at, name in enumerate(group.steps)
     )

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import chain, repeat
+from collections.abc import Mapping, Sequence
+from itertools import chain, product, repeat
 from operator import attrgetter
 
 from msgspec import Struct
 
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.plan.checking.facts.loops import find_loops
 from airflow_dagsched.plan.plan_types import Group
 
 Dataset = tuple[str, str]
@@ -27,7 +28,9 @@ class Edges(Struct, frozen=True):
     place: dict[str, int]
     """Of each step of a group, the first if it is in several; then of each ordinary task."""
     later: list[list[int]]
-    """For each step the places of those of its group that wait for it and stand behind it."""
+    """For each step the places of those of its group that wait for it and stand behind it: what reads of a step of a
+    loop waits for all of the loop, and all of the loop for what any of its steps reads.
+    """
     back: list[tuple[str, str]]
     """Between steps of one group, to one that does not stand behind the other."""
     beyond: list[list[int]]
@@ -80,7 +83,26 @@ class Edges(Struct, frozen=True):
                 later[here].append(there)
             else:
                 back.append((src, dst))
+        if back:  # as in every loop
+            _join_loops(later, back, names, find_loops(dataflow))
         return cls(place, later, back, beyond, crossing, pipelined, unit_at, above, order_units(above))
+
+
+def _join_loops(
+    later: list[list[int]], back: list[tuple[str, str]], names: Sequence[str], loop: Mapping[str, str]
+) -> None:
+    """Add to ``later`` and ``back`` what loops wait for, and what waits for them."""
+    members: dict[str, list[int]] = defaultdict(list)
+    for at, name in enumerate(names):
+        members[loop.get(name, name)].append(at)
+    direct = [(src, dst) for src, afters in enumerate(later) for dst in afters]
+    for src, dst in direct:
+        before, after = (loop.get(names[at], names[at]) for at in (src, dst))
+        for here, there in product(members[before], members[after]) if before != after else ():
+            if here > there:
+                back.append((names[here], names[there]))
+            elif there not in later[here]:
+                later[here].append(there)
 
 
 def order_units(above: Sequence[set[int]]) -> list[int]:
