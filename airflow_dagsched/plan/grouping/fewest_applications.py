@@ -16,7 +16,7 @@ import random
 from collections.abc import Sequence
 from itertools import combinations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
@@ -106,6 +106,8 @@ class _Shrinking(Struct):
     around: Surroundings
     least: int
     """Groups that there must be."""
+    known: dict[tuple[int, ...], EvaluatedGrouping | None] = field(default_factory=dict)
+    """Where random changes have led; None where a grouping does not fit."""
 
     @property
     def limit_s(self) -> float:
@@ -129,9 +131,9 @@ class _Shrinking(Struct):
             self.anneal(nearest.evaluated, rng, 0)
         self.merge_pairs()
 
-    def may_go_on(self) -> bool:
-        """Whether there is budget left, and a group that could go."""
-        return self.selection.budget > 0 and self.find_fewest().cost.groups > self.least
+    def may_go_on(self, enough: int = 1) -> bool:
+        """Whether there is budget left, and a group that could go; no fewer than ``enough`` are looked for."""
+        return self.selection.budget > 0 and self.find_fewest().cost.groups > max(enough, self.least)
 
     def find_fewest(self) -> EvaluatedGrouping:
         """Of those that end in time the one with the fewest groups, its evaluator as the selection's."""
@@ -196,14 +198,14 @@ class _Shrinking(Struct):
         if len(here.group_of) > MOST_STEPS:
             return
         # Of two groups the only merge there is has been tried.
-        while self.may_go_on() and stale < STALE and self.find_fewest().cost.groups > TWO:
+        while self.may_go_on(TWO) and stale < STALE:
             # Drawing counts, too: where nearly all changes break a rule, the budget must still run out.
             selection.budget -= len(here.group_of) // 4 + 1
             if selection.budget <= left:
                 return
             group_of = self.draw_change(here, rng)
-            found = self.evaluate(group_of) if group_of is not None else None
-            stale = 0 if found is not None else stale + 1
+            stale = stale + 1 if group_of is None or selection.has_seen(group_of) else 0
+            found = self.look_up(group_of) if group_of is not None else None
             heat = HOTTEST * max(0, selection.budget - left) / whole + COLDEST
             if found is not None and rng.random() < math.exp(min(0.0, self.weigh(here) - self.weigh(found)) / heat):
                 here = found
@@ -222,6 +224,14 @@ class _Shrinking(Struct):
             if rng.random() < 0.5:
                 steps = add_followers(self.around, here.group_of, steps, backwards=rng.random() < 0.5)
         return next(move_if_allowed(self.around.problem, here.group_of, steps, to), None)
+
+    def look_up(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
+        """None where that does not fit. Also what has been seen: a walk that may not go back is soon shut in."""
+        key = tuple(group_of)
+        if key not in self.known:
+            price = self.selection.price_grouping if self.selection.has_seen(key) else self.evaluate
+            self.known[key] = price(group_of)
+        return self.known[key]
 
     def evaluate(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
         """None where that does not fit, or has been seen."""

@@ -92,16 +92,21 @@ class Selection(Struct):
         if key in self.seen:
             return None
         self.seen.add(key)
+        evaluated = self.price_grouping(group_of)
+        if evaluated is not None:
+            self.keep_if_better(kind, evaluated)
+            self._remember_finalist(kind, evaluated)
+        return evaluated
+
+    def price_grouping(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
+        """What a grouping would take, without keeping it; None if it does not fit."""
         # Counted before it is known whether it fits: a refusal takes time as well.
         self.budget -= len(group_of) + len(self.problem.graph.datasets)
         try:
-            evaluated = self.evaluator.evaluate_grouping(group_of)
+            return self.evaluator.evaluate_grouping(group_of)
         except DoesNotFit as refusal:
             self.refusal = refusal
             return None
-        self.keep_if_better(kind, evaluated)
-        self._remember_finalist(kind, evaluated)
-        return evaluated
 
     def evaluate_all(self, candidates: Iterator[Candidate]) -> None:
         """Evaluate these while that may help."""

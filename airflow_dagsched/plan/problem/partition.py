@@ -47,21 +47,21 @@ def find_edges_between(graph: Graph, part: Sequence[int]) -> Sequence[Sequence[i
 
 def is_acyclic(graph: Graph, group_of: Sequence[int]) -> bool:
     """Whether the groups ``group_of`` makes wait for each other without a cycle."""
-    edges: dict[int, set[int]] = {of: set() for of in group_of}
-    for node, nexts in enumerate(graph.successors):
-        edges[group_of[node]].update([group_of[after] for after in nexts])
-    waiting = dict.fromkeys(edges, 0)
-    for of, others in edges.items():
-        others.discard(of)
-        for after in others:
+    waiting = dict.fromkeys(group_of, 0)
+    behind: dict[int, list[int]] = {}
+    for of, after in {
+        (group_of[node], group_of[after]) for node, nexts in enumerate(graph.successors) for after in nexts
+    }:
+        if of != after:
             waiting[after] += 1
+            behind.setdefault(of, []).append(after)
     done = [of for of, count in waiting.items() if not count]
     for of in done:  # grows while it is walked (Kahn)
-        for after in edges[of]:
+        for after in behind.get(of, ()):
             waiting[after] -= 1
             if not waiting[after]:
                 done.append(after)
-    return len(done) == len(edges)
+    return len(done) == len(waiting)
 
 
 def merge_alike(group_of: Sequence[int], kind: Sequence[int], edges: Sequence[Sequence[int]]) -> list[int]:
