@@ -8,23 +8,25 @@ from __future__ import annotations
 from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.exhaustive_search import Placement
 from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
+from airflow_dagsched.placement.policies.effort import Effort
 from airflow_dagsched.placement.policies.price import PlacementPrice
 from airflow_dagsched.placement.request import Request, StepRequest
 
-MAX_NODES = 200_000
-"""Offers priced for an instance, in all: about a second."""
 MAX_PAIRS = 100
 """Instances times workers: above it the search would end long before it proves anything."""
 
 
-def search_cheaper(request: Request, known: Placement, cost: float, nodes: int = MAX_NODES) -> Placement:
+def search_cheaper(request: Request, known: Placement, cost: float, effort: Effort) -> Placement:
     """A placement of a resident request that is cheaper than ``known`` at ``cost``, or ``known``.
 
-    The cheapest there is, unless it takes more than ``nodes`` to tell; a request that is not small is not tried.
+    The cheapest there is, unless it takes more nodes than are left to tell; a request that is not small is not tried.
     """
     if not is_small(request):
         return known
-    return _Search(request, known, cost, nodes).search_all()
+    search = _Search(request, known, cost, effort.nodes)
+    found = search.search_all()
+    effort.nodes = max(0, search.nodes)
+    return found
 
 
 def is_small(request: Request) -> bool:
@@ -38,13 +40,14 @@ class _Search:
         self._price, self._capacity = PlacementPrice(request), OfferCapacity(request, compute_limits(request))
         self._alike = {step.number: _are_interchangeable(request, step) for step in request.steps}
         self._rest = self._sum_least_costs()
-        self._best, self._cost, self._nodes = known, cost, nodes
+        self._best, self._cost = known, cost
+        self.nodes = nodes  # left
 
     def search_all(self) -> Placement:
         """Down to the last instance, back up, and along: with a list of what is still to be tried at each depth."""
         spent: list[float] = []
         untried = [self._list_options(0, 0.0)]
-        while untried and self._nodes > 0:
+        while untried and self.nodes > 0:
             depth = len(untried) - 1
             if len(spent) > depth:
                 self._remove_instance(depth)
@@ -65,7 +68,7 @@ class _Search:
         step, index = self._instances[depth]
         options, seen = [], set[tuple[object, ...]]()
         # Work, not seconds: the same placement on every machine.
-        self._nodes -= len(self._capacity.limits)
+        self.nodes -= len(self._capacity.limits)
         for at in range(self._get_first_offer(step, index), len(self._capacity.limits)):
             if self._is_new(at, seen) and self._capacity.may_hold(step, index, at):
                 added = self._price.compute_added_cost(step, index, at)

@@ -37,7 +37,7 @@ class DataLocality(MeasuredPolicy):
 
     name, reason, rule = "data_locality", "nearest to what is read", staticmethod(place_near_data)
     measure, bound = staticmethod(measure_distance), staticmethod(lambda request: (0.0, 0.0))
-    search = staticmethod(lambda request, known: place_near_data(request))
+    search = staticmethod(lambda request, known, effort: place_near_data(request))
 
 
 class Cheapest(MeasuredPolicy):

@@ -21,6 +21,7 @@ from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.exhaustive_search import Placement, search_placement
 from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
 from airflow_dagsched.placement.policies.branch_and_bound import is_small, search_cheaper
+from airflow_dagsched.placement.policies.effort import Effort
 from airflow_dagsched.placement.policies.first_fit import place_first_fit
 from airflow_dagsched.placement.policies.greedy import place_greedily
 from airflow_dagsched.placement.policies.local_improvement import improve_placement
@@ -34,10 +35,10 @@ BUDGET = 20_000
 
 def place_cheapest(request: Request) -> Placement:
     """An offer for each instance. Raises ``DoesNotFit``."""
-    return search_cheapest(request, ())
+    return search_cheapest(request, (), Effort())
 
 
-def search_cheapest(request: Request, known: Measure) -> Placement:
+def search_cheapest(request: Request, known: Measure, effort: Effort) -> Placement:
     """The same, where a price is known that is to be beaten: nothing dearer is looked at to the end."""
     at_once = remove_waves(request)
     first = _place_at_once(at_once)
@@ -47,16 +48,16 @@ def search_cheapest(request: Request, known: Measure) -> Placement:
     # Nothing can cost less: no search.
     if compute_price(at_once, first) <= bound_price(at_once)[1] + TOLERANCE:
         return first
-    best = _improve_starts(at_once, first, few=bool(known) and not is_small(at_once))
+    best = _improve_starts(at_once, first, effort, few=bool(known) and not is_small(at_once))
     # The search proves the minimum on small requests, and keeps ``best`` on all others.
     least = compute_price(at_once, best)
-    return search_cheaper(at_once, best, least if not known or known[0] else min(least, known[1]))
+    return search_cheaper(at_once, best, least if not known or known[0] else min(least, known[1]), effort)
 
 
-def _improve_starts(request: Request, first: Placement, *, few: bool) -> Placement:
+def _improve_starts(request: Request, first: Placement, effort: Effort, *, few: bool) -> Placement:
     """The better of first fit and cheapest first, each improved; with ``few`` only the one that is cheaper before."""
     starts = sorted(_list_starts(request, first), key=lambda start: round(compute_price(request, start), 9))
-    found = [improve_placement(request, start) for start in (starts[:1] if few else starts)]
+    found = [improve_placement(request, start, effort) for start in (starts[:1] if few else starts)]
     return min(found, key=lambda places: round(compute_price(request, places), 9))
 
 

@@ -8,23 +8,22 @@ from collections.abc import Iterator
 from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.exhaustive_search import Placement
 from airflow_dagsched.placement.offer_capacity import OfferCapacity, compute_limits
+from airflow_dagsched.placement.policies.effort import Effort
 from airflow_dagsched.placement.policies.price import PlacementPrice
 from airflow_dagsched.placement.request import Request, StepRequest
-
-MAX_TRIES = 10_000
-"""Moves and swaps priced, in all: about a tenth of a second."""
 
 Instance = tuple[StepRequest, int]
 
 
-def improve_placement(request: Request, places: Placement) -> Placement:
-    """A placement that costs no more, of a resident request."""
+def improve_placement(request: Request, places: Placement, effort: Effort) -> Placement:
+    """A placement that costs no more, of a resident request; it takes at most half of the tries that are left."""
     price, capacity = PlacementPrice(request), OfferCapacity(request, compute_limits(request))
     for step in request.steps:
         for index, at in enumerate(places[step.number]):
             price.add_instance(step, index, at)
             capacity.take_instance(step, at)
-    tries, gained = MAX_TRIES, True
+    tries, gained = effort.tries // 2, True
+    effort.tries -= tries
     while gained and tries > 0:
         gained = False
         # Never listed whole: pairs grow with the square of the instances.
@@ -32,6 +31,7 @@ def improve_placement(request: Request, places: Placement) -> Placement:
             tries -= 1
             paid = _try_swap(price, capacity, instance, other) if other else _try_move(price, capacity, instance, to)
             gained = gained or paid
+    effort.tries += tries
     return price.places
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.exhaustive_search import Placement
+from airflow_dagsched.placement.policies.effort import Effort
 from airflow_dagsched.placement.policies.price import Measure
 from airflow_dagsched.placement.policy import BuiltInPolicy
 from airflow_dagsched.placement.request import Request, make_request
@@ -45,12 +46,12 @@ class MeasuredPolicy(RulePolicy):
     """What is to be the least, in order of weight."""
     bound: Callable[[Request], Measure]
     """No placement of the request measures less."""
-    search: Callable[[Request, Measure], Placement]
+    search: Callable[[Request, Measure, Effort], Placement]
     """The rule, told what is to be beaten; empty: nothing is known."""
 
-    def place(self, request: Request, known: Measure = ()) -> tuple[Measure, TaskSchedulePlan]:
+    def place(self, request: Request, known: Measure, effort: Effort) -> tuple[Measure, TaskSchedulePlan]:
         """A placement that measures less than ``known`` if one is found. Raises ``DoesNotFit``."""
-        places = type(self).search(request, known)
+        places = type(self).search(request, known, effort)
         return type(self).measure(request, places), make_schedule(request, places, self.reason)
 
 

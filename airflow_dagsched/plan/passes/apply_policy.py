@@ -99,7 +99,7 @@ def _place_group(
     group: Group, problem: Problem, policy: Policy, groups: Sequence[Group], *, rows_stay: bool
 ) -> tuple[Group, AssignmentPlan | None]:
     """:param rows_stay: whether what is written lies on the host of who writes it."""
-    part, idle = narrow_to_group(problem.declared.dataflow, group), _measure_room(group, problem)
+    part, idle = narrow_to_group(problem.declared.dataflow, group), _measure_room(group, problem, len(groups))
     if rows_stay:
         part = _add_earlier_rows(part, group, problem, groups)
     chosen, why = _resolve_policy(policy, make_request(part, idle.offers, policy.settings))
@@ -128,7 +128,7 @@ def _add_earlier_rows(part: Dataflow, group: Group, problem: Problem, groups: Se
     return add_written_rows(part, problem.declared.dataflow.channels, earlier, problem.cluster)
 
 
-def _measure_room(group: Group, problem: Problem) -> Room:
+def _measure_room(group: Group, problem: Problem, groups: int) -> Room:
     """What the group may have of an idle cluster: none of the workers that were left out for it."""
     barred = {one.id for one in group.pruned if one.what == "worker"}
     offers, workers = list_offers(problem.cluster), problem.cluster.workers
@@ -138,6 +138,7 @@ def _measure_room(group: Group, problem: Problem) -> Room:
         racks={worker.host: worker.rack for worker in workers if worker.rack is not None},
         mb_per_core=max(1.0, memory / max(1, cores)),
         container_cores=problem.settings.container_cores,
+        groups=groups,
     )
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.placement.containers.evidence import explain_shortage
+from airflow_dagsched.placement.policies.effort import Effort
 from airflow_dagsched.placement.policies.rule_policy import MeasuredPolicy
 from airflow_dagsched.placement.policy import PlacementPolicy, load_policy
 from airflow_dagsched.placement.request import Request, make_request
@@ -52,6 +53,8 @@ class Room(Struct, frozen=True):
     """MiB of memory for each core, of the whole cluster."""
     container_cores: int
     """Of one container, at most, in batch."""
+    groups: int
+    """That are placed for one plan: searches of each do that part of the work that all may do."""
 
 
 def place_containers(group: Group, part: Dataflow, room: Room, policy: Policy) -> Fit:
@@ -66,7 +69,7 @@ def place_containers(group: Group, part: Dataflow, room: Room, policy: Policy) -
 def _place_least(group: Group, request: Request, room: Room, policy: MeasuredPolicy) -> Fit:
     """The least over all candidates; of equals the first, which is the planned shape where that fits."""
     best: tuple[Value, Fit] | None = None
-    refusal = None
+    refusal, effort = None, Effort.share_out(room.groups)
     for shape in list_candidates(group, request, room.container_cores):
         offered = replace(request, offers=tuple(make_bins(group, request, shape, policy.name)))
         if not offered.offers:
@@ -76,7 +79,7 @@ def _place_least(group: Group, request: Request, room: Room, policy: MeasuredPol
         if best and (*policy.bound(offered), 0.0) >= best[0][: len(best[0]) - 2]:
             continue
         try:
-            measured, schedule = policy.place(offered, best[0][: len(best[0]) - 3] if best else ())
+            measured, schedule = policy.place(offered, best[0][: len(best[0]) - 3] if best else (), effort)
             fit = build_containers(group, request, shape, schedule, room.mb_per_core)
             _refuse_overfull(group, fit[0], room.offers)
         except DoesNotFit as refused:
