@@ -82,7 +82,7 @@ provider
                                                          launch/steps launch/moves launch/managers launch/planning
                                                          launch/history launch/escalation launch
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
-                    .submission .runtime
+                    .submission .runtime                 launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
                                                          launch/managers local
   commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact

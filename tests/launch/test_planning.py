@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import random
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,3 +127,48 @@ def test_printed_settings_are_of_each_group() -> None:
     first = made.groups[0]
     assert first.settings["spark.executor.cores"] == str(first.containers[0].cores)
     assert first.settings["spark.cores.max"] == str(sum(box.cores for box in first.containers))
+
+
+SEARCHES = {"plan", "plan_exactly", "plan_groups", "run_passes", "search_groupings", "search_problem", "select_groups"}
+
+
+def list_planners(file: Path) -> list[str]:
+    """Functions of the planner that the file calls by itself."""
+    tree = ast.parse(file.read_text())
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    ours = {
+        name.asname or name.name
+        for node in imports
+        if (node.module or "").startswith("airflow_dagsched.plan.")
+        for name in node.names
+        if name.name in SEARCHES
+    }
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return sorted(ours & called)
+
+
+def test_only_one_function_asks_the_planner() -> None:
+    """Parse, launch, command and hook make facts, and hand them to it."""
+    files = [file for room in ("provider", "launch") for file in Path("airflow_dagsched", room).rglob("*.py")]
+    assert {str(file): found for file in files if (found := list_planners(file))} == {}
+
+
+def test_who_asks_the_planner_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "direct.py"
+    file.write_text("from airflow_dagsched.plan.planner import plan\nplan(1, 2)\n")
+    assert list_planners(file) == ["plan"]
+
+
+def test_a_parse_plans_by_facts_without_the_other_passes() -> None:
+    """What places containers is loaded by none of it: a DAG file is parsed often."""
+    told = """
+import sys
+from airflow_dagsched.launch.planning.facts import Facts
+from airflow_dagsched.launch.planning.planned import plan_with
+from airflow_dagsched.plan.passes.select_groups import plan_groups
+from tests.plan.drawn import drawn, standalone
+made = plan_with(Facts(dataflow=drawn("a == b"), cluster=standalone(4)), plan_groups).plan
+assert made.facts.groups == "planner"
+assert "airflow_dagsched.plan.passes.apply_policy" not in sys.modules
+"""
+    assert subprocess.run([sys.executable, "-c", told], check=False).returncode == 0

@@ -19,7 +19,7 @@ from airflow_dagsched.plan.costing.evaluated_grouping import Cost
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import bound_makespan
 from airflow_dagsched.plan.grouping.coarsest import find_fewest
-from airflow_dagsched.plan.passes.select_groups import find_fitted_groups, search_problem
+from airflow_dagsched.plan.passes.select_groups import plan_groups, search_problem
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
@@ -151,7 +151,7 @@ def test_spills_in_flight_must_fit() -> None:
 def test_a_parse_with_a_cluster_finds_the_groups_of_the_plan() -> None:
     hour = {"runtime_s": HOUR}
     flow = lasting(drawn("a == b; b == c; t -- c", tasks="t", a=hour, b=hour), t=3 * HOUR)
-    made, found = plan(flow, standalone(4)), find_fitted_groups(flow, standalone(4))
+    made, found = plan(flow, standalone(4)), plan_groups(flow, standalone(4))
     assert [(one.id, one.steps, one.after, one.reason) for one in found.groups] == [
         (one.id, one.steps, one.after, one.reason) for one in made.groups
     ]

@@ -1,35 +1,13 @@
-"""From facts to the plan of a run: the only caller of the planner where a run, or its print, is planned."""
+"""From facts to the plan of a run, by all passes of the planner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-from msgspec import Struct
-from msgspec.structs import replace
+from collections.abc import Callable
 
 from airflow_dagsched.launch.planning.facts import Facts
-from airflow_dagsched.launch.planning.plan_facts import describe_facts
-from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.measurements import apply_measurements, list_measured
-from airflow_dagsched.plan.plan_types import Group, Plan
+from airflow_dagsched.launch.planning.planned import Planned, plan_with
+from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
-from airflow_dagsched.plan.problem.run import Run
-from airflow_dagsched.plan.settings import Settings
-
-
-class Planned(Struct, frozen=True):
-    """A plan, and what a checker judges it by: dataflow and cluster with what was measured."""
-
-    plan: Plan
-    dataflow: Dataflow
-    cluster: Cluster
-    settings: Settings
-
-    def find_group(self, steps: Iterable[str]) -> Group:
-        """The group of these steps."""
-        inside = set(steps)
-        return next(group for group in self.plan.groups if set(group.steps) == inside)
 
 
 def plan_run(facts: Facts, planner: Callable[..., Plan] = plan) -> Planned:
@@ -37,16 +15,4 @@ def plan_run(facts: Facts, planner: Callable[..., Plan] = plan) -> Planned:
 
     :param planner: another one that takes the same, such as the exact mode's.
     """
-    dataflow, cluster = apply_measurements(
-        facts.dataflow, facts.cluster, facts.history, connection=facts.connection, settings=facts.settings
-    )
-    run = Run(
-        pruning_input=facts.pruning,
-        selections=facts.selections,
-        # A local application has one worker to be on.
-        policy=None if cluster.manager == "local" else facts.policy,
-        groups=facts.groups,
-        measured=list_measured(facts.history),
-    )
-    made = planner(dataflow, cluster, facts.settings, run=run)
-    return Planned(replace(made, facts=describe_facts(facts)), dataflow, cluster, facts.settings)
+    return plan_with(facts, planner)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.managers.parallelism import find_task_cores
 from airflow_dagsched.launch.managers.settings import make_submission
-from airflow_dagsched.launch.planning.plan_run import Planned
+from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.plan.plan_types import Group, Plan
 
 

@@ -32,16 +32,16 @@ from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import LowerBound, bound_makespan
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy, search_groupings, settle_orders
-from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping, find_coarsest, find_fewest, refuse_clash
+from airflow_dagsched.plan.grouping.coarsest import find_coarsest, find_fewest, refuse_clash
 from airflow_dagsched.plan.grouping.fewest_applications import take_fewest
 from airflow_dagsched.plan.grouping.reasons import Reasons
 from airflow_dagsched.plan.grouping.savings import Savings, list_compared
 from airflow_dagsched.plan.grouping.selection import Selection
 from airflow_dagsched.plan.grouping.spills import find_spills
 from airflow_dagsched.plan.grouping.stages import Stages
-from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.problem.problem import Problem
-from airflow_dagsched.plan.problem.run import FixedGroup
+from airflow_dagsched.plan.problem.run import NO_RUN, FixedGroup, Run
 from airflow_dagsched.plan.reasons.grouping import CutReason
 from airflow_dagsched.plan.report.group_sentences import say_group
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
@@ -108,14 +108,9 @@ def choose_strategy(problem: Problem) -> Strategy:
     return STREAMING
 
 
-def find_fitted_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS) -> Grouping:
-    """The groups that the plan of ``dataflow`` on ``cluster`` has: what a parse takes where a cluster is declared.
-
-    Raises as ``plan`` does.
-    """
-    plan = select_groups(Draft.empty(Problem.of(dataflow, cluster, settings), digest="")).plan
-    groups = (Grouped(id=one.id, steps=one.steps, after=one.after, reason=one.reason) for one in plan.groups)
-    return Grouping(tuple(groups), plan.spills)
+def plan_groups(dataflow: Dataflow, cluster: Cluster, settings: Settings = DEFAULTS, *, run: Run = NO_RUN) -> Plan:
+    """The groups and spills of the plan of ``dataflow``, and no more of it; takes and raises what ``plan`` does."""
+    return select_groups(Draft.empty(Problem.of(dataflow, cluster, settings, run), digest="")).plan
 
 
 def describe_selection(draft: Draft, selection: Selection) -> Draft:

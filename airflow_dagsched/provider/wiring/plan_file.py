@@ -9,10 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.plan.grouping.coarsest import Grouping, find_fewest_groups
+from airflow_dagsched.plan.grouping.coarsest import Grouped, Grouping, find_fewest_groups
 from airflow_dagsched.provider.spec.dataflow_spec import make_flow_error
 
 if TYPE_CHECKING:
+    from airflow_dagsched.launch.planning.facts import Facts
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.plan_types import Plan
@@ -72,15 +73,27 @@ def _plan_groups(flow: DataflowSpec) -> Grouping:
     # The usual case: with nothing to wait for or to repeat, and room for all, fewest groups end soonest.
     if flow.cluster is None and not flow.task_runtimes and not flow.settings.failures_per_hour:
         return find_fewest_groups(dataflow, flow.settings)
-    from airflow_dagsched.model.cluster import make_idle
-    from airflow_dagsched.plan.passes.select_groups import find_fitted_groups
+    # Late: what other DAGs never need.
+    from airflow_dagsched.launch.planning.planned import plan_with
+    from airflow_dagsched.plan.passes.select_groups import plan_groups
 
-    declared = flow.declared_cluster
+    plan = plan_with(_gather_facts(flow), plan_groups).plan
+    groups = (Grouped(id=one.id, steps=one.steps, after=one.after, reason=one.reason) for one in plan.groups)
+    return Grouping(tuple(groups), plan.spills)
+
+
+def _gather_facts(flow: DataflowSpec) -> Facts:
+    """All that a parse knows: what the DAG file says."""
+    from airflow_dagsched.launch.planning.facts import Facts, Origin
+    from airflow_dagsched.model.cluster import make_idle
+
+    dataflow, declared = flow.graph.dataflow, flow.declared_cluster
     if declared is not None:
-        return find_fitted_groups(dataflow, make_idle(declared), flow.settings)
+        return Facts(dataflow=dataflow, cluster=make_idle(declared), settings=flow.settings)
     # Which worker a step must be on says nothing of when it can start: of those that there are none is known.
     free = replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))
-    return find_fitted_groups(free, _make_ample_cluster(dataflow), flow.settings)
+    origin = Origin(cluster="assumed")
+    return Facts(dataflow=free, cluster=_make_ample_cluster(dataflow), settings=flow.settings, origin=origin)
 
 
 def _make_ample_cluster(dataflow: Dataflow) -> Cluster:
