@@ -18,6 +18,7 @@ _TEMPLATE = re.compile(r"\{[{%]")
 _SUBMIT = "spark.submit."
 _SHIPS = "spark.submit.pyFiles"
 """The one of spark-submit's own settings that says nothing of where and how the driver program runs."""
+CORES = "spark.executor.cores"
 _CONNECTION = "the connection says where applications run: its host is the master"
 _REFUSED = {
     "spark.master": _CONNECTION,
@@ -58,3 +59,9 @@ def _find_value_mistake(value: Any, rendered: bool) -> str:
     if isinstance(value, str) and (rendered or not _TEMPLATE.search(value)) and not is_kept(value):
         return "begins or ends with a blank, which Spark would take away: take it out"
     return ""
+
+
+def read_count(conf: Mapping[str, Any], name: str) -> int | None:
+    """The setting where it is a number above zero; None: not given, or a template."""
+    text = str(conf.get(name, "")).strip()
+    return int(text) if text.isdecimal() and int(text) else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.managers.author_conf import CORES, read_count
 from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake, mistake_in_pool
@@ -116,6 +117,7 @@ class SparkDataflow(StepGroup):
                 together=tuple(map(tuple, together)),
                 max_steps_per_group=max_steps_per_group,
                 failures_per_hour=failures_per_hour,
+                container_cores=read_count(conf or {}, CORES) or DEFAULTS.container_cores,  # the author's win at launch
             )
         )
         planner = self._check_placement(placement, planner, placement_settings or {})

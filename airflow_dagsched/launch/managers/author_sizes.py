@@ -1,0 +1,57 @@
+"""Executors as the author's Spark settings size them: these win over the plan's, so plan and reservation follow them.
+
+plan       6 executors of 2 cores      spark.cores.max=12
+author     spark.executor.cores=4      ──> 3 executors of 4 cores, which is what is reserved
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from airflow_dagsched.launch.managers.author_conf import CORES, read_count
+from airflow_dagsched.launch.managers.executors import Executors, split_memory
+
+MEMORY, OVERHEAD = "spark.executor.memory", "spark.executor.memoryOverhead"
+INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
+_SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+_KIB = {"k": 1, "": 1024, "m": 1024, "g": 1024**2, "t": 1024**3}
+"""Of each unit; Spark takes a bare number for MiB here."""
+
+
+def size_as_submitted(asked: Executors, author: Mapping[str, Any], manager: str) -> Executors:
+    """The executors that are really asked for: those of the plan, where ``author`` sets nothing else."""
+    cores = read_count(author, CORES) or asked.cores
+    if manager == "standalone":
+        count = max(1, (read_count(author, MOST_CORES) or asked.cores * asked.count) // cores)
+    else:
+        count = read_count(author, INSTANCES) or asked.count
+    return replace(asked, on=_deal(asked.on, count), cores=cores, memory_mb=_size_memory(asked, author, manager))
+
+
+def _size_memory(asked: Executors, author: Mapping[str, Any], manager: str) -> int:
+    """Heap, and what lies beside it where the manager counts that."""
+    heap, beside = _read_mb(author, MEMORY), _read_mb(author, OVERHEAD)
+    if manager == "standalone":
+        return asked.memory_mb if heap is None else heap
+    planned_heap, planned_beside = split_memory(asked.memory_mb, asked.settings)
+    if heap is None and beside is None:
+        return asked.memory_mb
+    return (planned_heap if heap is None else heap) + (planned_beside if beside is None else beside)
+
+
+def _deal(on: Mapping[str, int], count: int) -> dict[str, int]:
+    """So many executors on the planned workers, as evenly as can be, where they are not as many as were planned."""
+    if count == sum(on.values()):
+        return dict(on)
+    each, more = divmod(count, len(on))
+    return {worker: each + (at < more) for at, worker in enumerate(on) if each + (at < more)}
+
+
+def _read_mb(conf: Mapping[str, Any], name: str) -> int | None:
+    """None: not given, or a template."""
+    found = _SIZE.fullmatch(str(conf.get(name, "")).strip())
+    return int(found[1]) * _KIB[found[2].lower()] // 1024 if found else None
