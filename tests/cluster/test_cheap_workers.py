@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_on_free_cluster
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.model.state import State
@@ -38,7 +38,7 @@ def test_the_spot_workers_run_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         flow = drawn("a", a={"parallelism": 4, "runtime_s": 60, "memory_mb": 300})
         facts = Facts(dataflow=flow, cluster=replace(live, workers=priced), policy=Policy("cheapest", SPARK, State()))
         chosen = plan_on_free_cluster(facts, ["a"])
-        assert chosen is not None
+        assert isinstance(chosen, Chosen)
         gate = tmp_path / "looked"
         running = start(started.master, make_submission(chosen.group, chosen.planned.cluster).conf, "2", str(gate))
 

@@ -22,7 +22,7 @@ import pytest
 from airflow.sdk import DAG
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_on_free_cluster
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.hosts import locate_sources, rename_hosts
 from airflow_dagsched.launch.managers.settings import make_submission
@@ -194,7 +194,7 @@ def test_a_later_group_is_planned_where_its_input_was_written(
     chosen = plan_on_free_cluster(
         gather_facts_of_run(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0]), launch.group.steps
     )
-    assert chosen is not None
+    assert isinstance(chosen, Chosen)
     assert {box.worker for box in chosen.group.containers} == set(DAYS[day])
 
 

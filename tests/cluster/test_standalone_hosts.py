@@ -51,7 +51,7 @@ def pinned(*hosts: str) -> Dataflow:
 def chosen_for(flow: Dataflow, hook: PlannerHook, *held: Reservation, policy: Policy | None = None) -> Chosen:
     facts = Facts(dataflow=flow, cluster=hook.cluster(), policy=policy)
     found = plan_on_free_cluster(facts, [step.id for step in flow.steps], held)
-    assert found is not None
+    assert isinstance(found, Chosen)
     return found
 
 

@@ -28,10 +28,11 @@ def wide(parallelism: int, **fields: Any) -> Dataflow:
 
 
 def choose(flow: Dataflow, cluster: Cluster, held: Sequence[Reservation] = ()) -> Chosen | None:
-    """All steps of ``flow`` as one application."""
-    return fit_to_free_cluster.plan_on_free_cluster(
+    """All steps of ``flow`` as one application; None: there is no room yet."""
+    found = fit_to_free_cluster.plan_on_free_cluster(
         Facts(dataflow=flow, cluster=cluster), [step.id for step in flow.steps], held
     )
+    return found if isinstance(found, Chosen) else None
 
 
 def busy(cluster: Cluster, *free: int) -> Cluster:

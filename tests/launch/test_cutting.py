@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import NoRoomYet, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.split_group import (
     Cut,
     cut_after_memory,
@@ -156,7 +157,9 @@ def test_parts_that_fit_now_rather_than_waiting(runtime_s: int, parts: tuple[tup
     flow = replace(flow, steps=tuple(replace(step, runtime_s=runtime_s) for step in flow.steps))
     cluster = with_disk(14)
     half = replace(cluster, workers=tuple(replace(worker, free=Free(disk_mb=7)) for worker in cluster.workers))
-    found = find_parts_for_now(Facts(dataflow=flow, cluster=half), ("s0", "s1"))
+    lacking = plan_on_free_cluster(Facts(dataflow=flow, cluster=half), ("s0", "s1"))
+    assert isinstance(lacking, NoRoomYet)
+    found = find_parts_for_now(lacking.facts, ("s0", "s1"), lacking.whole_s)
     assert (found and found.cut.parts) == parts
     if found is not None:
         assert "in parts it is to take 616 s, on the idle cluster 608 s" in str(found)

@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow, Table
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_on_free_cluster
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.feed import Feed
@@ -80,7 +80,7 @@ def test_the_day_s_folder_alone_is_listed_and_its_holders_are_kept(
     assert [one.key for one in source.partitions] == [{"day": "2013-01-02"}, {"day": "2013-01-01"}]
     assert source.partitions[0].blocks[0].hosts == ("w2.example.com", "w3.example.com")
     chosen = plan_on_free_cluster(known, launch.group.steps)
-    assert chosen is not None
+    assert isinstance(chosen, Chosen)
     assert {box.worker for box in chosen.group.containers} <= {"w2", "w3"}
 
 
@@ -135,7 +135,7 @@ def test_a_later_group_goes_where_its_input_was_written(
     assert [block.hosts for block in partition.blocks] == [("w2",), ("w3",)]
     known = allocation.gather_facts_of_run(launch.spec, PlannerHook("spark_default"), LEVELS[0], learned[0])
     chosen = plan_on_free_cluster(known, launch.group.steps)
-    assert chosen is not None
+    assert isinstance(chosen, Chosen)
     assert {box.worker for box in chosen.group.containers} == {"w2", "w3"}
     assert sum(len(box.instances) for box in chosen.group.containers) == 6
     assert chosen.group.placement.startswith("hosts of a source's blocks are known: data_locality")

@@ -40,6 +40,7 @@ from tests.testbed.recorded import Submitted, record_launch
 
 DATE = "2024-01-01T00:00:00+00:00"
 EXAMPLES = sorted(Path("dags").glob("*.py"))
+HOSTS = {"yarn": "yarn", "standalone": "spark://127.0.0.1:9"}
 POLICIES = ("auto", "cheapest", "round_robin", "first_fit", "data_locality")
 
 
@@ -49,33 +50,37 @@ def _java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
-    """A cluster that nobody can be asked of."""
+    """A cluster that nobody can be asked of, whatever its manager."""
     extra: dict[str, Any] = {"cluster": msgspec.to_builtins(cluster)}
-    raw = {"conn_type": "spark", "host": "yarn", "extra": extra}
+    if cluster.manager == "standalone":
+        extra |= {"if_unreachable": "declared", "master_ui": "http://127.0.0.1:9"}
+    raw = {"conn_type": "spark", "host": HOSTS[cluster.manager], "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(raw))
 
 
-def compare(flow: SparkDataflow, folder: Path) -> int:
-    """Print, then launch, launch after launch in the order of the plan; how many were compared."""
+def compare(flow: SparkDataflow, folder: Path, **conf: Any) -> int:
+    """Print, then launch, launch after launch in the order of the plan; how many were compared.
+
+    :param conf: the configuration of the run.
+    """
     feeds: dict[str, Feed] = {}
-    launches = {launch.group.id: launch for launch in flow.launches()}
+    launches = {step: launch for launch in flow.launches() for step in launch.group.steps}
     interval = find_interval(flow.dag, datetime.fromisoformat(DATE))
-    for name in [group.id for group in print_plan(flow).groups]:
+    for launch in dict.fromkeys(launches[group.steps[0]] for group in print_plan(flow, **conf).groups):
         # Right before it: what launches before it have taught is a fact, too.
-        printed = print_plan(flow)
-        submitted = record_launch(launches[name], folder, feeds, interval)
-        (planned,) = (group for group in printed.groups if group.id == name)
-        if planned.containers:
-            (one,) = submitted
+        printed = print_plan(flow, **conf)
+        submitted = record_launch(launch, folder, feeds, interval, conf=conf)
+        # Several, one after another, where it is too large; none, where all of it is left out.
+        mine = [group for group in printed.groups if launches[group.steps[0]] is launch and group.containers]
+        assert len(submitted) == len(mine)
+        for planned, one in zip(mine, submitted, strict=True):
             compare_launched(planned, one)
-        else:
-            assert submitted == []
-    return len(launches)
+    return len(flow.launches())
 
 
-def print_plan(flow: SparkDataflow) -> Plan:
-    """What ``airflow dagsched plan DAG --date D --live`` prints."""
-    return add_settings(plan_flow(flow, Namespace(conn_id=None, live=True, date=DATE)))
+def print_plan(flow: SparkDataflow, **conf: Any) -> Plan:
+    """What ``airflow dagsched plan DAG --date D --live --conf CONF`` prints."""
+    return add_settings(plan_flow(flow, Namespace(conn_id=None, live=True, date=DATE, conf=json.dumps(conf))))
 
 
 def compare_launched(printed: Group, submitted: Submitted) -> None:
@@ -100,6 +105,8 @@ def test_every_example(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 DRAWN: dict[str, Any] = {
     "flow_drawn": dataflows(14).filter(lambda flow: bool(flow.steps) and not any(step.repeat for step in flow.steps)),
     "cluster": clusters(),
+    "manager": st.sampled_from(sorted(HOSTS)),
+    "disk_mb": st.sampled_from([None, None, 15, 30]),
     "policy": st.sampled_from(POLICIES),
     "told": st.booleans(),
     "tuned": st.booleans(),
@@ -111,7 +118,7 @@ SHARED = [HealthCheck.function_scoped_fixture]
 @settings(max_examples=20, deadline=None, suppress_health_check=SHARED)
 @given(**DRAWN)
 def test_random_dags(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
-    """Policies, pins, late tasks, plan files, histories."""
+    """Policies, pins, late tasks, plan files, histories, groups that are too large."""
     compare_drawn(monkeypatch, **facts)
 
 
@@ -127,12 +134,15 @@ def compare_drawn(
     *,
     flow_drawn: Dataflow,
     cluster: Cluster,
+    manager: Any,
+    disk_mb: int | None,
     policy: str,
     told: bool,
     tuned: bool,
     seed: int,
 ) -> None:
-    connect(monkeypatch, replace(cluster, manager="yarn"))
+    workers = tuple(replace(worker, disk_mb=disk_mb) for worker in cluster.workers)
+    connect(monkeypatch, replace(cluster, manager=manager, workers=workers))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", place)
@@ -151,8 +161,52 @@ def compare_drawn(
                 flow = parse()
             PlannerHook("spark_default").plan(flow)
         except DoesNotFit:
-            return  # the launch of such a group cuts it
+            return  # a step is too large by itself
         compare(flow, folder)
+
+
+def test_a_group_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    a ═1 MB═> b ═1 MB═> c ═10 GB═> d      any three fit by disk: two applications, that spill 1 MB
+    e                                     placed beside them
+    """
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    worker = Worker(id="w", host="h", cores=4, memory_mb=8000, disk_mb=9)
+    connect(monkeypatch, Cluster(manager="yarn", workers=(worker,)))
+    chain = drawn("a == b; b == c; c == d", e={"isolate": True}, **{name: {"disk_mb": 3} for name in "abcd"})
+    with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+        flow = make_flow(dag, chain, work_dir=str(tmp_path))
+    remember(flow, {"a": Measured(bytes=10**6), "b": Measured(bytes=10**6), "c": Measured(bytes=10**10)})
+    printed = print_plan(flow)
+    assert [group.steps for group in printed.groups if group.steps != ("e",)] in CUTS
+    assert [spill.bytes for spill in printed.spills] == [10**6]
+    assert compare(flow, tmp_path) == 2
+
+
+CUTS = [[("a",), ("b", "c", "d")], [("a", "b"), ("c", "d")]]
+
+
+@pytest.mark.parametrize("manager", sorted(HOSTS))
+def test_executors_of_the_author_s_size(manager: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight instances by executors of 2 cores: four of them are planned, and asked for."""
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    connect(monkeypatch, Cluster(manager=manager, workers=(Worker(id="w", host="h", cores=8, memory_mb=64_000),)))
+    with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+        wide = drawn("a", a={"parallelism": 8, "runtime_s": 60})
+        flow = make_flow(dag, wide, work_dir=str(tmp_path), conf={"spark.executor.cores": "2"})
+    assert [box.cores for box in print_plan(flow).groups[0].containers] == [2, 2, 2, 2]
+    assert compare(flow, tmp_path) == 1
+
+
+def test_a_run_of_one_submit_per_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its configuration says so, to the print as to the launch."""
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    connect(monkeypatch, Cluster(manager="yarn", workers=(Worker(id="w", host="h", cores=4, memory_mb=8000),)))
+    with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+        flow = make_flow(dag, drawn("a == b; b == c"), work_dir=str(tmp_path))
+    asked = {"dagsched": {"run": "per_step"}}
+    assert [group.steps for group in print_plan(flow, **asked).groups] == [("a",), ("b",), ("c",)]
+    assert compare(flow, tmp_path, **asked) == 1
 
 
 def test_pins_to_workers_that_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +226,11 @@ def measure(flow: SparkDataflow, seed: int) -> None:
         for at, name in enumerate(flow.steps)
         if (seed >> at) % 2
     }
+    remember(flow, known)
+
+
+def remember(flow: SparkDataflow, known: dict[str, Measured]) -> None:
+    """The history of the dataflow."""
     file = locate_history(flow.spec)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(encode_value(State(measured=known)))
@@ -184,7 +243,7 @@ def test_commands_print_facts_settings_and_no_secret(
     connect(monkeypatch, Cluster(manager="yarn", workers=(Worker(id="w1", host="h1", cores=4, memory_mb=8000),)))
     file = tmp_path / "shop.py"
     file.write_text(SHOP)
-    told = Namespace(dag=str(file), conn_id=None, live=False, date="2024-01-05", format="text")
+    told = Namespace(dag=str(file), conn_id=None, live=False, date="2024-01-05", conf=None, format="text")
     actions.plan(told)
     page = capsys.readouterr().out
     assert "planned for all there is of the declared cluster; the run of 2024-01-05" in page
@@ -224,10 +283,12 @@ def test_who_only_looks_writes_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*.json")) == files
 
 
-@pytest.mark.parametrize("date", ["yesterday", "2024-13-01"])
-def test_a_date_that_is_none(date: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("date", "conf"), [("yesterday", None), ("2024-13-01", None), (None, "{"), (None, "[1]")])
+def test_a_run_that_is_none(
+    date: str | None, conf: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connect(monkeypatch, Cluster(manager="yarn", workers=(Worker(id="w1", host="h1", cores=4, memory_mb=8000),)))
     file = tmp_path / "shop.py"
     file.write_text(SHOP)
     with pytest.raises(SystemExit, match="2"):
-        actions.plan(Namespace(dag=str(file), conn_id=None, live=False, date=date, format="text"))
+        actions.plan(Namespace(dag=str(file), conn_id=None, live=False, date=date, conf=conf, format="text"))

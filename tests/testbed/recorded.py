@@ -34,9 +34,17 @@ class Submitted:
 
 
 def record_launch(
-    launch: LaunchOperator, folder: Path, feeds: dict[str, Feed], interval: Interval, run: str = "r"
+    launch: LaunchOperator,
+    folder: Path,
+    feeds: dict[str, Feed],
+    interval: Interval,
+    run: str = "r",
+    conf: dict[str, Any] | None = None,
 ) -> list[Submitted]:
-    """Run a launch task to its end; all its steps end well. Its feed is added to ``feeds``, by its task id."""
+    """Run a launch task to its end; all its steps end well. Its feed is added to ``feeds``, by its task id.
+
+    :param conf: the configuration of the run.
+    """
     found: list[Submitted] = []
 
     def submit(
@@ -52,7 +60,7 @@ def record_launch(
     launch.submit = submit  # type: ignore[method-assign]
     context: Any = {**SAID, "run_id": run, "params": launch.dag.params.dump()}
     facts = RunFacts(
-        dag_id=launch.dag.dag_id, run_id=run, try_id=TryId(try_number=1), began=0.0, conf={},
+        dag_id=launch.dag.dag_id, run_id=run, try_id=TryId(try_number=1), began=0.0, conf=conf or {},
         interval=interval, context=context, states={}, skipped={}, feeds=dict(feeds),
     )  # fmt: skip
     follower = Follower(Feed("n", TryId(try_number=1)), lambda *_: None, lambda *_: None, lambda *_: None)

@@ -2,26 +2,31 @@
 
 ::
 
-    free, where its steps are pinned    ──fits──> there: its group of the plan of the run
+    free, where its steps are pinned    ──fits──> there: its group of the plan of the run, what is too large in parts
     free, anywhere                      ──fits──> there: what was pinned costs time, not an answer
     reserved by launches just starting  ────────> ask again in a moment
     nothing of that, standalone         ────────> ask again until someone leaves, or parts fit (``split_group``)
     nothing of that, YARN, Kubernetes   ────────> their own queue, on all there is: they preempt, and grow, on demand
 
 Others of the run may fit no more beside it, and what is submitted may be part of a group: then it is planned alone.
+
+Who prints a run, prints what its launches would submit: ``plan_launches``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.launch.escalation.reservations import Reservation, subtract_reservations
+from airflow_dagsched.launch.escalation.split_group import cut_too_large
 from airflow_dagsched.launch.planning.facts import Facts, narrow_to_steps, remove_pins
-from airflow_dagsched.launch.planning.plan_run import Planned, plan_run
+from airflow_dagsched.launch.planning.plan_run import plan_run
+from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.model.cluster import make_idle
 from airflow_dagsched.plan.plan_types import Group
 
@@ -37,11 +42,36 @@ class Chosen(Struct, frozen=True):
     """Why it is not where its author wants it, or not now; empty: it is."""
 
 
-def plan_on_free_cluster(known: Facts, steps: Iterable[str], reservations: Sequence[Reservation] = ()) -> Chosen | None:
-    """Where ``steps`` go as one application; None: nowhere yet, ask again.
+class NoRoomYet(Struct, frozen=True):
+    """Nowhere for now: whoever wants it asks again."""
 
-    Raises ``DoesNotFit`` where it is larger than the whole cluster.
+    facts: Facts
+    """What was looked at."""
+    whole_s: float
+    """What the steps take as one application on the idle cluster."""
+    is_short: bool
+    """Launches that are just starting hold some of it, for seconds."""
+
+
+def plan_launches(facts: Facts) -> Planned:
+    """The plan of a run with what its launches submit: a group that is too large, in parts.
+
+    On all there is, pins given up, where too little is free now: launches then wait, or queue. Raises as ``plan_run``
+    where even that does not fit.
     """
+    try:
+        return plan_run(facts)
+    except DoesNotFit:
+        cut = cut_too_large(facts)
+    with suppress(DoesNotFit):
+        return plan_run(cut)
+    return plan_run(_free_all(cut))
+
+
+def plan_on_free_cluster(
+    known: Facts, steps: Iterable[str], reservations: Sequence[Reservation] = ()
+) -> Chosen | NoRoomYet:
+    """Where ``steps`` go as one application; raises ``DoesNotFit`` where it is larger than the whole cluster."""
     mine = tuple(steps)
     alive, gone = drop_dead_pins(known, mine)
     room = replace(alive, cluster=subtract_reservations(known.cluster, reservations))
@@ -50,13 +80,13 @@ def plan_on_free_cluster(known: Facts, steps: Iterable[str], reservations: Seque
         planned = _try_plan(candidate)
         if planned is not None:
             return Chosen(planned, planned.find_group(mine), exact=True, note=note)
-    whole = replace(alive.origin, room="whole")
     # Before anybody is told to wait: what the idle cluster can't hold must fail now.
-    made = plan_run(remove_pins(narrow_to_steps(replace(alive, cluster=make_idle(known.cluster), origin=whole), mine)))
+    alone = plan_run(_free_all(narrow_to_steps(alive, mine)))
     # A reservation ends within seconds. And an application in a standalone Master's queue has a driver program that
     # works already: it could hold an output that the application before it waits for, and keep it from ever leaving.
     if reservations or known.cluster.manager == "standalone":
-        return None
+        return NoRoomYet(known, alone.plan.makespan_s, is_short=bool(reservations))
+    made = _plan_run_on_all(alive, mine) or alone
     note = "too little is free now: it waits at the cluster manager"
     return Chosen(made, made.find_group(mine), exact=False, note=note)
 
@@ -72,12 +102,31 @@ def drop_dead_pins(facts: Facts, steps: Iterable[str]) -> tuple[Facts, tuple[str
 def _list_candidates(room: Facts, steps: Sequence[str], gone: Sequence[str]) -> Iterator[tuple[Facts, str]]:
     """Facts to plan by, the best first, each with what had to give way for it."""
     note = f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
-    if room.find_group(steps) is not None:
-        yield room, note
+    yield from ((run, note) for run in _list_runs(room) if run.find_group(steps) is not None)
     alone = narrow_to_steps(room, steps)
     yield alone, note
     if any(step.pinned for step in alone.dataflow.steps):
         yield remove_pins(alone), "the workers that its steps are pinned to are full: any will do"
+
+
+def _list_runs(room: Facts) -> Iterator[Facts]:
+    """The run in its groups; then what is too large of them in parts."""
+    yield room
+    cut = cut_too_large(room)
+    if cut is not room:
+        yield cut
+
+
+def _plan_run_on_all(alive: Facts, steps: Sequence[str]) -> Planned | None:
+    """The plan of the run on the idle cluster; None: it has no group of these steps."""
+    whole = _free_all(cut_too_large(alive))
+    return _try_plan(whole) if whole.find_group(steps) is not None else None
+
+
+def _free_all(facts: Facts) -> Facts:
+    """The facts on the idle cluster, without a word on where steps must be."""
+    whole = replace(facts.origin, room="whole")
+    return remove_pins(replace(facts, cluster=make_idle(facts.cluster), origin=whole))
 
 
 def _try_plan(facts: Facts) -> Planned | None:

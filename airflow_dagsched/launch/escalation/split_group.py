@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -21,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
-from airflow_dagsched.launch.planning.facts import Facts, narrow_to_steps, remove_pins
+from airflow_dagsched.launch.planning.facts import Facts, narrow_to_steps, put_parts, remove_pins
 from airflow_dagsched.launch.planning.plan_run import plan_run
 from airflow_dagsched.model.cluster import Cluster, make_idle
 
@@ -57,21 +58,18 @@ class RunsInParts(DagschedError):
         return f"cut into {len(self.cut.parts)} applications, one after another: too little is free now, and {expected}"
 
 
-def find_parts_for_now(facts: Facts, steps: Iterable[str]) -> RunsInParts | None:
+def find_parts_for_now(facts: Facts, steps: Iterable[str], whole_s: float) -> RunsInParts | None:
     """Parts of ``steps``, in topological order, that what is free now has room for; None where waiting is better.
 
-    Raises ``DoesNotFit`` where all together do not fit the idle cluster.
+    :param whole_s: what all together take on the idle cluster.
     """
-    units = [(step,) for step in steps]
-    alone = remove_pins(narrow_to_steps(facts, chain.from_iterable(units)))
-    whole = plan_run(replace(alone, cluster=make_idle(facts.cluster))).plan.makespan_s
     try:
-        cut = cut_group(units, facts, facts.cluster)
+        cut = cut_group([(step,) for step in steps], facts, facts.cluster)
     except DoesNotFit:
         return None
     # Others may leave at any moment: so much longer may it take, and no more.
-    most = (1 + facts.settings.replan_margin) * whole
-    return RunsInParts(cut, whole) if len(cut.parts) > 1 and cut.makespan_s <= most else None
+    most = (1 + facts.settings.replan_margin) * whole_s
+    return RunsInParts(cut, whole_s) if len(cut.parts) > 1 and cut.makespan_s <= most else None
 
 
 def cut_group(units: Sequence[Unit], facts: Facts, room: Cluster | None = None, most_steps: int | None = None) -> Cut:
@@ -87,6 +85,29 @@ def cut_group(units: Sequence[Unit], facts: Facts, room: Cluster | None = None, 
     part_of = {step: at for at, group in enumerate(groups) for step in group.steps}
     parts = [tuple(step for unit in units for step in unit if part_of[step] == at) for at in range(len(groups))]
     return Cut(tuple(parts), planned.plan.makespan_s, sum(spill.bytes for spill in planned.plan.spills))
+
+
+def cut_too_large(facts: Facts) -> Facts:
+    """The facts with the parts of each group that the idle cluster cannot hold, as its launch submits them."""
+    try:
+        # The usual case: what lacks is only not free now.
+        plan_run(remove_pins(replace(facts, cluster=make_idle(facts.cluster))))
+    except DoesNotFit:
+        parts = {group.id: _cut_if_too_large(facts, group.steps) for group in facts.groups or ()}
+    except InvalidInput:  # no groups that a plan may have: each launch plans its own
+        return facts
+    else:
+        return facts
+    return put_parts(facts, {name: cut for name, cut in parts.items() if len(cut) > 1})
+
+
+def _cut_if_too_large(facts: Facts, steps: Unit) -> tuple[Unit, ...]:
+    try:
+        plan_run(replace(remove_pins(narrow_to_steps(facts, steps)), cluster=make_idle(facts.cluster)))
+    except DoesNotFit:
+        with suppress(DoesNotFit):  # a step of it is too large: who plans this group is told
+            return cut_group([(step,) for step in steps], facts).parts
+    return (steps,)
 
 
 def cut_after_memory(units: Sequence[Unit], facts: Facts, memory_factor: int) -> tuple[Unit, ...]:

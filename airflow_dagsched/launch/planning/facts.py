@@ -7,7 +7,8 @@ parse     dataflow                            cluster as declared, or one that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from airflow_dagsched.launch.managers.hosts import add_stored_sources, locate_sources, rename_hosts
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.graph import rank_step
 from airflow_dagsched.model.state import State
 from airflow_dagsched.plan.problem.run import FixedGroup, Policy
 from airflow_dagsched.plan.pruning.pruning_input import NO_PRUNING_INPUT, PruningInput
@@ -103,6 +105,25 @@ def select_steps(dataflow: Dataflow, steps: Iterable[str]) -> Dataflow:
         tasks=(),  # one between two steps would cut them apart; whose launch task they are in is decided
         dependencies=tuple(edge for edge in dataflow.dependencies if set(edge) <= inside),
     )
+
+
+def put_parts(facts: Facts, parts: Mapping[str, Sequence[tuple[str, ...]]]) -> Facts:
+    """The facts with these parts, submitted one after another, in place of the groups of these ids."""
+    if not parts:
+        return facts
+    ranks = {step.id: rank_step(step) for step in facts.dataflow.steps}
+    groups: list[FixedGroup] = []
+    for group in facts.groups or ():
+        for at, steps in enumerate(parts.get(group.id, ()), 1):
+            # As any group is called: after its first step in the author's file.
+            name = f"{ONLY}_{min(steps, key=ranks.__getitem__)}"
+            why = f"part {at} of {len(parts[group.id])} of {group.id}, which is too large: one after another"
+            groups.append(FixedGroup(name, steps, why))
+        groups += [] if group.id in parts else [group]
+    # In turn, although no rows may go from one to the next.
+    turns = [(before[-1], after[0]) for cut in parts.values() for before, after in pairwise(cut)]
+    edges = tuple(dict.fromkeys((*facts.dataflow.dependencies, *turns)))
+    return replace(facts, groups=tuple(groups), dataflow=replace(facts.dataflow, dependencies=edges))
 
 
 def remove_pins(facts: Facts) -> Facts:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,6 +62,12 @@ def gather_plan_facts(
 def runs_per_step(flow: DataflowSpec, asked: str | None = None) -> bool:
     """Whether each step is submitted by itself; ``asked``: what the run's own configuration says, if it does."""
     return (asked or flow.run) == "per_step" or not is_planning()
+
+
+def read_asked_run(conf: Mapping[str, Any]) -> str | None:
+    """How a run's own configuration says it is submitted, if it does."""
+    told = conf.get("dagsched")
+    return told.get("run") if isinstance(told, Mapping) else None
 
 
 def _list_groups(launch: LaunchSpec) -> tuple[FixedGroup, ...]:

@@ -12,11 +12,11 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import drop_dead_pins
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import drop_dead_pins, plan_launches
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.webhdfs import parse_location
 from airflow_dagsched.launch.planning.facts import Facts, Origin
-from airflow_dagsched.launch.planning.plan_run import Planned, plan_run
+from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.model.cluster import Cluster, make_idle
 from airflow_dagsched.model.dataflow import Dataflow
@@ -188,17 +188,27 @@ class PlannerHook(BaseHook):
         chooses the groups.
         """
         # A live cluster changes: check() judges by what the plan was made for.
-        self._known = plan_run(self.gather_facts(what, cluster))
+        self._known = plan_launches(self.gather_facts(what, cluster))
         return add_settings(self._known)
 
-    def gather_facts(self, what: DAG | Wired | Dataflow, cluster: Cluster | None = None, *, live: bool = True) -> Facts:
-        """What a run of it would be planned with, began it now; not ``live``: on all of its workers' room."""
+    def gather_facts(
+        self,
+        what: DAG | Wired | Dataflow,
+        cluster: Cluster | None = None,
+        *,
+        live: bool = True,
+        asked: str | None = None,
+    ) -> Facts:
+        """What a run of it would be planned with, began it now; not ``live``: on all of its workers' room.
+
+        :param asked: how the run's own configuration says it is submitted, if it does.
+        """
         launch = None if isinstance(what, Dataflow) else _find_launch(what)
         declared = launch.flow.declared_cluster if launch is not None else None
         given = FoundCluster(cluster, "declared", "free") if cluster is not None else None
         found = given or self.find_cluster(declared, live=live)
         if launch is not None:
-            per_step = runs_per_step(launch.flow)
+            per_step = runs_per_step(launch.flow, asked)
             facts = gather_plan_facts(launch, found, self.conn_id, per_step=per_step, history=self.history)
             # As a launch does: what is pinned to workers that are gone goes anywhere.
             return drop_dead_pins(facts, ())[0]

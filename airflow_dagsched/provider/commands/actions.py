@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_launches
 from airflow_dagsched.launch.escalation.reservations import subtract_reservations
-from airflow_dagsched.launch.planning.plan_run import Planned, plan_run
+from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
 from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
+from airflow_dagsched.provider.clusters.plan_facts import read_asked_run
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.commands.answer import print_answer
@@ -44,14 +47,14 @@ def plan(args: Namespace) -> None:
 
 def plan_flow(flow: SparkDataflow, args: Namespace) -> Planned:
     """The plan of a dataflow with the facts that the arguments ask for."""
-    hook = PlannerHook(args.conn_id or flow.declared.conn_id)
-    facts = hook.gather_facts(flow, live=args.live)
+    hook, conf = PlannerHook(args.conn_id or flow.declared.conn_id), _parse_conf(args.conf)
+    facts = hook.gather_facts(flow, live=args.live, asked=read_asked_run(conf))
     if args.live:
         held = Reservations(find_default_work_dir(), hook.master()).peek(time.time())
         facts = replace(facts, cluster=subtract_reservations(facts.cluster, held))
     if args.date:
-        facts = add_run_inputs(facts, flow, _parse_date(args.date), hook)
-    return plan_run(facts)
+        facts = add_run_inputs(facts, flow, _parse_date(args.date), hook, conf)
+    return plan_launches(facts)
 
 
 def _parse_date(text: str) -> datetime:
@@ -60,6 +63,17 @@ def _parse_date(text: str) -> datetime:
     except ValueError:
         raise InvalidInput("airflow dagsched", "--date", f"{text!r} is no ISO 8601 date or time") from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _parse_conf(text: str | None) -> dict[str, Any]:
+    """The configuration of a run, as ``airflow dags trigger --conf`` takes it."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidInput("airflow dagsched", "--conf", f"is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput("airflow dagsched", "--conf", "must be a JSON object")
+    return found
 
 
 def simulate(args: Namespace) -> None:

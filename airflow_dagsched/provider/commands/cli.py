@@ -9,6 +9,7 @@ FORMAT = Arg(("--format",), choices=("text", "json", "dot", "svg"), default="tex
 CONN_ID = Arg(("--conn-id",), default=None, help="plan for this connection's cluster instead of the dataflow's own")
 LIVE = Arg(("--live",), action="store_true", help="on what is free now, as a launch would (default: all there is)")
 DATE = Arg(("--date",), default=None, help="logical date of the run, whose interval is pruned by (default: none)")
+CONF = Arg(("--conf",), default=None, help="configuration of the run, as JSON: its params with --date, and how it runs")
 RUNS = Arg(("--runs",), type=int, default=1, help="how many are simulated (default: 1)")
 SEED = Arg(("--seed",), type=int, default=0, help="of the first run; each other has the next (default: 0)")
 NOISE = Arg(("--noise",), type=float, default=0.0, help="deviation of log runtimes, e.g. 0.3 (default: 0)")
@@ -31,7 +32,7 @@ def commands() -> list[GroupCommand]:
                     "plan",
                     "Print the plan of a DAG's dataflows",
                     lazy_load_command(f"{WORK}.plan"),
-                    (DAG, CONN_ID, DATE, LIVE, FORMAT),
+                    (DAG, CONN_ID, DATE, CONF, LIVE, FORMAT),
                 ),
                 ActionCommand(
                     "tune",
@@ -43,7 +44,7 @@ def commands() -> list[GroupCommand]:
                     "simulate",
                     "Run the plan of a DAG's dataflows on a modelled cluster",
                     lazy_load_command(f"{WORK}.simulate"),
-                    (DAG, CONN_ID, DATE, LIVE, RUNS, SEED, NOISE, FAILURES),
+                    (DAG, CONN_ID, DATE, CONF, LIVE, RUNS, SEED, NOISE, FAILURES),
                 ),
                 ActionCommand(
                     "clean",

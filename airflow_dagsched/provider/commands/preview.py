@@ -6,7 +6,7 @@ for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from types import SimpleNamespace
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
 
 
-def add_run_inputs(facts: Facts, flow: SparkDataflow, date: datetime, hook: PlannerHook) -> Facts:
-    """The facts with what the run of ``date`` leaves out, as its launches find it: group by group."""
+def add_run_inputs(
+    facts: Facts, flow: SparkDataflow, date: datetime, hook: PlannerHook, conf: Mapping[str, Any]
+) -> Facts:
+    """The facts with what a run of ``date`` with that ``conf`` leaves out, as its launches find it, group by group."""
     interval = find_interval(flow.dag, date)
-    found = [_look(launch, interval, hook) for launch in flow.launches()]
+    found = [_look(launch, interval, hook, conf) for launch in flow.launches()]
     groups = [launch.group.steps for launch in flow.launches()]
     return _join_inputs(facts, list(zip(groups, found, strict=True)))
 
@@ -48,14 +50,14 @@ def find_interval(dag: Any, date: datetime) -> Interval:
     return derive_interval(SimpleNamespace(data_interval_start=moment.start, data_interval_end=moment.end))
 
 
-def _look(launch: LaunchOperator, interval: Interval, hook: PlannerHook) -> Pruning:
-    context = _make_context(launch, interval)
+def _look(launch: LaunchOperator, interval: Interval, hook: PlannerHook, conf: Mapping[str, Any]) -> Pruning:
+    context = _make_context(launch, interval, conf)
     facts = RunFacts(
         dag_id=launch.flow.dag_id,
         run_id="",
         try_id=TryId(),
         began=0.0,
-        conf={},
+        conf=dict(conf),
         interval=interval,
         context={},
         states={},
@@ -68,11 +70,12 @@ def _look(launch: LaunchOperator, interval: Interval, hook: PlannerHook) -> Prun
     return prune_inputs(submit, describe_parts(submit), hook.master, hook.listing)
 
 
-def _make_context(launch: LaunchOperator, interval: Interval) -> dict[str, Any]:
+def _make_context(launch: LaunchOperator, interval: Interval, conf: Mapping[str, Any]) -> dict[str, Any]:
     start, end = interval.start, interval.end
     assert start is not None  # it is a date's
     return {
-        "dag": launch.dag, "params": launch.dag.params.dump(), "logical_date": start,
+        "dag": launch.dag, "params": {**launch.dag.params.dump(), **conf}, "dag_run": SimpleNamespace(conf=conf),
+        "logical_date": start,
         "data_interval_start": start, "data_interval_end": end,
         "ds": f"{start:%Y-%m-%d}", "ds_nodash": f"{start:%Y%m%d}", "ts": start.isoformat(),
     }  # fmt: skip

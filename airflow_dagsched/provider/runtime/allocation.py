@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,10 +18,11 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.checking import Submitted, check_sent, check_submitted
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, plan_on_free_cluster
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, NoRoomYet, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
 from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
-from airflow_dagsched.launch.managers.executors import size_executors
+from airflow_dagsched.launch.managers.author_sizes import size_as_submitted
+from airflow_dagsched.launch.managers.executors import Executors, size_executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, TEMPLATE
 from airflow_dagsched.launch.managers.local.live import is_local
 from airflow_dagsched.launch.managers.parallelism import find_task_cores
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_S = 2.0
+NOTHING_SET: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(eq=False)
@@ -94,12 +97,15 @@ def allocate_room(
     steps: Sequence[str],
     pruning: Pruning,
     *,
+    author: Mapping[str, str] = NOTHING_SET,
     per_step: bool = False,
     on_wait: Callable[[], None] = lambda: None,
 ) -> Iterator[Allocation]:
     """Allocation for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
+    :param author: Spark settings that win over the plan's: executors are reserved as they size them.
     :param on_wait: called again and again while there is no room; what it raises ends the waiting.
+
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
     reservations = Reservations(find_default_work_dir(), hook.master())
@@ -109,7 +115,7 @@ def allocate_room(
     else:
         # Unique: a reservation replaces one of its name, and a frozen worker's try may still hold its own.
         name = f"{launch.flow.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
-        room = _wait_for_room(ask, steps, level, reservations, name, on_wait)
+        room = _wait_for_room(ask, steps, partial(_ask_for, author, level), reservations, name, on_wait)
     try:
         _check_plan(launch, room.chosen)
         yield room
@@ -151,10 +157,11 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
     if manager == "standalone":  # a Master refuses nothing: it would let the application wait for ever
         check_offered(conf, planned.cluster.workers)
     containers = group.containers
+    submitted = size_as_submitted(size_executors(group, planned.cluster), author, manager)
     return Sized(
         conf=conf,
         predicted_s=group.end_s - group.start_s,
-        cores=sum(box.cores for box in containers),
+        cores=submitted.cores * submitted.count if manager != "local" else containers[0].cores,
         wanted={step.id: step.cores * step.parallelism for step in steps},
         # As many instances as an executor's cores allow share its heap.
         memory_mb=_read_heap_mb(asked.conf) // max(1, containers[0].cores // min(step.cores for step in steps)),
@@ -174,59 +181,64 @@ def _read_heap_mb(planned: Mapping[str, str]) -> int:
 def _allocate_here(known: Facts, steps: Sequence[str], reservations: Reservations) -> Allocation:
     """On this machine, which nobody shares out."""
     chosen = plan_on_free_cluster(known, steps)
-    assert chosen is not None  # nothing is reserved here
+    assert isinstance(chosen, Chosen)  # nothing is reserved here
     return Allocation(chosen, reservations)
+
+
+def _ask_for(author: Mapping[str, str], level: Level, chosen: Chosen) -> Executors:
+    """The executors that its cluster manager is asked for."""
+    cluster = chosen.planned.cluster
+    planned = size_executors(chosen.group, cluster, level.memory_factor, chosen.planned.settings)
+    return size_as_submitted(planned, author, cluster.manager)
 
 
 def _wait_for_room(
     ask: Callable[[], Facts],
     steps: Sequence[str],
-    level: Level,
+    size: Callable[[Chosen], Executors],
     reservations: Reservations,
     name: str,
     on_wait: Callable[[], None],
 ) -> Allocation:
     looked_at: Cluster | None = None
-    while (room := _find_room(ask, steps, level, reservations, name)) is None:
-        looked_at = _look_for_parts(ask(), steps, reservations, looked_at)
+    while isinstance(found := _find_room(ask, steps, size, reservations, name), NoRoomYet):
+        # What is free has not changed since: parts fit no better.
+        if found.facts.cluster != looked_at and not found.is_short:
+            _look_for_parts(found, steps)
+            looked_at = found.facts.cluster
         on_wait()
         log.info("too little is free, or launches that are just starting have reserved it: waiting")
         # As long as it takes: the author's execution_timeout is the limit, if there is one.
         time.sleep(ASK_AGAIN_S)
-    return room
+    return found
 
 
-def _look_for_parts(
-    facts: Facts, steps: Sequence[str], reservations: Reservations, looked_at: Cluster | None
-) -> Cluster:
-    """What is free, once it is known that to run in parts there is no better than to wait; raises ``RunsInParts``."""
-    with reservations.hold_lock():
-        is_short = bool(reservations.list_valid(time.time()))
-    # A reservation ends within seconds. Others queue at their manager rather than here.
-    if not is_short and facts.cluster.manager == "standalone" and facts.cluster != looked_at:
-        found = find_parts_for_now(facts, steps)
-        if found is not None:
-            raise found
-    return facts.cluster
+def _look_for_parts(lacking: NoRoomYet, steps: Sequence[str]) -> None:
+    """Raises ``RunsInParts`` where to run in parts now is hardly worse than to wait."""
+    found = find_parts_for_now(lacking.facts, steps, lacking.whole_s)
+    if found is not None:
+        raise found
 
 
 def _find_room(
-    ask: Callable[[], Facts], steps: Sequence[str], level: Level, reservations: Reservations, name: str
-) -> Allocation | None:
-    """Room, reserved, or None where others have reserved it."""
+    ask: Callable[[], Facts],
+    steps: Sequence[str],
+    size: Callable[[Chosen], Executors],
+    reservations: Reservations,
+    name: str,
+) -> Allocation | NoRoomYet:
+    """Room, reserved, or what there is too little of."""
     # Asked while nobody else does: what they have reserved, or what the manager counts already, is seen, and never
     # neither.
     with reservations.hold_lock():
         now = time.time()
         chosen = plan_on_free_cluster(ask(), steps, reservations.list_valid(now))
-        if chosen is None:
-            return None
+        if isinstance(chosen, NoRoomYet):
+            return chosen
         # Executors may land anywhere: there is nothing on a certain worker to reserve.
         if not chosen.exact:
             return Allocation(chosen, reservations)
-        held = reserve_executors(
-            name, size_executors(chosen.group, chosen.planned.cluster, level.memory_factor), now + FOR_START_S
-        )
+        held = reserve_executors(name, size(chosen), now + FOR_START_S)
         reservations.add(held)
         return Allocation(chosen, reservations, held)
 

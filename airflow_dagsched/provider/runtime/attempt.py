@@ -18,7 +18,7 @@ from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.moves.claims import Claim
 from airflow_dagsched.launch.moves.takeover import NOTHING_TAKEN, Decision
 from airflow_dagsched.launch.protocol.feed import Feed
-from airflow_dagsched.provider.clusters.plan_facts import runs_per_step
+from airflow_dagsched.provider.clusters.plan_facts import read_asked_run, runs_per_step
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.follower import Follower
 from airflow_dagsched.provider.following.reporting import open_follower
@@ -136,7 +136,7 @@ class Attempt:
     @cached_property
     def is_per_step(self) -> bool:
         """Whether each step is submitted by itself, as the author or the run's configuration asks for."""
-        return runs_per_step(self.flow, (self.facts.conf.get("dagsched") or {}).get("run"))
+        return runs_per_step(self.flow, read_asked_run(self.facts.conf))
 
     @cached_property
     def hook(self) -> PlannerHook:

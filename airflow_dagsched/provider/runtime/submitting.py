@@ -171,8 +171,10 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
     pruning, targets = prepared.pruning, prepared.submit.targets
     attempt.pruning = pruning
     level, hook = attempt.level, attempt.hook
-    on_wait = partial(offer_while_waiting, attempt, targets)
-    room = allocate_room(attempt.planned, hook, level, targets, pruning, per_step=attempt.is_per_step, on_wait=on_wait)
+    on_wait, per_step = partial(offer_while_waiting, attempt, targets), attempt.is_per_step
+    room = allocate_room(
+        attempt.planned, hook, level, targets, pruning, author=prepared.settings, per_step=per_step, on_wait=on_wait
+    )
     with room as allocation:
         demand_steps(attempt, targets)
         yield allocation
