@@ -100,6 +100,12 @@ def test_what_the_author_says_of_a_channel(dag: DAG) -> None:
     assert (found["clean", "merged"].kind, found["orders", "merged"].bytes) == ("buffered", 0)
 
 
+def test_what_is_said_around_what_is_said_counts_too(dag: DAG) -> None:
+    with SparkDataflow("f") as flow:
+        clean(channel(channel(orders(), bytes=6), routing="broadcast"))
+    assert [(one.bytes, one.routing) for one in flow.dataflow.channels] == [(6, "broadcast")]
+
+
 def test_a_parameter_of_the_function_s_own_is_its_own(dag: DAG) -> None:
     with SparkDataflow("f") as flow:
         rows = orders()
@@ -120,6 +126,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no such input": (lambda rows: clean(rows, bytes={"left": 1}), "bytes: 'left' takes no step's rows; orders does"),
     "several": (lambda rows: merged([rows, clean(rows)], bytes=1), r"'parts' takes 2 datasets; put channel\(...\)"),
     "twice": (lambda rows: clean(channel(rows, bytes=1), bytes=2), "bytes: said twice of one channel, 1 and 2"),
+    "twice around": (
+        lambda rows: clean(channel(channel(rows, bytes=3), bytes=4)),
+        "bytes: said twice of one channel, 3 and 4",
+    ),
     "no rows": (lambda rows: clean(channel(ordinary(), bytes=1)), "bytes: of a channel, but .* is the rows of no step"),
     "a table's": (
         lambda rows: clean(channel(rows, kind="pipelined")),

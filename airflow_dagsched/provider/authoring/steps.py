@@ -28,7 +28,7 @@ from airflow_dagsched.provider.spec.call_arguments import (
     list_operators,
     split_call,
 )
-from airflow_dagsched.provider.spec.channel_declaration import ON_THE_CALL, ChannelInput, Said, take_channel_words
+from airflow_dagsched.provider.spec.channel_declaration import ON_THE_CALL, Said, take_channel_words, unwrap_channel
 from airflow_dagsched.provider.spec.step_declaration import Declared
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class SparkSqlStep(StepMirror, metaclass=_IdFirst):
 
 
 def _derive_view_name(value: Any) -> str:
-    value = value.value if isinstance(value, ChannelInput) else value
+    value = unwrap_channel(value)
     if isinstance(value, XComArg):
         operator, _ = next(iter(XComArg.iter_xcom_references(value)))
         key = getattr(value, "key", "return_value")

@@ -78,8 +78,8 @@ def take_channel_words(
     wrapped = [leaf for leaf in iterate_leaves(arguments) if isinstance(leaf, ChannelInput)]
     if not (wrapped or on_call):
         return dict(arguments), ()
-    plain = {name: transform_leaves(value, _unwrap) for name, value in arguments.items()}
-    on_values = [(leaf.value, leaf.words) for leaf in wrapped]
+    plain = {name: transform_leaves(value, unwrap_channel) for name, value in arguments.items()}
+    on_values = [said for leaf in wrapped for said in _list_words_around(leaf)]
     said: dict[Any, tuple[Any, dict[str, Any]]] = {}
     for value, words in [*on_values, *_list_words_on_call(plain, on_call, find_rows)]:
         source = find_rows(value)
@@ -93,8 +93,16 @@ def take_channel_words(
     return plain, tuple((value, DeclaredChannel(**words)) for value, words in said.values())
 
 
-def _unwrap(leaf: Any) -> Any:
-    return leaf.value if isinstance(leaf, ChannelInput) else leaf
+def unwrap_channel(leaf: Any) -> Any:
+    """The value itself, however many ``channel`` there are around it."""
+    return unwrap_channel(leaf.value) if isinstance(leaf, ChannelInput) else leaf
+
+
+def _list_words_around(leaf: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """The value with what each ``channel`` around it says, from the inside out."""
+    if isinstance(leaf, ChannelInput):
+        yield from _list_words_around(leaf.value)
+        yield unwrap_channel(leaf), leaf.words
 
 
 def _list_words_on_call(
