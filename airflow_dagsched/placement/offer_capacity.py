@@ -114,11 +114,21 @@ class OfferCapacity:
         return tuple(values[at] for wave in waves for values in wave)
 
     def _is_below_cap(self, step: StepRequest, at: int) -> bool:
-        """The cap counts all instances if they are resident, else those of one step."""
-        cap = self.request.instance_cap
-        return (
-            cap is None or (self.held_totals[at] if self._resident else self.held_counts[at].get(step.number, 0)) < cap
+        """Caps count all instances if they are resident, else those of one step."""
+        settings = self.request.settings
+        in_container, on_worker = settings.instances_per_container, settings.max_instances_per_worker
+        if in_container is not None and self._count_capped(step, at) >= in_container:
+            return False
+        # Containers of one worker share its cap.
+        return on_worker is None or self._count_on_worker(step, self.request.offers[at].worker) < on_worker
+
+    def _count_on_worker(self, step: StepRequest, worker: str) -> int:
+        return sum(
+            self._count_capped(step, at) for at, offer in enumerate(self.request.offers) if offer.worker == worker
         )
+
+    def _count_capped(self, step: StepRequest, at: int) -> int:
+        return self.held_totals[at] if self._resident else self.held_counts[at].get(step.number, 0)
 
     def _list_limits(self) -> tuple[list[float], list[float]]:
         return [limit[0] for limit in self.limits], [limit[2] for limit in self.limits]

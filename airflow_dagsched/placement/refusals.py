@@ -35,16 +35,23 @@ def _find_refusals(request: Request, limits: Sequence[Limit]) -> Iterator[DoesNo
 
 def _find_over_cap(request: Request) -> Iterator[DoesNotFit]:
     """Refusals of more instances than caps allow: of all steps if they are resident, else of each."""
-    if request.instance_cap is None:
-        return
-    capped = request.instance_cap * len(request.offers)
     if request.residency == "all":
         counts = [(f"dataflow {request.name!r}", request.instance_count)]
     else:
         counts = [(f"step {step.id!r}", step.parallelism) for step in request.steps]
     for what, count in counts:
-        if count > capped:
-            yield DoesNotFit(what, f"cap of {request.instance_cap} per container", count, capped, "instances")
+        for cap, holders, name in _list_caps(request):
+            if count > cap * holders:
+                yield DoesNotFit(what, f"cap of {cap} per {name}", count, cap * holders, "instances")
+
+
+def _list_caps(request: Request) -> Iterator[tuple[int, int, str]]:
+    """Caps that are set: of how many instances, times how many, of what."""
+    settings = request.settings
+    if settings.instances_per_container is not None:
+        yield settings.instances_per_container, len(request.offers), "container"
+    if settings.max_instances_per_worker is not None:
+        yield settings.max_instances_per_worker, len({offer.worker for offer in request.offers}), "worker"
 
 
 def _list_indices(request: Request, step: StepRequest) -> Sequence[int]:

@@ -61,9 +61,9 @@ class Request(Struct, frozen=True):
     """Host -> its rack: of all that are known, also of hosts without an offer."""
 
     @property
-    def instance_cap(self) -> int | None:
-        """Instances of a container, at most: of all steps if they are resident, else of each; None: no cap."""
-        return self.settings.max_instances_per_worker
+    def is_capped(self) -> bool:
+        """Whether containers or workers hold so many instances at most: of all if resident, else of each step."""
+        return bool(self.settings.instances_per_container or self.settings.max_instances_per_worker)
 
     @property
     def instance_count(self) -> int:

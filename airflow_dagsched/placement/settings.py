@@ -45,10 +45,10 @@ class PlacementSettings(Settings, frozen=True, kw_only=True):
     instance_runtime_s: Annotated[Amount, describe_setting("Runtime of an instance that declares none.", "s")] = 1.0
     instance_cores: Annotated[Some, describe_setting("Cores of an instance in a logical container.", "cores")] = 1.0
     instances_per_container: Annotated[
-        Cap | None, describe_setting("Cap of a container; sizes the logical one too.", "instances")
+        Cap | None, describe_setting("In a container, at most, in batch of each step; sizes the logical one.", "instances")
     ] = None
     max_instances_per_worker: Annotated[
-        Cap | None, describe_setting("Cap of the dataflow: it goes before the other.", "instances")
+        Cap | None, describe_setting("On a worker, at most, in batch of each step.", "instances")
     ] = None
     step_parallelism: Annotated[
         dict[str, Cap | None] | None,
@@ -123,7 +123,6 @@ def parse_settings(
 
     What is not named is as in ``defaults``: where these are not given, Twister2's with ``twister2_compatible``,
     else Spark's. Twister2's padding is an amount or, if only the percentage is named, a share: never both.
-    A cap that is named holds for every policy; one that is only a default, where the policy's documents have it.
     Twister2's logical container, unless it is named, holds as many default instances as go into one.
     """
     named = resolve_aliases(raw, where)
@@ -134,9 +133,6 @@ def parse_settings(
     # The amounts' defaults would count on top of the share that was asked for.
     if twister2 and "padding_percent" in named:
         defaults = {**defaults, "ram_padding_mb": 0.0, "disk_padding_mb": 0.0, "cpu_padding": 0.0}
-    # Only what is named: the default of 2 sizes Twister2's containers, and would cap every worker here.
-    if not named.get("twister2_compatible"):
-        named.setdefault("max_instances_per_worker", named.get("instances_per_container"))
     # One way in for all: types and ranges of settings are checked as those of files are.
     settings = decode_json(PlacementSettings, msgspec.json.encode({**defaults, **named}), where)
     return _size_logical_container(settings) if twister2 else settings

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Partition, Source, Step
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.policies.rule_policy import RulePolicy
@@ -92,11 +94,20 @@ def settings_of(row: Row, graph: Row, *, compatible: bool) -> PlacementSettings:
     if compatible and graph.get("graph_constraints") and "locality" in scheduler_of(row, compatible=True)[0]:
         # Any constraint of the graph takes the place of the container's cap, also where it names none.
         config["instances_per_container"] = None
-    return parse_settings(config | {"twister2_compatible": compatible}, defaults=TWISTER2_VALUES)
+    settings = parse_settings(config | {"twister2_compatible": compatible}, defaults=TWISTER2_VALUES)
+    named = {_short_name(key) for key in config}
+    # Upstream's cap of a worker goes before that of a container, whose default holds for nearness alone.
+    capped = named & {"task.instances", "instances_per_container"} or "locality" in scheduler_of(row, compatible=False)[0]
+    kept = compatible or (capped and settings.max_instances_per_worker is None)
+    return settings if kept else replace(settings, instances_per_container=None)
 
 
 def _is_placement(key: str) -> bool:
-    return key.removeprefix("twister2.").removeprefix("taskscheduler.") in ALIASES
+    return _short_name(key) in ALIASES
+
+
+def _short_name(key: str) -> str:
+    return key.removeprefix("twister2.").removeprefix("taskscheduler.")
 
 
 def part_of(graph: Row, mode: str, row: Row) -> Part:

@@ -377,13 +377,36 @@ def test_the_cheapest_workers_first() -> None:
     assert used(placed("cheapest", drawn("a", a={"parallelism": 4, "runtime_s": 9}), cluster)) == ["w1"]
 
 
-def test_a_cap_is_refused_with_its_numbers() -> None:
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+def test_a_cap_of_workers_is_refused_with_its_numbers(mode: str) -> None:
     """Two on each of three workers."""
-    flow = drawn("a", a={"parallelism": 7, "mode": "streaming"})
-    with pytest.raises(DoesNotFit, match="cap of 2 per container needed 7 instances, available 6"):
-        placed("round_robin", flow, standalone(8, 8, 8), instances_per_container=2)
-    made = placed("round_robin", flow, standalone(8, 8, 8), instances_per_container=3)
-    assert sorted(Counter(used(made)).values()) == [2, 2, 3]
+    flow = drawn("a", a={"parallelism": 7, "mode": mode})
+    with pytest.raises(DoesNotFit, match="cap of 2 per worker needed 7 instances, available 6"):
+        placed("round_robin", flow, standalone(8, 8, 8), max_instances_per_worker=2)
+    made = placed("round_robin", flow, standalone(8, 8, 8), max_instances_per_worker=3)
+    on_each = Counter(box.worker for box in made.groups[0].containers for _ in box.instances)
+    assert sorted(on_each.values()) == [2, 2, 3]
+
+
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_cap_of_containers_counts_each_of_a_worker(name: str, mode: str) -> None:
+    """One worker has room for four containers of two, not for those of nine."""
+    flow = drawn("a", a={"parallelism": 8, "mode": mode, "memory_mb": 100})
+    made = placed(name, flow, standalone(8), instances_per_container=2)
+    assert [len(box.instances) for box in made.groups[0].containers] == [2, 2, 2, 2]
+    wide = drawn("a", a={"parallelism": 9, "mode": mode, "memory_mb": 100})
+    with pytest.raises(DoesNotFit, match="cap of 1 per container needed 9 instances, available 8|cores"):
+        placed(name, wide, standalone(8), instances_per_container=1)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_both_caps_hold(name: str) -> None:
+    flow = drawn("a", a={"parallelism": 6, "mode": "streaming", "memory_mb": 100})
+    made = placed(name, flow, standalone(8, 8, 8), instances_per_container=2, max_instances_per_worker=3)
+    on_each = Counter(box.worker for box in made.groups[0].containers for _ in box.instances)
+    assert max(on_each.values()) <= 3
+    assert max(len(box.instances) for box in made.groups[0].containers) <= 2
 
 
 def test_a_placement_with_fewer_cores_is_told_how_long_it_takes() -> None:
@@ -414,7 +437,7 @@ def test_the_settings_file_is_one_flat_object(tmp_path: Path) -> None:
     path.write_text('{"slots": 2, "twister2.ram.padding.container": 5, "instances_per_container": 3, "x_mine": 1}')
     planner, policies = read_settings(path)
     assert (planner.slots, policies.steps_at_once) == (2, 2)
-    assert (policies.ram_padding_mb, policies.max_instances_per_worker) == (5, 3)
+    assert (policies.ram_padding_mb, policies.instances_per_container) == (5, 3)
     assert planner.padding_min_mb == 5
 
 

@@ -78,8 +78,8 @@ def test_a_launch_places_by_the_policy_of_its_dataflow(
 
 
 def test_settings_of_the_policy_count(dag: DAG, hook: PlannerHook, tmp_path: Path) -> None:
-    """Two instances of the step in each container, at most."""
-    told = {"instances_per_container": 2}
+    """Two instances of the step on each worker, at most."""
+    told = {"max_instances_per_worker": 2}
     with SparkDataflow(
         "f", conn_id="cluster", work_dir=str(tmp_path), placement="first_fit", placement_settings=told
     ) as flow:

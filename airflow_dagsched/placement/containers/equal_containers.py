@@ -73,7 +73,7 @@ def _offer_shapes(
 
 def _is_decided_by_size(request: Request) -> bool:
     """Whether an instance may be wherever there are cores and memory for it."""
-    restricted = request.instance_cap or request.beside or any(step.pinned for step in request.steps)
+    restricted = request.is_capped or request.beside or any(step.pinned for step in request.steps)
     return not restricted and all(offer.disk_mb is None for offer in request.offers)
 
 

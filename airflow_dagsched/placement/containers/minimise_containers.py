@@ -37,7 +37,7 @@ def minimise_containers(request: Request, limits: Sequence[Limit], places: Place
 
 def _count_least(request: Request, limits: Sequence[Limit]) -> int:
     """So many of the largest rooms it takes to have enough of each dimension, and under the cap."""
-    capped = math.ceil(request.instance_count / request.instance_cap) if request.instance_cap else 1
+    capped = math.ceil(request.instance_count / (request.settings.instances_per_container or request.instance_count))
     return max(capped, *(_count_enough(request, [limit[at] for limit in limits], at) for at in (0, 1, 2)))
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from airflow_dagsched.placement.exhaustive_search import Placement
@@ -31,21 +30,14 @@ MAX_PAIRS = 2_500
 
 def place_near_data(request: Request) -> Placement:
     """An offer for each instance. Raises ``DoesNotFit``."""
-    capped = _apply_default_cap(request)
-    nearest = _NearestOffers(capped)
-    order = sorted(order_steps(capped), key=lambda step: step.level)
-    return place_greedily(capped, compute_limits(capped), order, nearest.choose_offer, nearest.order_by_choices)
+    nearest = _NearestOffers(request)
+    order = sorted(order_steps(request), key=lambda step: step.level)
+    return place_greedily(request, compute_limits(request), order, nearest.choose_offer, nearest.order_by_choices)
 
 
 def measure_distance(request: Request, places: Placement) -> Measure:
     """Seconds to what sources hold, then to what the other steps hand on, of all instances one after another."""
     return _NearestOffers(request).sum_seconds(places)
-
-
-def _apply_default_cap(request: Request) -> Request:
-    """The cap of the settings holds where the dataflow sets none: the seed has it so for this policy."""
-    cap = request.instance_cap or request.settings.instances_per_container
-    return replace(request, settings=structs.replace(request.settings, max_instances_per_worker=cap))
 
 
 class _NearestOffers:

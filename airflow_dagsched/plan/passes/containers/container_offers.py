@@ -92,15 +92,13 @@ def _measure_share(group: Group, request: Request, cores: int, copies: int = 1) 
 def make_bins(group: Group, request: Request, shape: Shape, policy: str) -> list[Offer]:
     """Containers of the shape, as many as each worker has room for.
 
-    One a worker where its instances are capped, or it gets all that is offered. To use all workers, as many as an
-    even share of the planned cores takes, and numbered so that a turn goes round the workers before it comes to the
-    second container of one.
+    One a worker that gets all that is offered. To use all workers, as many as an even share of the planned cores,
+    or of the instances in containers of so many at most, takes, and numbered so that a turn goes round the workers
+    before it comes to the second container of one.
     """
     made = []
-    share = len(group.containers) * group.containers[0].cores / shape.cores / max(1, len(request.offers))
-    one_each = request.instance_cap or request.settings.container_size == "offered"
-    # A cap counts instances of a worker: two containers of one would each be filled up to it.
-    most = 1 if one_each else math.ceil(share) if policy == SPREADING else None
+    one_each = request.settings.container_size == "offered"
+    most = 1 if one_each else _count_even_share(group, request, shape) if policy == SPREADING else None
     for offer in request.offers:
         # Disk is not looked at here: what a container needs of it depends on what the policy puts in.
         copies = min(int((offer.cores or 0) // shape.cores), int((offer.memory_mb or 0) // max(1, shape.memory_mb)))
@@ -108,6 +106,16 @@ def make_bins(group: Group, request: Request, shape: Shape, policy: str) -> list
         one = replace(offer, memory_mb=shape.memory_mb, disk_mb=_share_disk(offer, copies, request), cores=shape.cores)
         made += [replace(one, id=_name_bin(offer, at, policy)) for at in range(copies)]
     return made
+
+
+def _count_even_share(group: Group, request: Request, shape: Shape) -> int:
+    """Containers of each worker, if all have as many."""
+    counts = [step.parallelism for step in request.steps]
+    # What is resident is in containers together, of batch steps each by itself: as caps count.
+    instances = sum(counts) if request.residency == "all" else max(counts)
+    capped = instances / (request.settings.instances_per_container or instances)
+    wanted = max(len(group.containers) * group.containers[0].cores / shape.cores, capped)
+    return math.ceil(wanted / max(1, len(request.offers)))
 
 
 def _share_disk(offer: Offer, containers: int, request: Request) -> float | None:

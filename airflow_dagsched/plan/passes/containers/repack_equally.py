@@ -42,13 +42,14 @@ def repack_equally(request: Request, boxes: Sequence[ContainerPlan], mb_per_core
     """The boxes of a resident request, or others that hold less; ``mb_per_core``: of the cluster's workers."""
     tenants = _group_by_worker(boxes)
     widest, fullest = _find_widest(boxes), _measure_fullest(boxes)
+    most = request.settings.instances_per_container or request.instance_count
     best, least = boxes, _measure_held(request, boxes, mb_per_core)
     bounds = ((_bound_held(request, tenants, cores, mb_per_core), cores) for cores in range(widest, fullest + 1))
     for bound, cores in sorted(bounds):
         # In the order of what they hold at least: the rest cannot hold less.
         if bound > least[0] + TOLERANCE:
             break
-        dealt = [box for there in tenants for box in _deal_tenants(there, cores)]
+        dealt = [box for there in tenants for box in _deal_tenants(there, cores, most)]
         held = _measure_held(request, dealt, mb_per_core)
         if held < least and _has_room(request, dealt):
             best, least = dealt, held
@@ -105,9 +106,9 @@ def _bound_held(request: Request, tenants: Sequence[_Tenants], cores: int, mb_pe
     return containers * cores + (memory + containers * request.settings.ram_padding_mb) / mb_per_core
 
 
-def _deal_tenants(there: _Tenants, cores: int) -> Iterator[ContainerPlan]:
-    """Containers of so many cores with all that is on a worker; copies alone are one container."""
-    bins = _pack_evenly(there.instances, cores) or [[]]
+def _deal_tenants(there: _Tenants, cores: int, most: int) -> Iterator[ContainerPlan]:
+    """Containers of so many cores, and instances at most, with all that is on a worker; copies alone are one."""
+    bins = _pack_evenly(there.instances, cores, most) or [[]]
     kept: list[list[list[InstancePlan]]] = [[[], []] for _ in bins]
     memory = [sum(one.needs.memory_mb for one in held) for held in bins]
     for role, copies in enumerate((there.standbys, there.warmups)):
@@ -119,20 +120,22 @@ def _deal_tenants(there: _Tenants, cores: int) -> Iterator[ContainerPlan]:
         yield replace(there.first, instances=tuple(held), standbys=tuple(standbys), warmups=tuple(warmups))
 
 
-def _pack_evenly(instances: Sequence[InstancePlan], cores: int) -> list[list[InstancePlan]]:
+def _pack_evenly(instances: Sequence[InstancePlan], cores: int, most: int) -> list[list[InstancePlan]]:
     """In the fewest containers that an even deal, or else first fit, finds; ``instances``: the largest first."""
-    first_fit = _pack_first_fit(instances, cores)
+    first_fit = _pack_first_fit(instances, cores, most)
     fewest = math.ceil(sum(one.needs.cores for one in instances) / cores)
-    tried = (_deal_evenly(instances, cores, count) for count in range(fewest, len(first_fit) + 1))
+    tried = (_deal_evenly(instances, cores, most, count) for count in range(fewest, len(first_fit) + 1))
     return next((bins for bins in tried if bins is not None), first_fit)
 
 
-def _deal_evenly(instances: Sequence[InstancePlan], cores: int, count: int) -> list[list[InstancePlan]] | None:
+def _deal_evenly(
+    instances: Sequence[InstancePlan], cores: int, most: int, count: int
+) -> list[list[InstancePlan]] | None:
     """Each to the container with the least memory among those with room; None: one had none."""
     bins: list[list[InstancePlan]] = [[] for _ in range(count)]
     memory, free = [0.0] * count, [float(cores)] * count
     for one in instances:
-        open_ = [at for at in range(count) if one.needs.cores <= free[at] + TOLERANCE]
+        open_ = [at for at in range(count) if one.needs.cores <= free[at] + TOLERANCE and len(bins[at]) < most]
         if not open_:
             return None
         at = min(open_, key=lambda at: (memory[at], -free[at], at))
@@ -142,11 +145,12 @@ def _deal_evenly(instances: Sequence[InstancePlan], cores: int, count: int) -> l
     return bins
 
 
-def _pack_first_fit(instances: Sequence[InstancePlan], cores: int) -> list[list[InstancePlan]]:
+def _pack_first_fit(instances: Sequence[InstancePlan], cores: int, most: int) -> list[list[InstancePlan]]:
     bins: list[list[InstancePlan]] = []
     free: list[float] = []
     for one in instances:
-        at = next((at for at, left in enumerate(free) if one.needs.cores <= left + TOLERANCE), len(bins))
+        roomy = (at for at, held in enumerate(bins) if one.needs.cores <= free[at] + TOLERANCE and len(held) < most)
+        at = next(roomy, len(bins))
         if at == len(bins):
             bins.append([])
             free.append(cores)
