@@ -45,7 +45,8 @@ class PlacementSettings(Settings, frozen=True, kw_only=True):
     instance_runtime_s: Annotated[Amount, describe_setting("Runtime of an instance that declares none.", "s")] = 1.0
     instance_cores: Annotated[Some, describe_setting("Cores of an instance in a logical container.", "cores")] = 1.0
     instances_per_container: Annotated[
-        Cap | None, describe_setting("In a container, at most, in batch of each step; sizes the logical one.", "instances")
+        Cap | None,
+        describe_setting("In a container, at most, in batch of each step; sizes the logical one.", "instances"),
     ] = None
     max_instances_per_worker: Annotated[
         Cap | None, describe_setting("On a worker, at most, in batch of each step.", "instances")

@@ -97,7 +97,8 @@ def settings_of(row: Row, graph: Row, *, compatible: bool) -> PlacementSettings:
     settings = parse_settings(config | {"twister2_compatible": compatible}, defaults=TWISTER2_VALUES)
     named = {_short_name(key) for key in config}
     # Upstream's cap of a worker goes before that of a container, whose default holds for nearness alone.
-    capped = named & {"task.instances", "instances_per_container"} or "locality" in scheduler_of(row, compatible=False)[0]
+    nearest = "locality" in scheduler_of(row, compatible=compatible)[0]
+    capped = nearest or named & {"task.instances", "instances_per_container"}
     kept = compatible or (capped and settings.max_instances_per_worker is None)
     return settings if kept else replace(settings, instances_per_container=None)
 

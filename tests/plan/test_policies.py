@@ -396,7 +396,7 @@ def test_a_cap_of_containers_counts_each_of_a_worker(name: str, mode: str) -> No
     made = placed(name, flow, standalone(8), instances_per_container=2)
     assert [len(box.instances) for box in made.groups[0].containers] == [2, 2, 2, 2]
     wide = drawn("a", a={"parallelism": 9, "mode": mode, "memory_mb": 100})
-    with pytest.raises(DoesNotFit, match="cap of 1 per container needed 9 instances, available 8|cores"):
+    with pytest.raises(DoesNotFit, match=r"cap of 1 per container needed 9 instances, available 8|cores"):
         placed(name, wide, standalone(8), instances_per_container=1)
 
 
