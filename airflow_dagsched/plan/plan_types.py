@@ -166,6 +166,9 @@ class Compared(Value, frozen=True, kw_only=True):
     core_seconds: Planned
     spilled_bytes: Bytes
     groups: Count
+    regret: Planned | UnsetType = UNSET
+    """How much later than the soonest it ends, on average over runtimes that may be the true ones, as a share; there
+    only if the groups were chosen by it."""
 
 
 class Plan(Value, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import KeptApart, LowerBound
 from airflow_dagsched.plan.grouping.coarsest import find_coarsest
+from airflow_dagsched.plan.grouping.fewest_applications import take_fewest
 from airflow_dagsched.plan.grouping.front import WITHIN
 from airflow_dagsched.plan.grouping.local_search import improve_locally
 from airflow_dagsched.plan.grouping.proposals.all_groupings import list_groupings
@@ -58,6 +59,8 @@ class Strategy(Struct, frozen=True):
     """What is evaluated before one application per step."""
     propose_late: Propose
     """What is evaluated behind it."""
+    take: Callable[[Selection], None]
+    """Makes that grouping the best which is the plan's, of all that have been evaluated."""
 
 
 def _propose_contracted(selection: Selection) -> Iterator[Candidate]:
@@ -69,7 +72,7 @@ def _propose_contracted(selection: Selection) -> Iterator[Candidate]:
         yield Candidate(MERGED, split_unjoined(graph, merged))
 
 
-BATCH = Strategy(lambda _: (), lambda _: BUDGET, lambda _: iter(()), _propose_contracted)
+BATCH = Strategy(lambda _: (), lambda _: BUDGET, lambda _: iter(()), _propose_contracted, take_fewest)
 
 
 def search_groupings(evaluator: Evaluator, bound: LowerBound, strategy: Strategy = BATCH) -> Selection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.ranges import MOST_PLANNED
@@ -86,7 +86,7 @@ class Savings(Struct):
         single = self._evaluate_joined(writer, reader)
         if single is not None:
             is_checkpoint = self._is_only_for_failures(single)
-            return _measure_saving(single.cost, self.best.cost, "one group of both", is_checkpoint=is_checkpoint)
+            return self._measure(single.cost, "one group of both", is_checkpoint=is_checkpoint)
         self.whole = self.whole or self._explain_grouping()
         return self.whole
 
@@ -95,7 +95,13 @@ class Savings(Struct):
         if not rivals or min(rivals)[0] == self.best.cost:
             return "too large"
         cost, kind = min(rivals)
-        return _measure_saving(cost, self.best.cost, kind, is_whole=True)
+        return self._measure(cost, kind, is_whole=True)
+
+    def _measure(self, rival: Cost, kind: str, *, is_checkpoint: bool = False, is_whole: bool = False) -> Saving:
+        """What the chosen grouping saves against ``rival``."""
+        best, is_by_regret = self.best.cost, bool(self.selection.regrets)
+        seconds, core_seconds = rival.makespan_s - best.makespan_s, rival.core_seconds - best.core_seconds
+        return Saving(kind, seconds, core_seconds, rival.groups - best.groups, is_checkpoint, is_whole, is_by_regret)
 
     def _is_only_for_failures(self, single: EvaluatedGrouping) -> bool:
         """Whether the cut ends nothing sooner if nothing fails."""
@@ -147,10 +153,14 @@ def list_compared(selection: Selection, best: EvaluatedGrouping) -> tuple[Compar
     """The chosen grouping, then the runner-up and others by their costs."""
     others = sorted((cost, what) for what, cost in selection.costs.items() if what != selection.best_kind)
     ranked = enumerate([(best.cost, selection.best_kind), *others])
-    return tuple(_describe_cost(what, cost) for at, (cost, what) in ranked if at < TOLD or what in (FEWEST, PER_STEP))
+    return tuple(
+        _describe_cost(what, cost, selection.regrets.get(what, UNSET))
+        for at, (cost, what) in ranked
+        if at < TOLD or what in (FEWEST, PER_STEP)
+    )
 
 
-def _describe_cost(what: str, cost: Cost) -> Compared:
+def _describe_cost(what: str, cost: Cost, regret: float | UnsetType) -> Compared:
     """With no more than a plan can say: where failures never let a group end, it would take longer."""
     return Compared(
         what=what,
@@ -158,12 +168,5 @@ def _describe_cost(what: str, cost: Cost) -> Compared:
         core_seconds=min(cost.core_seconds, MOST_PLANNED),
         spilled_bytes=cost.spilled_bytes,
         groups=cost.groups,
+        regret=regret,
     )
-
-
-def _measure_saving(
-    rival: Cost, best: Cost, kind: str, *, is_checkpoint: bool = False, is_whole: bool = False
-) -> Saving:
-    """What ``best`` saves against ``rival``."""
-    seconds, core_seconds = rival.makespan_s - best.makespan_s, rival.core_seconds - best.core_seconds
-    return Saving(kind, seconds, core_seconds, rival.groups - best.groups, is_checkpoint, is_whole)

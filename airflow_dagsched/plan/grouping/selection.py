@@ -49,6 +49,11 @@ class Selection(Struct):
     best_kind: str = ""
     costs: dict[str, Cost] = field(default_factory=dict)
     """The best of each kind, without the best grouping's where it is the same grouping."""
+    groupings: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Which grouping that is."""
+    regrets: dict[str, float] = field(default_factory=dict)
+    """By kind, as a share: how much later than the soonest its best ends over runtimes that may be the true ones.
+    Empty: the best was chosen by its cost."""
     refusal: DoesNotFit | None = None
     seen: set[tuple[int, ...]] = field(default_factory=set)
     anchors: set[tuple[int, ...]] = field(default_factory=set)
@@ -134,7 +139,7 @@ class Selection(Struct):
     def keep_if_better(self, kind: str, evaluated: EvaluatedGrouping) -> None:
         """Compare a grouping, and keep it if it is the best."""
         if kind not in self.costs or evaluated.cost < self.costs[kind]:
-            self.costs[kind] = evaluated.cost
+            self.costs[kind], self.groupings[kind] = evaluated.cost, tuple(evaluated.group_of)
         self.front.keep_if_unbeaten(Found(kind, evaluated, self.evaluator))
         if self.best is None or evaluated.cost < self.best.cost:
             self.best, self.best_kind = evaluated, kind

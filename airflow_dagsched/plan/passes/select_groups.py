@@ -12,7 +12,8 @@ are launched, and their steps start, is searched.
 
 Guarantee. Of groups that are not: cutting nothing but what must be cut, as few groups as can be, and (unless it cannot
 be taken) one application per step are always among what is compared: the plan ends at most 1% later than the soonest of
-all, and none that does so, too, has fewer groups.
+all, and none that does so, too, has fewer groups. Where steps stream runtimes are not taken at their word: see
+``resident.plausible``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from airflow_dagsched.plan.costing.lower_bound import LowerBound, bound_makespan
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy, search_groupings, settle_orders
 from airflow_dagsched.plan.grouping.coarsest import find_coarsest, find_fewest, refuse_clash
-from airflow_dagsched.plan.grouping.fewest_applications import take_fewest
 from airflow_dagsched.plan.grouping.reasons import Reasons
 from airflow_dagsched.plan.grouping.savings import Savings, list_compared
 from airflow_dagsched.plan.grouping.selection import Selection
@@ -55,7 +55,7 @@ def select_groups(draft: Draft) -> Draft:
     """The draft with its groups and spills, the best of those compared; raises ``DoesNotFit``."""
     selection = search_problem(draft.problem)
     if draft.problem.run.groups is None:
-        take_fewest(selection)
+        choose_strategy(draft.problem).take(selection)
     return describe_selection(draft, selection)
 
 

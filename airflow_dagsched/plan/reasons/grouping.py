@@ -105,6 +105,8 @@ class Saving(Struct, frozen=True):
     """Whether it is so only since failures are to be expected."""
     is_whole: bool = False
     """Whether all groups are compared, not two."""
+    is_by_regret: bool = False
+    """Whether the groups were chosen for what runtimes may be, not for these seconds."""
 
 
 ForcedReason = CutBetween | KeptApart | IsolatedStep | DifferentPools | DifferentSettings

@@ -120,6 +120,9 @@ def _say_saving(saving: Saving) -> str:
     subject = "a checkpoint: " if saving.is_checkpoint else "this grouping " if saving.is_whole else ""
     if saving.seconds > 0:
         return f"{subject}ends {format_duration(saving.seconds)} sooner than {saving.rival}"
+    if saving.is_by_regret:
+        later = f"{format_duration(-saving.seconds)} later than" if saving.seconds < 0 else "with"
+        return f"{subject}ends {later} {saving.rival} if runtimes are as told, but does well if they are not"
     if saving.applications > 0:
         later = f"{format_duration(-saving.seconds)} later than" if saving.seconds < 0 else "with"
         return f"{subject}ends {later} {saving.rival}, with {format_count(saving.applications, 'application')} fewer"

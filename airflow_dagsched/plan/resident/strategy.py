@@ -12,6 +12,7 @@ from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy
 from airflow_dagsched.plan.grouping.proposals.refinement import split_unjoined
 from airflow_dagsched.plan.grouping.selection import Candidate, Selection
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.plausible import take_plausible
 from airflow_dagsched.plan.resident.resident_groups import MANY, list_segmentations
 from airflow_dagsched.plan.resident.separation import list_kept_apart
 
@@ -52,4 +53,6 @@ def _propose_runs(selection: Selection) -> Iterator[Candidate]:
         yield Candidate(RUNS, split_unjoined(selection.problem.graph, runs))
 
 
-STREAMING = Strategy(list_kept_apart, set_budget, propose_first, propose_late)
+STREAMING = Strategy(
+    list_kept_apart, set_budget, propose_first, propose_late, lambda selection: take_plausible(selection, propose_late)
+)

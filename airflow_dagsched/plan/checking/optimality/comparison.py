@@ -4,16 +4,20 @@ Better is what ends more than 1% sooner; what has fewer groups and ends no more 
 as many groups what ends sooner.
 
 What the others would take is not worked out: that takes a planner. What has as many groups as there are steps must be
-one application per step: its spilled bytes follow, and limits of its seconds. Pruning and policies change the chosen
-groups alone: these are told as they became, and their order among the others may be another then. A run part-way keeps
-what its first plan compared.
+one application per step: its spilled bytes follow, and limits of its seconds. How groupings do with other runtimes
+(``regret``) takes a planner as well: only that the chosen has about the least of those told. Pruning and policies
+change the chosen groups alone: these are told as they became, and their order among the others may be another then. A
+run part-way keeps what its first plan compared.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import mul
+from typing import Any
+
+from msgspec import UNSET
 
 from airflow_dagsched.model.ranges import MOST_PLANNED
 from airflow_dagsched.plan.checking.facts.plan_facts import TOLERANCE_S, Facts, Violation, measure_tolerance
@@ -49,7 +53,8 @@ def check_comparison(facts: Facts) -> Iterator[Violation]:
             yield from _check_limits(entry, separate, has_failures=bool(facts.settings.failures_per_hour))
     # Policies and pruning change the chosen groups alone: the others are told as they were sized.
     if facts.is_as_sized:
-        yield from _check_order(plan.compared)
+        is_any_told = any(step.runtime_s for step in facts.steps.values())
+        yield from _check_order(plan.compared, is_any_told=is_any_told)
 
 
 def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
@@ -67,21 +72,55 @@ def _check_chosen(facts: Facts, chosen: Compared) -> Iterator[Violation]:
     yield from _compare_amounts(chosen, "core_seconds", chosen.core_seconds, core_seconds, TOLERANCE_S + rounding)
 
 
-def _check_order(compared: Sequence[Compared]) -> Iterator[Violation]:
+def _check_order(compared: Sequence[Compared], *, is_any_told: bool) -> Iterator[Violation]:
     """None is better than the first; of what takes longer than a plan can say, all take that long."""
-    chosen, *others = compared
+    chosen = compared[0]
     # Capped values are all equal: nothing can be said of their order.
     if chosen.makespan_s >= MOST_PLANNED:
         return
+    if chosen.regret is not UNSET:
+        yield from _check_regrets([entry for entry in compared if entry.regret is not UNSET])
+    # Where no runtime is told, regrets alone decide.
+    if chosen.regret is UNSET or is_any_told:
+        yield from _check_ends(compared)
+
+
+def _check_ends(compared: Sequence[Compared]) -> Iterator[Violation]:
+    """The first ends in time, and none that does so, too, has fewer groups, or is better with as many."""
+    chosen, *others = compared
     latest_s = (1 + WITHIN) * min(entry.makespan_s for entry in compared)
     tolerance = measure_tolerance(latest_s)
     if chosen.makespan_s > latest_s + tolerance:
         text = f"ends after {chosen.makespan_s:g} s, others before {latest_s:g} s"
         yield Violation("compared", chosen.what, text)
-    for other in others:
-        is_fewer = other.groups < chosen.groups and other.makespan_s <= latest_s - tolerance
-        if is_fewer or (other.groups == chosen.groups and _sort_key(other) < _sort_key(chosen)):
-            yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
+    # Of those that end in time, too, regrets decide.
+    if chosen.regret is UNSET:
+        sooner = [other for other in others if other.makespan_s <= latest_s - tolerance]
+        yield from _list_better(chosen, others, sooner, _sort_key)
+
+
+def _check_regrets(compared: Sequence[Compared]) -> Iterator[Violation]:
+    """The first has about the least regret, and none that has, too, has fewer groups, or less with as many."""
+    chosen, *others = compared
+    most = (1 + WITHIN) * (1 + min(map(_get_regret, compared))) - 1
+    if _get_regret(chosen) > most + ROUNDING:
+        yield Violation("compared", chosen.what, f"has a regret of {chosen.regret:g}, others less than {most:g}")
+    about = [other for other in others if _get_regret(other) <= most - ROUNDING]
+    yield from _list_better(chosen, others, about, _get_regret)
+
+
+def _list_better(
+    chosen: Compared, others: Sequence[Compared], as_good: Sequence[Compared], sort_key: Callable[[Compared], Any]
+) -> Iterator[Violation]:
+    """Others that are as good with fewer groups, or come first of those with as many."""
+    fewer = [other for other in as_good if other.groups < chosen.groups]
+    first = [other for other in others if other.groups == chosen.groups and sort_key(other) < sort_key(chosen)]
+    for other in (*fewer, *first):
+        yield Violation("compared", other.what, f"is better than what was chosen, {chosen.what!r}")
+
+
+def _get_regret(entry: Compared) -> float:
+    return 0.0 if entry.regret is UNSET else entry.regret
 
 
 def _has_limits(facts: Facts) -> bool:
