@@ -36,7 +36,7 @@ plan                                                     model placement placeme
   costing           .rcpsp .reasons .problem             model placement placement/containers
   grouping          .rcpsp .reasons .report .problem     model
                     .costing
-  resident          .problem .grouping                   model
+  resident          .problem .costing .grouping          model
   passes            .reasons .report .pruning .problem   model placement placement/containers placement/policies
                     .costing .grouping .resident
   exact             .reasons .problem .costing .grouping model
