@@ -8,8 +8,8 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.apply_policy import apply_policy
+from airflow_dagsched.plan.passes.exclusions import exclude_pruned
 from airflow_dagsched.plan.passes.pin_hosts import pin_hosts
-from airflow_dagsched.plan.passes.prune_inputs import exclude_pruned
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.problem.run import Policy, Run

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.dataflow import Step
 from airflow_dagsched.model.graph import Graph
+from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.costing.lower_bound import LowerBound, bound_makespan
+from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.problem.exclusions import Exclusions
 from airflow_dagsched.plan.problem.problem import Problem
@@ -46,6 +48,16 @@ def apply_exclusions(problem: Problem, groups: Sequence[Group]) -> Problem:
         arrays=StepArrays.of(declared, problem.cluster, problem.settings, idle_steps),
         exclusions=Exclusions(idle_steps, allowed),
     )
+
+
+def exclude_pruned(draft: Draft) -> Draft:
+    """The draft with what remains of the problem: what its groups leave out is not sized, nor timed."""
+    remaining = apply_exclusions(draft.problem, draft.plan.groups)
+    if remaining is draft.problem:
+        return draft
+    # The steps stand in the groups in the order that was searched for: what remains keeps it.
+    evaluator = Evaluator(remaining, draft.evaluator.start_order)
+    return replace(draft, evaluator=evaluator, bound=bound_remaining(remaining), chosen=None)
 
 
 def bound_remaining(problem: Problem) -> LowerBound:

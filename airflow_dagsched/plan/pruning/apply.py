@@ -80,13 +80,18 @@ def prune_groups(
     *,
     selections: Selections | None = None,
     settings: Settings = DEFAULTS,
+    with_all_holders: bool = False,
 ) -> Plan:
-    """``made``, which has its groups, with what they leave out. ``selections``: of a lister, else what is declared."""
+    """``made``, which has its groups, with what they leave out.
+
+    :param selections: of a lister, else what is declared.
+    :param with_all_holders: of the workers no one that holds something needed; else all but the fewest that hold all.
+    """
     if asked.mode is False:
         return replace(made, groups=tuple(_keep_whole(group, "switched off") for group in made.groups))
     found = select_all(graph, asked) if selections is None else selections
     idle = find_idle_steps(graph, found, asked)
-    scene = Scene(graph, cluster, asked, found, settings, idle.datasets)
+    scene = Scene(graph, cluster, asked, found, settings, idle.datasets, with_all_holders)
     return replace(made, groups=tuple(_prune_group(group, scene, idle) for group in made.groups))
 
 

@@ -1,4 +1,4 @@
-"""Which workers hold the needed data: the least set that covers it, and who reads what.
+"""Which workers hold the needed data: the least set that covers it, all of them, and who reads what.
 
 A partition has blocks, a block has hosts (replicas). Cover: greedily the worker with the most bytes not covered yet
 (Chvatal 1979), pinned workers first, ties in natural order. A host that is no live worker counts for nothing.
@@ -50,6 +50,11 @@ def cover_blocks(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[
                 # Kept up to date instead of summed anew: a table may have 100,000 blocks.
                 gain[worker] -= _weigh_block(one)
     return frozenset(chosen)
+
+
+def join_holders(held: Iterable[Held], pinned: Iterable[str] = ()) -> frozenset[str]:
+    """All workers that hold something, and all of ``pinned``."""
+    return frozenset(pinned).union(*(one.workers for one in held))
 
 
 def _weigh_block(one: Held) -> int:

@@ -20,7 +20,7 @@ from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Channel, Partition, Step
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.plan.needs import measure_padding, resolve_step_needs
-from airflow_dagsched.plan.pruning.owners import cover_blocks, find_holders
+from airflow_dagsched.plan.pruning.owners import Held, cover_blocks, find_holders, join_holders
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
 from airflow_dagsched.plan.pruning.steps import Selections, name_dataset
 from airflow_dagsched.plan.reasons.pruning import (
@@ -53,6 +53,8 @@ class Scene(Struct, frozen=True, dict=True):
     settings: Settings = DEFAULTS
     empty: frozenset[str] = frozenset()
     """Datasets without rows."""
+    with_all_holders: bool = False
+    """Whether all who hold something needed stay, not the fewest that hold all of it."""
 
     @cached_property
     def channels_into(self) -> Mapping[str, Sequence[Channel]]:
@@ -73,7 +75,7 @@ def find_needed_workers(scene: Scene, running: Sequence[str]) -> Needed:
         return Needed(any_because=objection)
     partitions = list(_list_partitions(scene, steps))
     chosen = _choose_workers(scene, steps, partitions)
-    problem = next(_list_problems(scene, steps, partitions, chosen), None)
+    problem = next(_list_problems(scene, steps, partitions), None)
     return Needed(chosen) if problem is None else Needed(any_because=problem)
 
 
@@ -127,25 +129,35 @@ def _list_partitions(scene: Scene, steps: Sequence[Step]) -> Iterator[Partition]
 
 
 def _choose_workers(scene: Scene, steps: Sequence[Step], partitions: Sequence[Partition]) -> frozenset[str]:
-    known = {worker.id for worker in scene.cluster.workers}
-    pinned = {worker for step in steps for worker in step.pinned if worker in known}
+    held = _find_holders(scene, partitions)
+    pinned = _list_pinned(scene, steps)
+    return join_holders(held, pinned) if scene.with_all_holders else cover_blocks(held, pinned)
+
+
+def _find_holders(scene: Scene, partitions: Sequence[Partition]) -> list[Held]:
     blocks = (block for partition in partitions for block in partition.blocks)
-    return cover_blocks(find_holders(blocks, scene.cluster.workers), pinned)
+    return find_holders(blocks, scene.cluster.workers)
 
 
-def _list_problems(
-    scene: Scene, steps: Sequence[Step], partitions: Sequence[Partition], chosen: Collection[str]
-) -> Iterator[WorkerObjection]:
-    """Why the chosen ones will not do."""
+def _list_pinned(scene: Scene, steps: Sequence[Step]) -> set[str]:
+    known = {worker.id for worker in scene.cluster.workers}
+    return {worker for step in steps for worker in step.pinned if worker in known}
+
+
+def _list_problems(scene: Scene, steps: Sequence[Step], partitions: Sequence[Partition]) -> Iterator[WorkerObjection]:
+    """Why those who hold the data will not do."""
     if not partitions:
         yield "no partition needed"
     blocks = [block for partition in partitions for block in partition.blocks]
     if not all(partition.blocks for partition in partitions) or not all(block.hosts for block in blocks):
         yield "holders unknown"
+    held = _find_holders(scene, partitions)
     # Some block will be read from afar anyway: then no worker is better than another.
-    if not all(one.workers for one in find_holders(blocks, scene.cluster.workers)):
+    if not all(one.workers for one in held):
         yield "holder gone"
-    workers = [worker for worker in scene.cluster.workers if worker.id in chosen]
+    # All of them, not those of the least cover alone: where these are too small the others are there, too.
+    holders = join_holders(held, _list_pinned(scene, steps))
+    workers = [worker for worker in scene.cluster.workers if worker.id in holders]
     for step in steps:
         if not any(_has_room(worker, step, scene.settings) for worker in workers):
             yield NoRoomForStep(step.id)

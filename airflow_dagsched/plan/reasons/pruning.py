@@ -167,6 +167,17 @@ class NoRoomForGroup(Struct, frozen=True):
     refusal: DoesNotFit
 
 
+class SoonerElsewhere(Struct, frozen=True):
+    """On the fewest workers that hold the data the run ends later, or holds its cores for longer."""
+
+    held_s: float
+    """Makespan on these."""
+    held_core_seconds: float
+    whole_s: float
+    """Makespan with all workers."""
+    whole_core_seconds: float
+
+
 WorkerObjection = (
     MakesRows
     | HolderUnknown
@@ -176,6 +187,7 @@ WorkerObjection = (
     | Broadcast
     | NoRoomForStep
     | NoRoomForGroup
+    | SoonerElsewhere
     | Literal["no partition needed", "holders unknown", "holder gone"]
 )
 """Why a group may need any worker."""

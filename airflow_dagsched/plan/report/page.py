@@ -48,6 +48,7 @@ _LIMITS: dict[Limit, str] = {
     "memory": "memory: there are cores for more instances at once, but no memory",
     "slots": "slots, or the order of its steps",
 }
+_CORES_LEFT = "cores: its steps could use more than the workers have that are not left out"
 
 
 def explain_plan(plan: Plan) -> str:
@@ -144,13 +145,19 @@ def _write_group(group: Group) -> Iterator[str]:
     if group.after:
         yield from _wrap_line("after", join_names(group.after, 20))
     yield from _wrap_line("time", _describe_parts(group.time))
-    yield from _wrap_line("limit", _LIMITS[group.limit])
+    yield from _wrap_line("limit", _say_limit(group))
     if len(group.steps) > 1:
         yield from _wrap_line("spread", f"its steps end within {format_duration(group.finish_spread_s)}")
     yield from _write_containers(group)
     if group.settings:
         yield from _wrap_line("submits", ", ".join(f"{name}={value}" for name, value in sorted(group.settings.items())))
     yield from write_pruning(group)
+
+
+def _say_limit(group: Group) -> str:
+    """Of a group that leaves workers out, not what the cluster has is its limit."""
+    barred = any(one.what == "worker" for one in group.pruned)
+    return _CORES_LEFT if barred and group.limit == "cores" else _LIMITS[group.limit]
 
 
 def _wrap_line(word: str, text: str) -> list[str]:

@@ -53,6 +53,7 @@ from airflow_dagsched.plan.reasons.pruning import (
     NoRowsOnWorker,
     NotUnderstood,
     PrunedReason,
+    SoonerElsewhere,
     SourceObjection,
     SourceUnknown,
     SourceWithoutMatch,
@@ -200,6 +201,12 @@ def say_workers_kept(objection: WorkerObjection) -> str:
             return f"no worker that holds the data has room for step {step!r}"
         case NoRoomForGroup(refusal):
             return f"does not fit on the workers that hold the data: {refusal}"
+        case SoonerElsewhere():
+            return (
+                f"on the fewest that hold the data the run takes {objection.held_s:.1f} s and "
+                f"{objection.held_core_seconds:.0f} core-seconds, on any {objection.whole_s:.1f} s and "
+                f"{objection.whole_core_seconds:.0f}"
+            )
         case _:
             assert_never(objection)
 

@@ -18,6 +18,10 @@ from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.apply_policy import apply_policy
+from airflow_dagsched.plan.passes.exclusions import exclude_pruned
+from airflow_dagsched.plan.passes.prune_inputs import prune_inputs
+from airflow_dagsched.plan.passes.schedule_groups import schedule_groups
+from airflow_dagsched.plan.passes.select_groups import select_groups
 from airflow_dagsched.plan.plan_types import Group, Plan, Pruned
 from airflow_dagsched.plan.planner import PASSES, plan, run_passes
 from airflow_dagsched.plan.problem.problem import Problem
@@ -133,6 +137,57 @@ def test_holders_that_are_too_small_widen_the_set() -> None:
     assert workers(group) == ["w3"]
     (kept,) = (one.reason for one in group.unpruned if one.what == "worker")
     assert kept.startswith("does not fit on the workers that hold the data")
+
+
+def test_a_holder_is_not_left_out_where_that_costs_time() -> None:
+    """Three blocks of two replicas, w2 holds one of each: on its core three waves, on the three holders one."""
+    blocks = [("h1", "h3"), ("h2", "h3"), ("h1", "h3")]
+    partitions = (
+        Partition(key={"day": day}, bytes=128 * MIB, blocks=(Block(bytes=128 * MIB, hosts=hosts),))
+        for day, hosts in enumerate(blocks, 1)
+    )
+    source = Source(path="/t", partitions=tuple(partitions))
+    flow = drawn("a", a={"sources": (source,), "parallelism": 3, "runtime_s": 10})
+    made = sound(flow, standalone(1, 1, 1, 8))
+    (group,) = made.groups
+    assert (made.makespan_s, workers(group)) == (18.0, ["w1", "w2", "w3"])
+    assert [one.id for one in group.pruned] == ["w4"]
+
+
+def test_all_workers_stay_where_the_holders_are_too_few() -> None:
+    """8 instances of 10 s, the day is on w1, of one core: 88 s there, 18 on w2, of eight."""
+    flow = drawn("a", a={"sources": days("h1", size=8 * 128 * MIB), "parallelism": 8, "runtime_s": 10})
+    made = sound(flow, standalone(1, 8))
+    (group,) = made.groups
+    assert (made.makespan_s, {*workers(group)}, group.pruned) == (18.0, {"w2"}, ())
+    (kept,) = (one.reason for one in group.unpruned if one.what == "worker")
+    assert kept == ("on the fewest that hold the data the run takes 88.0 s and 88 core-seconds, on any 18.0 s and 144")
+
+
+def test_groups_on_few_holders_do_not_wait_for_each_other() -> None:
+    """Of two groups alone each is as soon on w1; together the second would wait there for the first."""
+    read = {"sources": days("h1"), "runtime_s": 10, "isolate": True}
+    made = sound(drawn("a; b", a=read, b=read), standalone(1, 1))
+    assert made.makespan_s == 18.0
+    assert sorted(worker for group in made.groups for worker in workers(group)) == ["w1", "w2"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dataflows(most=8), st.integers(0, 2**32), st.lists(st.integers(1, 4), min_size=2, max_size=4))
+def test_leaving_workers_out_never_costs_time(flow: Dataflow, seed: int, cores: list[int]) -> None:
+    """Beside the same plan, with partitions, steps and instances left out alike, on all workers."""
+    rng = random.Random(seed)
+    flow = replace(flow, steps=tuple(replace(step, **_source(rng)) for step in flow.steps))
+    cluster = standalone(*(4 * one for one in cores))
+    problem = Problem.of(flow, cluster, Settings(), Run())
+    selected = select_groups(Draft.empty(problem, ""))
+    pruned = prune_inputs(selected)
+    anywhere = [
+        replace(group, pruned=tuple(one for one in group.pruned if one.what != "worker"))
+        for group in pruned.plan.groups
+    ]
+    whole = exclude_pruned(selected.replace_groups(anywhere))
+    assert schedule_groups(pruned).plan.makespan_s <= schedule_groups(whole).plan.makespan_s
 
 
 def test_steps_alike_go_each_where_its_day_is() -> None:

@@ -83,6 +83,7 @@ EXAMPLES: tuple[Any, ...] = (
     pruning.Broadcast("a", "b"),
     pruning.NoRoomForStep("a"),
     pruning.NoRoomForGroup(REFUSAL),
+    pruning.SoonerElsewhere(38.0, 38.0, 18.0, 54.0),
     hosts.NodesExcluded(1),
     hosts.NodesAvoided(2),
     hosts.KeptOutByTokens(3, 1),
