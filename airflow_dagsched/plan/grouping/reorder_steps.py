@@ -124,10 +124,12 @@ def _search_projects(
     count, lists = sum([len(best.members[first]) for first in groups]), {}
     for first in groups:
         steps, shape = best.members[first], best.shapes[first]
+        if not placed or len(steps) > MOST:
+            continue
         pool = _pool_cores(steps, shape, problem)
         # Shorter than that it would not make the plan any shorter: this is nearer than what holds for any list.
         floor_s = max(_bound_lists(steps, pool, problem), shape.schedule.compute_s - (makespan_s - bound_s))
-        if placed and len(steps) <= MOST and floor_s < shape.schedule.compute_s:
+        if floor_s < shape.schedule.compute_s:
             found = search_list(steps, problem, shape.slots, pool, floor_s, placed * len(steps) // count)
             if schedule_in_slots(found, problem, shape.slots, pool).compute_s < shape.schedule.compute_s:
                 lists[first] = found
