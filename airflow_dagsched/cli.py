@@ -27,6 +27,7 @@ from airflow_dagsched.model.codec import format_json, read_file
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
+from airflow_dagsched.placement.acting_settings import refuse_idle_settings
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.measurements import apply_measurements, list_measured
@@ -190,7 +191,7 @@ def _run_plan(options: argparse.Namespace) -> int:
         return _run_replan(options, dataflow, cluster, settings, state)
     _refuse_begun(state, options.state, "give the plan so far (--replan PLAN.json), or leave it out to plan a new run")
     dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
-    policy = _read_policy(options, dataflow, placement, state)
+    policy = _read_policy(options, dataflow, placement, settings, state)
     try:
         run = Run(pruning_input=_read_pruning_input(options), policy=policy, measured=list_measured(state))
         made = _choose_planner(options)(dataflow, cluster, settings, run=run)
@@ -264,12 +265,16 @@ def _read_pruning_input(options: argparse.Namespace) -> PruningInput:
 
 
 def _read_policy(
-    options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, state: State
+    options: argparse.Namespace, dataflow: Dataflow, settings: PlacementSettings, planner: Settings, state: State
 ) -> Policy | None:
-    """The policy asked for, or those that steps name; raises ``InvalidInput`` for one that there is not."""
+    """The policy asked for, or those that steps name.
+
+    Raises ``InvalidInput`` for one that there is not, and for a setting that acts with none of them.
+    """
     name = options.placement or ""
     named = [str(step.application[PLACEMENT]) for step in dataflow.steps if step.application.get(PLACEMENT)]
-    for policy in dict.fromkeys([name, *named] if name else named):
+    policies = dict.fromkeys([name, *named] if name else named)
+    for policy in policies:
         try:
             load_policy(policy, settings)
         except InvalidInput as error:
@@ -277,7 +282,9 @@ def _read_policy(
                 ("dagsched plan", "--placement") if policy == name else (_name_files(options.dataflow), PLACEMENT)
             )
             raise InvalidInput(where, field, f"{error.field}: {error.rule}".removeprefix(": ")) from error
-    return Policy(name, settings, state) if name or named else None
+    defaults = parse_placement_settings(planner)
+    refuse_idle_settings(settings, defaults, policies, options.settings)
+    return Policy(name, settings, state) if policies else None
 
 
 def _run_check(options: argparse.Namespace) -> int:

@@ -151,7 +151,7 @@ def test_a_closed_output_is_one_line() -> None:
         (
             {"settings": {"twister2_compatible": True}},
             (*PLANNING, "--settings", "settings.json", "--placement", "first_fit"),
-            "settings.json: twister2_compatible: its placements lose",
+            "settings.json: twister2_compatible: is for Twister2's own placements",
         ),
         (
             {"flow": {"name": "x", "steps": [{"id": "a", "application": {"dagsched.placement": "magic"}}]}},

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, inspect
 
+from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.ranges import Declared, Id
 
 
@@ -93,6 +94,14 @@ class Settings(Declared, frozen=True, kw_only=True):
 
 
 DEFAULTS = Settings()
+
+
+def refuse_idle_lists(settings: Settings, where: str = "settings") -> None:
+    """Raise ``InvalidInput`` for a list that an author wrote of fewer than two steps: nothing would come of it."""
+    for field in ("apart", "together"):
+        for at, names in enumerate(getattr(settings, field)):
+            if len(set(names)) < 2:
+                raise InvalidInput(where, f"{field}[{at}]", "takes two steps or more: nothing comes of fewer")
 
 
 def write_settings_table() -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.model.codec import check_value, decode_json, read_content
 from airflow_dagsched.placement.settings import PlacementSettings, parse_settings, resolve_aliases
-from airflow_dagsched.plan.settings import DEFAULTS, Settings
+from airflow_dagsched.plan.settings import DEFAULTS, Settings, refuse_idle_lists
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,7 @@ def read_settings(path: str | Path) -> tuple[Settings, PlacementSettings]:
     policies = {name: value for name, value in named.items() if name in PlacementSettings.__struct_fields__}
     planner = {name: value for name, value in named.items() if name not in policies}
     settings = decode_json(Settings, msgspec.json.encode(planner), where)
+    refuse_idle_lists(settings, where)
     sized = share_sizes(settings, policies, where)
     for name in SHARED.keys() & policies.keys():
         # Both names may be there as long as they say the same: which of them counts must not be a matter of luck.

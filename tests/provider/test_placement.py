@@ -132,6 +132,35 @@ def test_what_is_no_policy_is_one_error_at_parse(dag: DAG, arguments: dict[str, 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("policy", "told", "message"),
+    [
+        ("cheapest", {"num_standbys": 1}, "num_standbys: acts with placement high_availability or auto, and not with"),
+        ("first_fit", {"cpu_padding": 1}, "cpu_padding: is for Twister2's own placements, of which no plan is made"),
+        ("auto", {"twister2_compatible": True}, "twister2_compatible: is for Twister2's own placements"),
+    ],
+)
+def test_a_setting_that_nothing_comes_of_is_refused(dag: DAG, policy: str, told: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as refused, SparkDataflow("f", placement=policy, placement_settings=told):
+        wide()
+    assert message in str(refused.value)
+
+
+def test_a_setting_that_acts_with_the_policy_of_a_step_is_taken(dag: DAG) -> None:
+    with SparkDataflow("f", placement="round_robin", placement_settings={"rack_share": 0.1}) as flow:
+        narrow(wide.override(placement="data_locality")())
+    assert flow.declared.placement_settings == {"rack_share": 0.1}
+
+
+@pytest.mark.parametrize("lists", [{"apart": [["wide"]]}, {"together": [["wide", "wide"]]}, {"apart": [[]]}])
+def test_a_list_of_fewer_than_two_steps_is_refused(dag: DAG, lists: Any) -> None:
+    with (
+        pytest.raises(InvalidInput, match="takes two steps or more: nothing comes of fewer"),
+        SparkDataflow("f", **lists),
+    ):
+        wide()
+
+
 def test_a_step_with_no_policy_is_named(dag: DAG) -> None:
     with pytest.raises(InvalidInput, match=r"step 'f\.wide': placement: no policy is called 'x'"), SparkDataflow("f"):
         wide.override(placement="x")()

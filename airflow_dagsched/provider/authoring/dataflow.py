@@ -12,9 +12,9 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.managers.author_conf import CORES, read_count
 from airflow_dagsched.model.codec import check_value
-from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
+from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings, refuse_idle_lists
 from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake, mistake_in_pool
-from airflow_dagsched.provider.authoring.policy_check import check_policy
+from airflow_dagsched.provider.authoring.policy_check import check_policy, check_settings_act
 from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, read_dataflow
 from airflow_dagsched.provider.authoring.step_group import StepGroup
 from airflow_dagsched.provider.spec.dataflow_spec import FlowSettings, Replan, make_flow_error
@@ -153,7 +153,8 @@ class SparkDataflow(StepGroup):
     def _check_settings(self, settings: Settings) -> Settings:
         """The planner's settings; raises :class:`InvalidInput` naming the argument."""
         try:
-            return check_value(Settings, settings, "settings")
+            refuse_idle_lists(settings := check_value(Settings, settings, "settings"))
+            return settings
         except InvalidInput as error:
             raise self.make_error(error.rule, error.field) from None
 
@@ -274,11 +275,22 @@ class SparkDataflow(StepGroup):
         try:
             if exc_type is None:  # else the author's own error would hide behind one about half a dataflow
                 self._check_children()
+                self._check_policy_settings()
                 self._repeat_early_edges()
                 self._wire_groups()
         finally:
             # In any case: Airflow keeps a stack of open groups, and the file's next task would land in this one.
             super().__exit__(exc_type, exc_value, traceback)
+
+    def _check_policy_settings(self) -> None:
+        """Only now: steps may name policies of their own."""
+        policies = dict.fromkeys((self.declared.placement, *(step.declared.placement for step in self.steps.values())))
+        try:
+            check_settings_act(
+                [name for name in policies if name], self.declared.settings, self.declared.placement_settings
+            )
+        except InvalidInput as error:
+            raise self.make_error(error.rule, error.field) from None
 
     def _repeat_early_edges(self) -> None:
         """Edges of the group made before it had steps: Airflow ties them to nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,3 +25,14 @@ def check_policy(name: str, settings: Settings, named: Mapping[str, Any]) -> Set
     sized = share_sizes(settings, named, "placement_settings")
     load_policy(name, parse_placement_settings(sized, named, "placement_settings"))
     return sized
+
+
+def check_settings_act(policies: Collection[str], settings: Settings, named: Mapping[str, Any]) -> None:
+    """Raise ``InvalidInput`` for what is ``named`` for the policies, where none of ``policies`` reads it."""
+    if not named:
+        return
+    from airflow_dagsched.placement.acting_settings import refuse_idle_settings
+    from airflow_dagsched.plan.settings_file import parse_placement_settings
+
+    said, defaults = parse_placement_settings(settings, named), parse_placement_settings(settings)
+    refuse_idle_settings(said, defaults, policies, "placement_settings")
