@@ -99,7 +99,7 @@ def spread(flow: Dataflow, table: Path) -> Dataflow:
     days = [stored.partition for stored in list_stored(*FileLister.of(str(table))).stored]
     held = tuple(_on(day, f"h{at % WORKERS}") for at, day in enumerate(days))
     source = Source(path=str(table), where="day >= interval.start and day < interval.end", partitions=held)
-    wide = scan_tasks(days) or 1
+    wide = scan_tasks(days, 1) or 1
     steps = (
         changed(step, sources=(source,), parallelism=wide) if step.id == "departures" else step for step in flow.steps
     )

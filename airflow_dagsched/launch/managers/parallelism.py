@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.plan_types import Group
+from airflow_dagsched.plan.pruning.tasks import SCAN_SETTINGS
 
 
 class _Family(Struct, frozen=True):
@@ -32,7 +33,7 @@ _FAMILIES = (
         # With a minimum alone Spark still joins small partitions, and the waves are others than planned.
         {"spark.sql.adaptive.coalescePartitions.enabled": "false"},
     ),
-    _Family(("spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionNum"), ("spark.sql.files.",)),
+    _Family(("spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionNum"), (SCAN_SETTINGS,)),
     _Family(
         ("spark.sql.leafNodeDefaultParallelism",),
         ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism"),

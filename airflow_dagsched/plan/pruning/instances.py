@@ -21,7 +21,7 @@ from airflow_dagsched.plan.plan_types import Container, Group, Pruned
 from airflow_dagsched.plan.pruning.layout import partition_name
 from airflow_dagsched.plan.pruning.owners import assign_readers, find_holders
 from airflow_dagsched.plan.pruning.presence import Edge, spread_presence
-from airflow_dagsched.plan.pruning.tasks import scan_tasks
+from airflow_dagsched.plan.pruning.tasks import SCAN_SETTINGS, scan_tasks
 from airflow_dagsched.plan.pruning.workers import Scene
 from airflow_dagsched.plan.reasons.pruning import NoRowsOnWorker, TooManyInstances
 from airflow_dagsched.plan.report.sentences import say_pruned
@@ -56,8 +56,12 @@ def _count_tasks(scene: Scene, step: Step) -> int:
     # What an earlier group stored is cut into files by how that group wrote it, not by partitions.
     if not all(one.listed and one.path not in scene.asked.stored for one in selections):
         return step.parallelism
-    tasks = scan_tasks(partition for selection in selections for partition in selection.needed)
-    return step.parallelism if tasks is None else tasks
+    # Then how scans are cut is the author's, and a launch says nothing of it.
+    if any(name.startswith(SCAN_SETTINGS) for name in step.application):
+        return step.parallelism
+    # Each is a scan of its own, cut into as many tasks as the step has instances.
+    tasks = [scan_tasks(selection.needed, step.parallelism) for selection in selections]
+    return step.parallelism if None in tasks else sum(filter(None, tasks))
 
 
 def list_surplus(scene: Scene, running: Sequence[str]) -> Iterator[Pruned]:

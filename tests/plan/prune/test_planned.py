@@ -58,8 +58,8 @@ def workers(group: Group) -> list[str]:
 
 
 def test_only_the_holder_of_the_day_gets_executors() -> None:
-    """read (4 instances, day 1 on w2: one split) ══> sum (4)     unpruned: four at once, anywhere"""
-    flow = drawn("a == b", a={"sources": days("h2", "h1", "h3"), "parallelism": 4}, b={"parallelism": 4})
+    """read (4 instances, day 1 of 1 MiB on w2: one split) ══> sum (4)     unpruned: four at once, anywhere"""
+    flow = drawn("a == b", a={"sources": days("h2", "h1", "h3", size=MIB), "parallelism": 4}, b={"parallelism": 4})
     (group,) = sound(flow, standalone(4, 4, 4)).groups
     assert workers(group) == ["w2"]
     assert sorted(box.instances for box in group.containers) == [
@@ -68,8 +68,8 @@ def test_only_the_holder_of_the_day_gets_executors() -> None:
 
 
 def test_a_scan_asks_for_as_many_cores_as_it_has_splits() -> None:
-    """16 instances of 100 s; of day 1 there are 300 MiB, three splits."""
-    flow = drawn("a", a={"sources": days("h1", "h1", size=300 * MIB), "parallelism": 16, "runtime_s": 100})
+    """16 instances of 100 s; of day 1 there are 10 MiB, three splits of 4 at most."""
+    flow = drawn("a", a={"sources": days("h1", "h1", size=10 * MIB), "parallelism": 16, "runtime_s": 100})
     (whole,) = sound(flow, standalone(8, 8), OFF).groups
     (group,) = sound(flow, standalone(8, 8)).groups
     assert sum(box.cores for box in whole.containers) == 16
@@ -78,7 +78,7 @@ def test_a_scan_asks_for_as_many_cores_as_it_has_splits() -> None:
 
 def test_what_is_compared_is_what_is_left() -> None:
     """12 instances of 10 s, rows for 3: 3 cores for 8 + 10 s; with failures to expect, too."""
-    flow = drawn("a", a={"sources": days("h1", size=300 * MIB), "parallelism": 12, "runtime_s": 10})
+    flow = drawn("a", a={"sources": days("h1", size=10 * MIB), "parallelism": 12, "runtime_s": 10})
     made = sound(flow, standalone(12, 12))
     assert (made.compared[0].makespan_s, made.compared[0].core_seconds) == (18.0, 54.0)
     stale = replace(made, compared=(replace(made.compared[0], core_seconds=216.0), *made.compared[1:]))
@@ -256,7 +256,7 @@ def test_copies_of_the_state_of_instances_that_went_go_too() -> None:
 def _one_to_four() -> Dataflow:
     """a hands its rows to those of the four b that are on its worker; c reads what both workers hold."""
     state = {"stateful": True, "state_mb": 10}
-    read = {"sources": days("h1", "h2", where=None), "parallelism": 2}
+    read = {"sources": days("h1", "h2", where=None)}
     flow = drawn("a; b; c", a={"runtime_s": 10}, b={**IDLE, **state, "parallelism": 4, "runtime_s": 10}, c=read)
     return replace(flow, channels=(Channel(src="a", dst="b", routing="forward"),))
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from airflow_dagsched.launch.managers.parallelism import make_session_settings
 from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
@@ -181,9 +182,9 @@ def test_a_source_read_twice_is_needed_for_either() -> None:
 
 
 def test_instances_without_a_split() -> None:
-    """300 MiB are three splits of 128 MiB: of eight instances five read nothing, nor do those behind them."""
+    """10 MiB are three splits of 4 MiB, the least: of eight instances five read nothing, nor do those behind them."""
     flow = drawn(
-        "a; b; c", a=stored("h2", size=300 * MIB, parallelism=8), b={"parallelism": 8, **IDLE}, c={"parallelism": 8}
+        "a; b; c", a=stored("h2", size=10 * MIB, parallelism=8), b={"parallelism": 8, **IDLE}, c={"parallelism": 8}
     )
     channels = (Channel(src="a", dst="b", routing="forward"), Channel(src="b", dst="c", routing="forward"))
     group = pruned(replace(flow, channels=channels), standalone(8, 8))
@@ -193,21 +194,43 @@ def test_instances_without_a_split() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "tasks"),
+    ("sizes", "asked", "tasks"),
     [
-        ([1], 1),
-        ([128], 1),
-        ([129], 2),
-        ([300], 3),
-        ([1] * 26, 1),
-        ([1] * 27, 2),
-        ([100, 100, 20, 20], 3),
-        ([0, 5], None),
+        ([1], 1, 1),
+        ([128], 1, 1),
+        ([129], 1, 2),
+        ([300], 1, 3),
+        ([1] * 26, 1, 1),
+        ([1] * 27, 1, 2),
+        ([100, 100, 20, 20], 1, 3),
+        ([0, 5], 1, None),
+        ([], 3, 0),
+        ([300], 8, 8),
+        ([10], 8, 3),
+        ([1], 8, 1),
+        ([100, 100], 3, 3),
     ],
 )
-def test_tasks_of_a_scan(sizes: list[int], tasks: int | None) -> None:
-    """Before the 27th file of 1 MiB, 4 MiB each to open, stand 26 x 5 = 130 MiB: a second task."""
-    assert scan_tasks(Partition(bytes=size * MIB) for size in sizes) == tasks
+def test_tasks_of_a_scan(sizes: list[int], asked: int, tasks: int | None) -> None:
+    """Before the 27th file of 1 MiB, 4 MiB each to open, stand 26 x 5 = 130 MiB: a second task.
+
+    Asked for 8 tasks, Spark cuts 300 MiB at 38 and makes 8, cuts 10 MiB at 4, the least, and makes 3.
+    """
+    assert scan_tasks([Partition(bytes=size * MIB) for size in sizes], asked) == tasks
+
+
+def test_a_scan_that_its_author_cuts_keeps_its_instances() -> None:
+    """Then the launch says nothing of splits: how many there are is not known."""
+    author = {"application": {"spark.sql.files.maxPartitionBytes": "1g"}}
+    flow = drawn("a", a=stored("h2", size=10 * MIB, parallelism=8, **author))
+    assert gone(pruned(flow, standalone(8, 8)), "instance") == []
+
+
+def test_instances_are_the_tasks_that_a_launch_asks_for() -> None:
+    """The launch tells Spark 10: of 300 MB it makes as many, so no instance is without rows."""
+    flow = drawn("a", a=stored("h2", size=300_000_000, parallelism=10))
+    assert make_session_settings(10, ())["spark.sql.files.minPartitionNum"] == "10"
+    assert gone(pruned(flow, standalone(8, 8)), "instance") == []
 
 
 def placed(flow: Dataflow, *boxes: tuple[str, str]) -> Plan:
