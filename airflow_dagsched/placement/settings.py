@@ -53,7 +53,7 @@ class PlacementSettings(Settings, frozen=True, kw_only=True):
     ] = None
     step_parallelism: Annotated[
         dict[str, Cap | None] | None,
-        describe_setting("Instances of steps, in place of their own parallelism.", "instances"),
+        describe_setting("Instances of steps in place of their own parallelism: in no plan.", "instances"),
     ] = None
     container_memory_mb: Annotated[Some | None, describe_setting("Memory of a logical container.", "MiB")] = None
     container_disk_mb: Annotated[Some | None, describe_setting("Disk of a logical container.", "MiB")] = None

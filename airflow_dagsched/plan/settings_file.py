@@ -74,9 +74,16 @@ def share_sizes(settings: Settings, named: Mapping[str, Any], where: str = "sett
 def parse_placement_settings(
     settings: Settings = DEFAULTS, named: Mapping[str, Any] | None = None, where: str = "settings"
 ) -> PlacementSettings:
-    """The policies' settings as named, and of sizes what the planner's settings say (see ``share_sizes``)."""
+    """The policies' settings as named, and of sizes what the planner's settings say (see ``share_sizes``).
+
+    Raises ``InvalidInput`` for what no policy has, and for what no plan can keep to.
+    """
     own = {name: value for name, value in resolve_aliases(named or {}, where).items() if name not in SHARED}
-    return parse_settings(own, where, defaults=_list_planned_sizes(settings))
+    said = parse_settings(own, where, defaults=_list_planned_sizes(settings))
+    # Spark makes as many tasks as the step declares, whatever a policy has placed.
+    if said.step_parallelism is not None:
+        raise InvalidInput(where, "step_parallelism", "is Twister2's alone: a plan runs a step's own parallelism")
+    return said
 
 
 def _list_planned_sizes(settings: Settings) -> dict[str, Any]:

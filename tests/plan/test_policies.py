@@ -31,6 +31,7 @@ from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.plan.settings_file import parse_placement_settings, read_settings, share_sizes
+from airflow_dagsched.provider.authoring.policy_check import check_policy
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 from tests.plan.placing import place_by
 
@@ -473,6 +474,16 @@ def test_a_bad_settings_file_is_refused(tmp_path: Path, text: str, rule: str) ->
 def test_twister2s_own_placements_are_no_spark_plans() -> None:
     with pytest.raises(InvalidInput, match="twister2_compatible"):
         placed("round_robin", drawn("a"), standalone(4), twister2_compatible=True)
+
+
+@pytest.mark.parametrize("key", ["step_parallelism", "twister2.task.instance.odd.parallelism"])
+def test_no_policy_gives_a_step_other_instances_than_it_declares(key: str, tmp_path: Path) -> None:
+    """With a policy or without, in a file or in a DAG: Spark makes as many tasks as the step says."""
+    (tmp_path / "settings.json").write_text(encode_value({key: {"a": 2}}).decode())
+    with pytest.raises(InvalidInput, match=r"settings.json: step_parallelism: .* a step's own parallelism"):
+        read_settings(tmp_path / "settings.json")
+    with pytest.raises(InvalidInput, match="placement_settings: step_parallelism"):
+        check_policy("auto", DEFAULTS, {key: {"a": 2}})
 
 
 def test_unlike_workers_all_have_a_part() -> None:

@@ -19,6 +19,7 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
+from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.plan_types import Container, Driver, Group, Plan, Pruned, Resources
 from airflow_dagsched.plan.planner import plan
@@ -172,6 +173,19 @@ def test_a_plan_that_is_changed_is_rejected(flow: Dataflow, cluster: Cluster, to
     for how, change in PLANS.items():
         changed = change(made)
         assert changed == made or check_strictly(changed, flow, cluster, told), how
+
+
+@examples(max_examples=15, deadline=None)
+@given(dataflows(most=25), clusters(), TOLD, st.data())
+def test_slots_are_what_the_driver_is_handed(flow: Dataflow, cluster: Cluster, told: Settings, data: Any) -> None:
+    """So they are a matter of what is right: the simulation uses all of them at some moment, and no others."""
+    made = fitting(flow, cluster, told)
+    at = data.draw(st.integers(0, len(made.groups) - 1), label="group")
+    slots = data.draw(st.sampled_from([0, 1, len(made.groups[at].steps) + 1, told.slots, 64]), label="slots")
+    changed = replace(made.groups[at], slots=slots)
+    groups = (*made.groups[:at], changed, *made.groups[at + 1 :])
+    wrong = [one.subject for one in check(replace(made, groups=groups), flow, cluster, told)]
+    assert wrong == [] if changed == made.groups[at] else changed.id in wrong
 
 
 @pytest.mark.parametrize("progress", ["running", "finished"])

@@ -1,4 +1,4 @@
-"""What a group says keeps it from computing sooner, and how many slots it uses, against its steps as simulated.
+"""What a group says keeps it from computing sooner, against its steps as simulated.
 
 A streaming group takes as long as its longest step. A batch group that takes as long as its longest chain of steps is
 on its critical path; which of cores, memory and slots another one lacks follows from what the planner tried.
@@ -17,7 +17,7 @@ NEARLY = 1 + 1e-6
 
 
 def check_limits(facts: Facts) -> Iterator[Violation]:
-    """Once a policy or pruning has changed its containers, a group keeps the limit and the slots of before."""
+    """Once a policy or pruning has changed its containers, a group keeps the limit of before."""
     for group, steps in list_simulated_groups(facts):
         if group.residency == "all":
             if group.limit != "longest step":
@@ -31,9 +31,6 @@ def check_limits(facts: Facts) -> Iterator[Violation]:
 def _check_batch(facts: Facts, group: Group, steps: list[SimulatedStep]) -> Iterator[Violation]:
     chain_s = measure_longest_chain(steps, waves=group.limit == "critical path")  # first: simulating uses the steps up
     simulated = simulate_group(group, steps)
-    if group.slots != simulated.side_by_side:
-        text = f"has {group.slots} slots, of which {simulated.side_by_side} are ever in use"
-        yield Violation("slots", group.id, text)
     if group.limit == "longest step":
         yield Violation("limit", group.id, "is limited by its longest step, but is no streaming group")
     elif group.limit == "critical path" and simulated.compute_s > chain_s * NEARLY:

@@ -32,6 +32,15 @@ def check_durations(facts: Facts) -> Iterator[Violation]:
         read_s, write_s = bytes_read[number] / rate, bytes_written[number] / rate
         yield from _compare_parts(group, (start_s, read_s, simulated.compute_s, write_s, simulated.spread_s))
         yield from _compare_begins(group, simulated)
+        yield from _compare_slots(group, simulated)
+
+
+def _compare_slots(group: Group, simulated: SimulatedGroup) -> Iterator[Violation]:
+    """As many slots as are in use at some moment; placed, or with instances pruned, a group keeps those of before."""
+    changed = group.placement or any(entry.what == "instance" for entry in group.pruned)
+    if group.residency == "slots" and not changed and group.slots != simulated.side_by_side:
+        text = f"has {group.slots} slots, of which {simulated.side_by_side} are ever in use"
+        yield Violation("slots", group.id, text)
 
 
 def list_simulated_groups(facts: Facts) -> Iterator[tuple[Group, list[SimulatedStep]]]:

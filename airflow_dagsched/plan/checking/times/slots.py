@@ -8,7 +8,7 @@ from airflow_dagsched.plan.checking.facts.plan_facts import Facts, Violation
 
 
 def check_slots(facts: Facts) -> Iterator[Violation]:
-    """A batch group has no more slots than the settings allow; in a streaming group as many steps as may run do."""
+    """A batch group has no more slots than the settings allow, or steps; in a streaming group as many as may run do."""
     for group in facts.plan.groups:
         # What has begun runs with the slots it was launched with, whatever the settings are now.
         if not group.containers or group.progress != "planned":
@@ -18,3 +18,5 @@ def check_slots(facts: Facts) -> Iterator[Violation]:
             yield Violation("slots", group.id, f"has {group.slots} slots, not {min(allowed, len(group.steps))}")
         elif group.slots > allowed:
             yield Violation("slots", group.id, f"has {group.slots} slots, the settings allow {allowed}")
+        elif group.slots > len(group.steps):
+            yield Violation("slots", group.id, f"has {group.slots} slots for {len(group.steps)} steps")
