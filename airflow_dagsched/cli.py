@@ -25,7 +25,7 @@ from airflow_dagsched.launch.managers.standalone.tokens import (
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import format_json, read_file
 from airflow_dagsched.model.dataflow import PLACEMENT, Dataflow
-from airflow_dagsched.model.state import State
+from airflow_dagsched.model.state import State, list_strangers
 from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
 from airflow_dagsched.placement.acting_settings import refuse_idle_settings
 from airflow_dagsched.placement.policy import POLICIES, load_policy
@@ -186,7 +186,7 @@ def _run_plan(options: argparse.Namespace) -> int:
     dataflow = _read_dataflow(options.dataflow)
     cluster = _read_cluster(options.cluster) if options.cluster else _describe_this_machine()
     settings, placement = _read_settings(options.settings)
-    state = _read_state(options.state)
+    state = _read_state(options.state, dataflow)
     if options.replan:
         return _run_replan(options, dataflow, cluster, settings, state)
     _refuse_begun(state, options.state, "give the plan so far (--replan PLAN.json), or leave it out to plan a new run")
@@ -292,10 +292,9 @@ def _run_check(options: argparse.Namespace) -> int:
     from airflow_dagsched.plan.checking.optimality import check_strictly
 
     settings, _ = _read_settings(options.settings)
-    state = _read_state(options.state)
-    known = apply_measurements(
-        _read_dataflow(options.dataflow), _read_cluster(options.cluster), state, settings=settings
-    )
+    dataflow = _read_dataflow(options.dataflow)
+    state = _read_state(options.state, dataflow)
+    known = apply_measurements(dataflow, _read_cluster(options.cluster), state, settings=settings)
     rules = check_strictly if options.strict else check
     violations = rules(read_file(Plan, options.plan), *known, settings, state=state)
     for violation in violations:
@@ -327,7 +326,7 @@ def _run_simulation(options: argparse.Namespace) -> int:
         _read_cluster(options.cluster),
     )
     settings, _ = _read_settings(options.settings)
-    state = _read_state(options.state)
+    state = _read_state(options.state, dataflow)
     _refuse_begun(state, options.state, "leave it out: a simulation runs all of a plan")
     dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
     violations = check(made, dataflow, cluster, settings, state=state)
@@ -351,8 +350,12 @@ def _name_files(paths: Sequence[str]) -> str:
     return ", ".join(paths)
 
 
-def _read_state(path: str | None) -> State:
-    return read_file(State, path) if path else State()
+def _read_state(path: str | None, dataflow: Dataflow) -> State:
+    """The state; what it knows of that the dataflow has not is told, for a history may be older than the dataflow."""
+    state = read_file(State, path) if path else State()
+    for name in list_strangers(state, dataflow):
+        print(f"{path}: the dataflow has no {name}: what is said of it does not count", file=sys.stderr)
+    return state
 
 
 def _read_settings(path: str | None) -> tuple[Settings, PlacementSettings]:

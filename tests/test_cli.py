@@ -80,6 +80,19 @@ def test_state_and_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_what_a_state_knows_of_nobody_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A history may be older than the dataflow: it counts for what is there."""
+    lags = [{"instance": name, "worker": "w1"} for name in ("a/0", "a/7", "x/0", "a")]
+    write(state={"measured": {"a": {"runtime_s": 50}, "gone": {"runtime_s": 9}}, "lags": lags})
+    code, out, err = run(capsys, *PLANNING, "--state", "state.json")
+    unknown = ("instance 'a'", "instance 'a/7'", "instance 'x/0'", "step 'gone'")
+    lines = [f"state.json: the dataflow has no {name}: what is said of it does not count" for name in unknown]
+    assert (code, err.splitlines()) == (0, lines)
+    write(plan=out)
+    assert run(capsys, "check", "plan.json", "flow.json", "cluster.json", "--state", "state.json")[::2] == (0, err)
+
+
+@pytest.mark.usefixtures("files")
 def test_a_plan_by_measured_values_is_simulated_by_them(capsys: pytest.CaptureFixture[str]) -> None:
     """a takes 50 s, not the declared 5; without the state the plan is not one of the dataflow."""
     write(state={"measured": {"a": {"runtime_s": 50}}})

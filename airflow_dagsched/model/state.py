@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Positive, Quantity, Seconds, Value
 
 
@@ -95,6 +97,20 @@ class State(Declared, frozen=True, kw_only=True):
     connections: dict[str, Connection] = {}
     runs: tuple[Id, ...] = ()
     """The last runs that something was measured in; the newest last."""
+
+
+def list_strangers(state: State, dataflow: Dataflow) -> tuple[str, ...]:
+    """What ``state`` knows of that ``dataflow`` has not: steps that were measured, instances that lag."""
+    width = {step.id: step.parallelism for step in dataflow.steps}
+    steps = {f"step {name!r}" for name in state.measured.keys() - width.keys()}
+    behind = {lag.instance for lag in state.lags if not _is_instance(lag.instance, width)}
+    return tuple(sort_naturally(steps | {f"instance {name!r}" for name in behind}))
+
+
+def _is_instance(name: str, width: Mapping[str, int]) -> bool:
+    """Whether ``name`` is ``step/index`` with an index below the step's ``width``."""
+    step, _, index = name.rpartition("/")
+    return index.isdecimal() and int(index) < width.get(step, 0)
 
 
 def apply_measured(dataflow: Dataflow, state: State) -> Dataflow:

@@ -114,6 +114,13 @@ def test_feeds_that_say_little() -> None:
         assert (state.finished, state.running) == (("launch_a",), ("launch_c",))
 
 
+def test_what_has_ended_well_and_is_tried_again_has_finished() -> None:
+    """A state says one of the two; else it would be refused."""
+    state = state_at(CHAIN, "launch_b", launch_a=feed("a"), launch_b=feed("b"))
+    assert (state.finished, state.running, state.elapsed_s) == (("launch_a", "launch_b"), (), {})
+    assert forecast_run(run_of(CHAIN, standalone(1)), state, None).left == ("launch_c",)
+
+
 def test_bytes_of_this_run_count_for_its_readers() -> None:
     known = State(measured={"a": Measured(runtime_s=3.0, bytes=1)})
     state = state_at(CHAIN, "launch_b", known=known, launch_a=feed("a", size=7))

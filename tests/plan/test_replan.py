@@ -231,6 +231,20 @@ def test_elapsed_seconds_are_of_groups_of_the_plan() -> None:
         replan_run(made, drawn("a"), standalone(1), State(running=("launch",), elapsed_s={"launch_x": 1.0}))
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State(finished=("launch_a",), running=("launch_a",)), r"running\[0\]: 'launch_a' has finished, too"),
+        (State(finished=("launch_a",), elapsed_s={"launch_a": 1.0}), r"elapsed_s\['launch_a'\]: does not run"),
+        (State(elapsed_s={"launch_b": 1.0}), r"elapsed_s\['launch_b'\]: does not run"),
+    ],
+)
+def test_a_state_that_contradicts_itself_is_refused(state: State, said: str) -> None:
+    flow = drawn("a ~~ b", a=SLOW)
+    with pytest.raises(InvalidInput, match=said):
+        replan_run(plan(flow, standalone(1)), flow, standalone(1), state)
+
+
 def test_lists_may_name_what_has_begun() -> None:
     """b and c apart, a and b together: {a b} has finished, or runs, and {c d} is planned as before."""
     flow = drawn("a == b; b == c; c == d")

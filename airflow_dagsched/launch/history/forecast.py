@@ -147,7 +147,8 @@ def derive_state(
     return replace(
         known,
         finished=tuple(sorted(over)),
-        running=tuple(sorted({mine, *running})),
+        # Tried again though all its steps have ended well: it has finished, and runs nothing more.
+        running=tuple(sorted({mine, *running} - over)),
         elapsed_s={name: max(0.0, now - feed.began) for name, feed in running.items() if feed.began},
         measured={**known.measured, **measured},
     )

@@ -14,7 +14,7 @@ def check_progress(facts: Facts) -> Iterator[Violation]:
     """A group that runs, or has finished, does so by the state, and so do those it takes from."""
     if all(group.progress == "planned" for group in facts.plan.groups):
         return
-    # Finished counts more: the state of a run may name a group as both, when its end was just reported.
+    # Finished counts more, of a state that names a group as both.
     told = {"finished": set(facts.state.finished), "running": set(facts.state.running) - set(facts.state.finished)}
     now = {group.id: group.progress for group in facts.plan.groups}
     for name, progress in now.items():

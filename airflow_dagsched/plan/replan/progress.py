@@ -44,7 +44,7 @@ class Progress(Struct, frozen=True):
 
 
 def measure_progress(plan: Plan, dataflow: Dataflow, cluster: Cluster, state: State) -> Progress:
-    """How far the run of ``plan`` has come; raises ``InvalidInput`` for ids it has not, or if it is not whole.
+    """How far the run of ``plan`` has come; raises ``InvalidInput`` if it is not whole, or for a state of no such run.
 
     A running group stays as long as its workers are there and have room for it.
     """
@@ -102,8 +102,12 @@ def _refuse_unknown(plan: Plan, dataflow: Dataflow, state: State) -> None:
         for at, name in enumerate(names):
             if name not in known[field]:
                 raise InvalidInput("state", f"{field}[{at}]", f"the plan has no {name!r}")
-    for name in sort_naturally(state.elapsed_s.keys() - groups):
-        raise InvalidInput("state", f"elapsed_s[{name!r}]", "the plan has no such group")
+    for at, name in enumerate(state.running):
+        if name in state.finished:
+            raise InvalidInput("state", f"running[{at}]", f"{name!r} has finished, too")
+    for name in sort_naturally(state.elapsed_s.keys() - set(state.running)):
+        rule = "does not run" if name in groups else "the plan has no such group"
+        raise InvalidInput("state", f"elapsed_s[{name!r}]", rule)
 
 
 def _draw_predecessors(plan: Plan, dataflow: Dataflow) -> dict[str, set[str]]:
