@@ -65,7 +65,7 @@ def _try_few_ways(problem: Problem, group_of: Sequence[int]) -> Iterator[tuple[l
     Then, while the budget lasts, all ways.
     """
     units, orders = Units.of(problem), _Orders(problem)
-    block = _share_cluster(problem, min(1.0, len(problem.graph.steps) / FINE) / BLOCKS)
+    block = share_cluster(problem, min(1.0, len(problem.graph.steps) / FINE) / BLOCKS)
     ways = ((orders.sort_by_level(), PARTED), (orders.sort_by_tail(0), 1.0))
     found = [
         (by, _cut_groups(problem, _Lines(group_of, order, units, block), WEIGHTS[0], FILLED[0])) for order, by in ways
@@ -86,7 +86,7 @@ class _Lines(NamedTuple):
 
 def _cut_groups(problem: Problem, lines: _Lines, weight: float, share: float) -> tuple[float, list[int], int]:
     """What the runs cost, for each node the first of its run, and the blocks looked at."""
-    number, room, cost, looked = [0] * len(lines.group_of), _share_cluster(problem, share), 0.0, 0
+    number, room, cost, looked = [0] * len(lines.group_of), share_cluster(problem, share), 0.0, 0
     for nodes in _split_by_group(problem, lines.group_of, lines.order):
         found = Line.of(nodes, lines.units, lines.block).cut_runs(problem, weight, room)
         cost += found.cost
@@ -145,7 +145,7 @@ def _split_by_group(problem: Problem, group_of: Sequence[int], order: Sequence[i
     return list(found.values())
 
 
-def _share_cluster(problem: Problem, share: float) -> RunLimit:
+def share_cluster(problem: Problem, share: float) -> RunLimit:
     """This share of the cluster."""
     cores = share * problem.arrays.room.cores
     memory = share * problem.arrays.room.memory_mb

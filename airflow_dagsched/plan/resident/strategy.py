@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy
+from airflow_dagsched.plan.grouping.proposals.contraction import contract_longest_paths
 from airflow_dagsched.plan.grouping.proposals.refinement import split_unjoined
 from airflow_dagsched.plan.grouping.selection import Candidate, Selection
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.resident.chains_and_levels import cut_by_tails, join_chains
 from airflow_dagsched.plan.resident.plausible import take_plausible
-from airflow_dagsched.plan.resident.resident_groups import MANY, list_segmentations
+from airflow_dagsched.plan.resident.resident_groups import MANY, list_segmentations, share_cluster
 from airflow_dagsched.plan.resident.separation import list_kept_apart
 
 RUNS = "one group after another, each as full as fits"
@@ -21,6 +23,7 @@ RESIDENT_BUDGET = 150_000
 """Steps and edges that may be simulated, where batch has 8,000."""
 SOME = 3
 """Groupings of however many resident steps that are simulated: the coarsest one, the cheapest runs and their parts."""
+CHAINS, LEVELS = "chains merged along the longest path", "cut by how much is left behind a step"
 UNITS = 3
 """A unit by which a run of an order grows costs so much less than a step that is simulated."""
 
@@ -42,7 +45,20 @@ def propose_late(selection: Selection) -> Iterator[Candidate]:
     """Runs of an order, if they have not been looked at; then what single steps become as they are merged."""
     if len(selection.problem.graph.steps) <= MANY:
         yield from _propose_runs(selection)
+        yield from _propose_by_shape(selection)
     yield from BATCH.propose_late(selection)
+
+
+def _propose_by_shape(selection: Selection) -> Iterator[Candidate]:
+    """Chains as one, and what they become as they are merged; cuts by how much is left behind a step."""
+    problem, few = selection.problem, selection.find_fewest()[1]
+    for parts in cut_by_tails(problem, few):
+        yield Candidate(LEVELS, parts)
+        yield Candidate(LEVELS, split_unjoined(problem.graph, parts))
+    chains = join_chains(problem, few, share_cluster(problem, 1.0))
+    for merged in contract_longest_paths(chains, selection.evaluator):
+        yield Candidate(CHAINS, merged)
+        yield Candidate(CHAINS, split_unjoined(problem.graph, merged))
 
 
 def _propose_runs(selection: Selection) -> Iterator[Candidate]:
