@@ -98,20 +98,17 @@ def test_copies_alone_ask_for_no_executor() -> None:
 
 def test_what_loses_its_last_instance_is_no_executor() -> None:
     """
-    w1   scan/0 ──> agg/0                       all three partitions are one task: no rows come to w2
+    w1   scan/0 ──> agg/0                       the partition is one task: no rows come to w2
     w2   agg/1 (left out), a copy of agg/0      what stays there is no executor
     """
-    days = tuple(
-        Partition(key={"day": day}, bytes=2**20, blocks=(Block(bytes=2**20, hosts=(f"h{1 + day % 2}",)),))
-        for day in range(3)
-    )
+    day = Partition(bytes=2**21, blocks=tuple(Block(bytes=2**20, hosts=(host,)) for host in ("h1", "h2")))
     steps = (
         Step(
             id="scan",
             parallelism=2,
             pinned=("w1",),
             works_without_input=False,
-            sources=(Source(path="t", partitions=days),),
+            sources=(Source(path="t", partitions=(day,)),),
         ),
         Step(id="agg", parallelism=2, works_without_input=False, stateful=True, state_mb=50),
     )
