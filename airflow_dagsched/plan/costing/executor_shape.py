@@ -25,8 +25,14 @@ from airflow_dagsched.placement.containers.equal_containers import find_equal_co
 from airflow_dagsched.placement.request import make_request
 from airflow_dagsched.placement.values import make_offer
 from airflow_dagsched.plan.costing.demand import Demand, Residency, Share, deal_instances, make_demand
-from airflow_dagsched.plan.costing.disk_room import choose_with_disk, find_first_short, is_disk_short
-from airflow_dagsched.plan.costing.first_fit import choose_workers, select_roomy, sum_resident_memory
+from airflow_dagsched.plan.costing.first_fit import (
+    choose_with_disk,
+    choose_workers,
+    find_first_short,
+    is_disk_short,
+    select_roomy,
+    sum_resident_memory,
+)
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
 from airflow_dagsched.plan.costing.refusals import explain_refusal
 from airflow_dagsched.plan.needs import measure_padding
