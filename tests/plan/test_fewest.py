@@ -124,6 +124,24 @@ def test_many_siblings_take_few_applications(
     assert check_strictly(made, flow, cluster) == ()
 
 
+@pytest.mark.parametrize(
+    ("steps", "instances", "shortest_s", "workers", "most"),
+    [(200, 16, 60.0, 400, 4), (130, 4, 30.0, 60, 2), (100, 8, 30.0, 90, 2)],
+)
+def test_wide_siblings_fill_the_cores_with_few_slots(
+    steps: int, instances: int, shortest_s: float, workers: int, most: int
+) -> None:
+    """{longest} {others}: side by side, alike or up to 60 s long; the slots of each application take wide steps."""
+    lengths = (60.0 - (60.0 - shortest_s) * at / steps for at in range(steps))
+    made = Dataflow(
+        name="wide",
+        steps=tuple(Step(id=f"s{at}", parallelism=instances, runtime_s=round(s, 3)) for at, s in enumerate(lengths)),
+    )
+    found = plan(made, standalone(*[8] * workers))
+    assert len(found.groups) <= most
+    assert found.makespan_s <= 1.1 * found.lower_bound_s
+
+
 def test_layers_too_many_to_look_at_are_dealt_as_well() -> None:
     """20 layers of 600 steps, each fed by two of the layer above: two applications a layer have all the slots."""
     rng = random.Random(1)

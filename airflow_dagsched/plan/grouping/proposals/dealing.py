@@ -5,13 +5,18 @@
 Each group is cut into rows by the depth of its steps, so that a row waits for the row before it alone. What no edge
 joins within a row (a step, a chain, a branch) is dealt whole: the longest work first, each to the application that has
 least (Graham 1969). No edge joins the applications of a row and none leads back to an earlier row: all stays acyclic.
+
+Where a row wants more cores than there are, applications of equal work would wait for each other. There like is dealt
+with like, too: the longest to applications that find room beside the last one, which takes the rest in its slots.
+
+    8 cores, 4 slots     {l l l l} {s s s s s s}     l: 60 s, s: 30 s, each on 1 core
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import measure_levels
@@ -21,6 +26,10 @@ from airflow_dagsched.plan.problem.problem import Problem
 
 MANY = 10_000
 """Steps; of more only one count of applications is tried, for evaluating one takes a second."""
+
+
+Deal = Callable[[Problem, Sequence[Sequence[int]], int], list[list[int]]]
+"""The parts of a row, by so many applications or more."""
 
 
 def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iterator[list[int]]:
@@ -33,15 +42,17 @@ def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iter
         for number in _list_numbers(problem.graph, group_of, count):
             # Each row starts behind the one before it: so many starts may take what there is to gain.
             if few or max(number) * problem.cluster.application_start_s < gain_s:
-                yield deal_parts(problem, cut_groups(problem.graph, group_of, number), count)
+                rows = cut_groups(problem.graph, group_of, number)
+                yield deal_parts(problem, rows, count, _deal_row)
+                yield deal_parts(problem, rows, count, _fill_row)
 
 
-def deal_parts(problem: Problem, group_of: Sequence[int], count: int) -> list[int]:
+def deal_parts(problem: Problem, group_of: Sequence[int], count: int, deal: Deal) -> list[int]:
     """Each group dealt to at most ``count`` ones, as many as its steps can fill with work."""
     parts = _list_parts(problem.graph, split_unjoined(problem.graph, group_of), group_of)
     dealt = list(group_of)
     for row in parts.values():
-        for at, members in enumerate(_deal_row(problem, row, _count_needed(problem, row, count))):
+        for at, members in enumerate(deal(problem, row, _count_needed(problem, row, count))):
             # The first application keeps the row's name; the others get numbers that no node has.
             for node in members if at else ():
                 dealt[node] = len(group_of) * at + group_of[node]
@@ -50,12 +61,19 @@ def deal_parts(problem: Problem, group_of: Sequence[int], count: int) -> list[in
 
 def _list_counts(problem: Problem) -> list[int]:
     """How many applications side by side are worth a try: as many as slots of each leave no core idle, and more."""
-    narrowest = min((need.cores for need in problem.arrays.needs), default=1)
-    least = max(2, math.ceil(problem.arrays.room.cores / (problem.settings.slots * narrowest)))
-    if len(problem.graph.steps) > MANY:
-        return [least]
+    steps = problem.graph.steps
+    wanted = [need.cores * step.parallelism for need, step in zip(problem.arrays.needs, steps, strict=False)]
+    # A slot is of a step, which takes the cores of all its instances: of wide steps few slots are enough.
+    least, most = (_count_filling(problem, cores) for cores in (max(1, sum(wanted) // len(wanted)), min(wanted)))
+    if len(steps) > MANY:
+        return sorted({least, most})
     # One a worker: wide instances leave cores of a worker over that another application can use.
-    return sorted({least, least + 1, 2 * least, max(least, len(problem.arrays.workers))})
+    return sorted({least, least + 1, 2 * least, most, max(least, len(problem.arrays.workers))})
+
+
+def _count_filling(problem: Problem, cores: int) -> int:
+    """Applications whose slots fill all cores, if each slot takes so many ``cores``; at least two."""
+    return max(2, math.ceil(problem.arrays.room.cores / (problem.settings.slots * cores)))
 
 
 def _list_numbers(graph: Graph, group_of: Sequence[int], count: int) -> Iterator[list[int]]:
@@ -107,9 +125,7 @@ def _list_parts(graph: Graph, parts: Sequence[int], group_of: Sequence[int]) -> 
 
 def _count_needed(problem: Problem, row: Sequence[Sequence[int]], count: int) -> int:
     """Of ``count`` applications the share that the row can fill: it may have fewer instances than there are cores."""
-    arrays, steps = problem.arrays, problem.graph.steps
-    # One step of a part at a time, the widest: a part may be a chain.
-    wanted = sum([max([arrays.needs[node].cores * steps[node].parallelism for node in part]) for part in row])
+    wanted = sum([_measure_width(problem, part) for part in row])
     return min(len(row), count, max(1, math.ceil(count * wanted / max(1, problem.arrays.room.cores))))
 
 
@@ -124,6 +140,24 @@ def _deal_row(problem: Problem, row: Sequence[Sequence[int]], count: int) -> lis
         load, to = _take_bin(problem, free, bins, row[at])
         bins[to] += row[at]
         heapq.heappush(free, (load + work[at], to))
+    return bins
+
+
+def _fill_row(problem: Problem, row: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """The parts of a row by application, the longest first: as many to each as leave the last one its slots' cores."""
+    widths = [_measure_width(problem, part) for part in row]
+    wanted, cores = sum(widths), problem.arrays.room.cores
+    if count == 1 or wanted <= cores:
+        return _deal_row(problem, row, count)
+    last = min(wanted, problem.settings.slots * wanted // len(row))
+    share, bins, filled = (cores - last) // (count - 1), [list[int]()], 0
+    seconds = [_measure_work(problem, part) / width for part, width in zip(row, widths, strict=True)]
+    for at in sorted(range(len(row)), key=lambda at: (-seconds[at], at)):
+        if bins[-1] and len(bins) < count and filled + widths[at] > share:
+            bins.append([])
+            filled = 0
+        bins[-1] += row[at]
+        filled += widths[at]
     return bins
 
 
@@ -150,3 +184,9 @@ def _measure_work(problem: Problem, part: Sequence[int]) -> float:
     """Core-seconds."""
     arrays, steps = problem.arrays, problem.graph.steps
     return sum([arrays.needs[node].cores * steps[node].parallelism * arrays.runtime_s[node] for node in part])
+
+
+def _measure_width(problem: Problem, part: Sequence[int]) -> int:
+    """Cores: one step of a part at a time, the widest; a part may be a chain."""
+    needs, steps = problem.arrays.needs, problem.graph.steps
+    return max([needs[node].cores * steps[node].parallelism for node in part])
