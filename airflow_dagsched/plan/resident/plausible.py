@@ -64,8 +64,8 @@ def take_plausible(selection: Selection, propose: Propose) -> None:
 
     ``propose``: groupings that are looked at with each draw.
     """
-    # Before regrets: what ends in time with fewer groups may have little of it.
-    if selection.best is None or is_any_told(selection.problem):
+    # Before regrets, too: what ends in time with fewer groups may have little of it.
+    if is_any_told(selection.problem) or not _may_regret(selection):
         take_fewest(selection)
     if not _may_regret(selection):
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.model.cluster import Cluster
@@ -36,6 +36,7 @@ def test_what_has_most_behind_it_comes_first() -> None:
 @given(dataflows(most=25), clusters(), st.integers(1, 8))
 def test_no_groups_wait_for_each_other(flow: Dataflow, cluster: Cluster, cores: int) -> None:
     problem = Problem.of(streaming(flow), cluster)
+    assume(problem.has_streaming)
     graph, few = problem.graph, find_fewest(problem.graph, problem.rules)[1]
     for group_of in (join_chains(problem, few, RunLimit(cores, 10**6)), *cut_by_tails(problem, few)):
         between = nx.DiGraph()

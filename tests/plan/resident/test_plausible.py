@@ -123,3 +123,12 @@ def test_batch_plans_are_not_chosen_by_regret() -> None:
     cluster: Cluster = standalone(1)
     entries: tuple[Compared, ...] = plan(flow, cluster).compared
     assert not any(isinstance(entry.regret, float) for entry in entries)
+
+
+def test_of_many_steps_without_runtimes_the_fewest_groups_are_taken() -> None:
+    """300 single steps on 40 cores: of so many no regrets are worked out; some groups are one, and end as soon."""
+    flow, cluster = streaming(drawn("; ".join(f"s{at}" for at in range(300)))), standalone(40)
+    made, soonest = plan(flow, cluster), search_problem(Problem.of(flow, cluster)).best
+    assert not any(isinstance(entry.regret, float) for entry in made.compared)
+    assert soonest is not None
+    assert len(made.groups) < len(soonest.members)
