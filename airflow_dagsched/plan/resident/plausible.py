@@ -73,7 +73,7 @@ def take_plausible(selection: Selection, propose: Propose) -> None:
     kinds = list(selection.groupings.values())
     costs = _limit_ends(selection, [*kinds, *_list_found(selection, draws, propose)])
     regrets = measure_regrets([*filter(costs.__contains__, kinds), *_race(costs, draws)], draws)
-    _take(selection, choose_fewest(regrets, costs), regrets)
+    _take(selection, _choose_as_told(regrets, costs, kinds), regrets)
 
 
 def _may_regret(selection: Selection) -> bool:
@@ -172,6 +172,14 @@ def measure_regrets(groupings: Iterable[Key], draws: Sequence[Evaluator]) -> dic
 
 def _exceed(seconds: float, least: float) -> float:
     return seconds / least - 1 if least else 0.0
+
+
+def _choose_as_told(regrets: Mapping[Key, float], costs: Mapping[Key, Cost], kinds: Iterable[Key]) -> Key:
+    """As ``choose_fewest``, by what a plan tells: the regrets of the ``kinds``, and of what is chosen."""
+    told = {key: regrets[key] for key in kinds if key in regrets}
+    chosen = choose_fewest(regrets, costs)
+    # Something that has no name may have less regret than both: nobody who reads the plan would see why not the other.
+    return chosen if choose_fewest({**told, chosen: regrets[chosen]}, costs) == chosen else choose_fewest(told, costs)
 
 
 def choose_fewest(regrets: Mapping[Key, float], costs: Mapping[Key, Cost]) -> Key:
