@@ -62,9 +62,9 @@ def deal_parts(problem: Problem, group_of: Sequence[int], count: int, deal: Deal
 def _list_counts(problem: Problem) -> list[int]:
     """How many applications side by side are worth a try: as many as slots of each leave no core idle, and more."""
     steps = problem.graph.steps
-    wanted = [need.cores * step.parallelism for need, step in zip(problem.arrays.needs, steps, strict=False)]
     # A slot is of a step, which takes the cores of all its instances: of wide steps few slots are enough.
-    least, most = (_count_filling(problem, cores) for cores in (max(1, sum(wanted) // len(wanted)), min(wanted)))
+    wanted = [need.cores * step.parallelism for need, step in zip(problem.arrays.needs, steps, strict=False)] or [1]
+    least, most = (_count_filling(problem, cores) for cores in (sum(wanted) // len(wanted), min(wanted)))
     if len(steps) > MANY:
         return sorted({least, most})
     # One a worker: wide instances leave cores of a worker over that another application can use.
