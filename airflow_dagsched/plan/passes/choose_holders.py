@@ -4,8 +4,8 @@
 w0 w2 | w1 w2 | w0 w2, and w3, which holds none         holders  w0 w1 w2, in one     18 s   <- chosen
                                                         any      w3 too, from afar    18 s
 
-Priced as groupings are: what ends sooner, then what holds fewer core-seconds. Of equals the fewest workers are chosen,
-who hold the data: that it is read from elsewhere is not in these seconds.
+Priced as groupings are: what ends sooner, then what holds fewer core-seconds; of equals the fewest workers. Those that
+hold nothing are kept only where the run ends sooner by ``FAR``: reading from elsewhere is not in these seconds.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from airflow_dagsched.plan.plan_types import Group, Pruned
 from airflow_dagsched.plan.reasons.pruning import NoRoomForGroup, SoonerElsewhere, WorkerObjection
 from airflow_dagsched.plan.report.sentences import say_workers_kept
 
+FAR = 0.25
+"""The share by which a run on the holders must be longer for data to be read from other hosts."""
 Groups = Sequence[Group]
 Price = tuple[float, float]
 """Makespan, and core-seconds held."""
@@ -35,6 +37,13 @@ class _Way(Struct, frozen=True):
 
     group: Group
     compute_s: float = 0.0
+    is_far: bool = False
+    """Whether it may be on workers that hold none of its data."""
+
+    @property
+    def weight(self) -> float:
+        """Seconds, longer where the data is far."""
+        return self.compute_s * (1 + FAR) if self.is_far else self.compute_s
 
 
 def leaves_workers_out(group: Group) -> bool:
@@ -51,13 +60,14 @@ def choose_holders(draft: Draft, fewest: Groups, holders: Groups) -> Groups:
     sized = [_measure_ways(draft, groups) for groups in (fewest, holders, anywhere)]
     ways = [_list_ways(one, *found) for one, found in zip(fewest, zip(*sized, strict=True), strict=True)]
     candidates = list(_list_candidates(ways))
-    if all(groups == candidates[0] for groups in candidates):
-        return candidates[0]
-    prices = [_price_groups(draft, groups) for groups in candidates]
+    grouped = [[way.group for way in each] for each in candidates]
+    if all(groups == grouped[0] for groups in grouped):
+        return grouped[0]
+    prices = [_price_groups(draft, groups) for groups in grouped]
     # The first of equals: those with the fewest workers come first.
-    best = min(range(len(prices)), key=prices.__getitem__)
+    best = min(range(len(prices)), key=lambda at: _weigh(prices[at], candidates[at]))
     told = SoonerElsewhere(*prices[0], *prices[best])
-    pairs = zip(candidates[best], candidates[0], strict=True)
+    pairs = zip(grouped[best], grouped[0], strict=True)
     return [_explain_kept(group, told) if leaves_workers_out(first) else group for group, first in pairs]
 
 
@@ -86,18 +96,23 @@ def _list_ways(
     if not leaves_workers_out(one):
         return [_Way(one)]
     found = [way for way in (fewest, holders) if isinstance(way, _Way)]
-    whole = anywhere if isinstance(anywhere, _Way) else _Way(_keep_workers(one))
+    whole = replace(anywhere, is_far=True) if isinstance(anywhere, _Way) else _Way(_keep_workers(one), is_far=True)
     if not found and isinstance(holders, DoesNotFit):
         return [_Way(_explain_whole(whole.group, NoRoomForGroup(holders)))]
     return [*found, whole]
 
 
-def _list_candidates(ways: Sequence[Sequence[_Way]]) -> Iterator[Groups]:
+def _list_candidates(ways: Sequence[Sequence[_Way]]) -> Iterator[Sequence[_Way]]:
     """All on the fewest workers, each where it computes soonest, all on those that hold the data, all on any."""
-    yield [each[0].group for each in ways]
-    yield [min(each, key=lambda way: way.compute_s).group for each in ways]
-    yield [each[-2:][0].group for each in ways]
-    yield [each[-1].group for each in ways]
+    yield [each[0] for each in ways]
+    yield [min(each, key=lambda way: way.weight) for each in ways]
+    yield [each[-2:][0] for each in ways]
+    yield [each[-1] for each in ways]
+
+
+def _weigh(price: Price, ways: Sequence[_Way]) -> Price:
+    makespan_s, held = price
+    return makespan_s * (1 + FAR) if any(way.is_far for way in ways) else makespan_s, held
 
 
 def _price_groups(draft: Draft, groups: Groups) -> Price:

@@ -18,6 +18,7 @@ from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.apply_policy import apply_policy
+from airflow_dagsched.plan.passes.choose_holders import FAR
 from airflow_dagsched.plan.passes.exclusions import exclude_pruned
 from airflow_dagsched.plan.passes.prune_inputs import prune_inputs
 from airflow_dagsched.plan.passes.schedule_groups import schedule_groups
@@ -174,8 +175,8 @@ def test_groups_on_few_holders_do_not_wait_for_each_other() -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(dataflows(most=8), st.integers(0, 2**32), st.lists(st.integers(1, 4), min_size=2, max_size=4))
-def test_leaving_workers_out_never_costs_time(flow: Dataflow, seed: int, cores: list[int]) -> None:
-    """Beside the same plan, with partitions, steps and instances left out alike, on all workers."""
+def test_leaving_workers_out_costs_little_time(flow: Dataflow, seed: int, cores: list[int]) -> None:
+    """Beside the same plan, with partitions, steps and instances left out alike, on all workers, far ones, too."""
     rng = random.Random(seed)
     flow = replace(flow, steps=tuple(replace(step, **_source(rng)) for step in flow.steps))
     cluster = standalone(*(4 * one for one in cores))
@@ -187,7 +188,13 @@ def test_leaving_workers_out_never_costs_time(flow: Dataflow, seed: int, cores: 
         for group in pruned.plan.groups
     ]
     whole = exclude_pruned(selected.replace_groups(anywhere))
-    assert schedule_groups(pruned).plan.makespan_s <= schedule_groups(whole).plan.makespan_s
+    assert schedule_groups(pruned).plan.makespan_s <= (1 + FAR) * schedule_groups(whole).plan.makespan_s
+
+
+def test_a_little_sooner_is_no_reason_to_read_from_afar() -> None:
+    """2 instances of 1 s: 10 s on w1, which holds the data and has one core, 9 s with w2, which holds none."""
+    made = sound(drawn("a", a={"sources": days("h1", size=2 * 128 * MIB), "parallelism": 2}), standalone(1, 8))
+    assert (made.makespan_s, workers(made.groups[0])) == (10.0, ["w1"])
 
 
 def test_steps_alike_go_each_where_its_day_is() -> None:
