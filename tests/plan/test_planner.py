@@ -95,12 +95,13 @@ def test_lower_bound_reasons_and_round_trip(flow: Dataflow, cluster: Cluster) ->
 @settings(max_examples=50, deadline=None)
 @given(dataflows(most=40), clusters(), st.sampled_from([0.001, 1e6]))
 def test_a_wrong_runtime_makes_wrong_times_only(flow: Dataflow, cluster: Cluster, factor: float) -> None:
-    """Of the dataflow as it is, a plan made with wrong runtimes breaks no rule but those of times and shares."""
+    """Of the dataflow as it is, a plan made with wrong runtimes breaks no rule but those of times, shares and slots."""
     wrong = replace(flow, steps=tuple(replace(step, runtime_s=(step.runtime_s or 1) * factor) for step in flow.steps))
     assert {violation.rule for violation in check_strictly(planned(wrong, cluster), flow, cluster)} <= {
         "times",
         "compared",
         "work",
+        "slots",
     }
 
 

@@ -180,6 +180,7 @@ def test_a_plan_that_is_changed_is_rejected(flow: Dataflow, cluster: Cluster, to
 def test_slots_are_what_the_driver_is_handed(flow: Dataflow, cluster: Cluster, told: Settings, data: Any) -> None:
     """So they are a matter of what is right: the simulation uses all of them at some moment, and no others."""
     made = fitting(flow, cluster, told)
+    assume(made.groups)
     at = data.draw(st.integers(0, len(made.groups) - 1), label="group")
     slots = data.draw(st.sampled_from([0, 1, len(made.groups[at].steps) + 1, told.slots, 64]), label="slots")
     changed = replace(made.groups[at], slots=slots)
