@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from airflow_dagsched.model.dataflow import Step
@@ -44,13 +45,14 @@ def _check_group(facts: Facts, group: Group) -> Iterator[Violation]:
     first, free = group.executors[0], measure_free(facts.cluster)
     rate = max(1.0, sum(has[1] for has in free.values()) / max(1, sum(has[0] for has in free.values())))
     held = len(group.executors) * (first.cores + first.memory_mb / rate)
-    tenants = _list_tenants(facts, group)
+    tenants, alone = _list_tenants(facts, group), _sum_alone(group)
     widest = max(step.cores for steps, _ in tenants.values() for step in steps)
     for cores in range(widest, first.cores):
         counts = {worker: _count_bins([step.cores for step in steps], cores) for worker, (steps, _) in tenants.items()}
         memory = max(_bound_memory(steps, copies, cores, facts.settings) for steps, copies in tenants.values())
         if not all(
-            count * cores <= free[worker][0] and count * memory <= free[worker][1] for worker, count in counts.items()
+            count * cores <= free[worker][0] and count * memory + alone[worker] <= free[worker][1]
+            for worker, count in counts.items()
         ):
             continue
         # Disk is scarce where it has a limit: what more containers need of it is not told.
@@ -60,6 +62,15 @@ def _check_group(facts: Facts, group: Group) -> Iterator[Violation]:
             text = f"asks for {asked}: {sum(counts.values())} of {cores} on the same workers hold less"
             yield Violation("sizes", group.id, text)
             return
+
+
+def _sum_alone(group: Group) -> Counter[str]:
+    """MiB by worker of containers with copies alone, which stay beside the others."""
+    alone = Counter[str]()
+    for box in group.containers:
+        if not box.instances:
+            alone[box.worker] += box.memory_mb
+    return alone
 
 
 def _list_tenants(facts: Facts, group: Group) -> dict[str, tuple[list[Step], int]]:
