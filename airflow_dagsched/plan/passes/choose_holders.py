@@ -25,7 +25,7 @@ from airflow_dagsched.plan.plan_types import Group, Pruned
 from airflow_dagsched.plan.reasons.pruning import NoRoomForGroup, SoonerElsewhere, WorkerObjection
 from airflow_dagsched.plan.report.sentences import say_workers_kept
 
-FAR = 0.25
+FAR = 0.8
 """The share by which a run on the holders must be longer for data to be read from other hosts."""
 Groups = Sequence[Group]
 Price = tuple[float, float]
