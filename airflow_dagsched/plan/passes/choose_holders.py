@@ -43,7 +43,12 @@ class _Way(Struct, frozen=True):
     @property
     def weight(self) -> float:
         """Seconds, longer where the data is far."""
-        return self.compute_s * (1 + FAR) if self.is_far else self.compute_s
+        return _lengthen(self.compute_s, self.is_far)
+
+
+def _lengthen(seconds: float, is_far: bool) -> float:
+    """By what reading from other hosts may take."""
+    return seconds * (1 + FAR) if is_far else seconds
 
 
 def leaves_workers_out(group: Group) -> bool:
@@ -106,13 +111,13 @@ def _list_candidates(ways: Sequence[Sequence[_Way]]) -> Iterator[Sequence[_Way]]
     """All on the fewest workers, each where it computes soonest, all on those that hold the data, all on any."""
     yield [each[0] for each in ways]
     yield [min(each, key=lambda way: way.weight) for each in ways]
-    yield [each[-2:][0] for each in ways]
+    yield [(each[:-1] or each)[-1] for each in ways]  # any worker stands last
     yield [each[-1] for each in ways]
 
 
 def _weigh(price: Price, ways: Sequence[_Way]) -> Price:
     makespan_s, held = price
-    return makespan_s * (1 + FAR) if any(way.is_far for way in ways) else makespan_s, held
+    return _lengthen(makespan_s, any(way.is_far for way in ways)), held
 
 
 def _price_groups(draft: Draft, groups: Groups) -> Price:
