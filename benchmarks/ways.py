@@ -121,8 +121,7 @@ def _submit_program(case: Case, folders: Folders, conf: Mapping[str, str]) -> Ru
     return Run(*taken, 1)
 
 
-Way = Callable[[Case, Folders], Run]
-WAYS: dict[str, Way] = {
+WAYS: dict[str, Callable[[Case, Folders], Run]] = {
     "per_step": per_step,
     "planned": planned,
     "by_hand": by_hand,

@@ -49,9 +49,10 @@ launch                                                   model plan plan/checkin
   retention         .protocol
   steps             .protocol                            plan/pruning
   managers          .secrecy                             model plan plan/pruning plan/passes
-  planning          .managers                            model plan plan/pruning plan/problem
+  planning          .managers                            model plan plan/pruning plan/problem plan/passes
+                                                         plan/reasons
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan
-  escalation        .protocol .managers .planning        model plan
+  escalation        .protocol .managers .planning        model plan plan/passes
   moves             .protocol                            model plan/grouping plan/problem
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan

@@ -10,7 +10,7 @@ the table's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, permutations
 
 from msgspec.structs import replace
 
@@ -32,10 +32,11 @@ def merge_dataflows(dataflows: Sequence[Dataflow]) -> Dataflow:
     ranked = sorted(dataflows, key=lambda each: natural_key(each.name))
     _refuse_equal_names(ranked)
     qualified = [_qualify_names(each) for each in ranked]
+    joined = (join_by_tables(one, other) for one, other in permutations(qualified, 2))
     return Dataflow(
         name=" + ".join(each.name for each in ranked),
         steps=tuple(_list_in_order(qualified)),
-        channels=tuple(channel for each in qualified for channel in each.channels) + tuple(_join_by_tables(qualified)),
+        channels=tuple(channel for each in qualified for channel in each.channels) + tuple(chain.from_iterable(joined)),
         tasks=tuple(task for each in qualified for task in each.tasks),
         dependencies=tuple(edge for each in qualified for edge in each.dependencies),
     )
@@ -78,22 +79,15 @@ def _list_in_order(dataflows: Sequence[Dataflow]) -> Iterator[Step]:
         begin += 1 + max((step.order for step in dataflow.steps), default=0)
 
 
-def _join_by_tables(dataflows: Sequence[Dataflow]) -> Iterator[Channel]:
-    """A channel from who writes a table to each step of another dataflow that reads it."""
-    for written in dataflows:
-        for writer in written.steps:
-            rows = _count_bytes(writer, written)
-            for reader in _find_readers(writer, written, dataflows):
-                yield Channel(src=writer.id, dst=reader.id, kind="buffered", bytes=rows)
+def join_by_tables(written: Dataflow, other: Dataflow) -> Iterator[Channel]:
+    """A channel from who writes a table in one dataflow to each step of the other that reads it."""
+    for writer in written.steps:
+        for reader in other.steps:
+            # Within its own dataflow an author passes rows on; who reads the table there may want those of before.
+            if {source.path for source in reader.sources} & {*writer.writes}:
+                yield Channel(src=writer.id, dst=reader.id, kind="buffered", bytes=_count_bytes(writer, written))
 
 
 def _count_bytes(writer: Step, home: Dataflow) -> int:
     """What the step hands on in its own dataflow is what it writes; 0: not known."""
     return max((each.bytes for each in home.channels if each.src == writer.id and not each.output), default=0)
-
-
-def _find_readers(writer: Step, home: Dataflow, dataflows: Sequence[Dataflow]) -> Iterator[Step]:
-    # Within its own dataflow an author passes rows on; who reads the table there may want those of before.
-    for other in dataflows:
-        if other is not home:
-            yield from (step for step in other.steps if {source.path for source in step.sources} & {*writer.writes})

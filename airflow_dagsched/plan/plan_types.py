@@ -154,6 +154,12 @@ class PlanFacts(Value, frozen=True, kw_only=True):
     pins: Literal["kept", "given up"] = "kept"
     author: tuple[str, ...] = ()
     """Names of the Spark settings that the author sets: they win over the plan's."""
+    waiting: tuple[Id, ...] = ()
+    """Groups for which too little is free: planned on all there is, their launches wait, or queue."""
+    beside: tuple[Id, ...] = ()
+    """Dataflows of the DAG whose launches, at the same moment, have taken room before."""
+    behind: tuple[Id, ...] = ()
+    """Dataflows of the DAG that write before what this one reads."""
     digest: str
     """sha256 of all facts: plans of equal digests are equal."""
 

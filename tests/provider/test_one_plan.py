@@ -29,8 +29,8 @@ from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.commands import actions
-from airflow_dagsched.provider.commands.actions import plan_flow
 from airflow_dagsched.provider.commands.bag import find_flows
+from airflow_dagsched.provider.commands.dag_plans import plan_flow
 from airflow_dagsched.provider.commands.preview import find_interval
 from airflow_dagsched.provider.commands.tuning import tune
 from airflow_dagsched.provider.spec.run_history import locate_history

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,12 @@ def record_launch(
     interval: Interval,
     run: str = "r",
     conf: dict[str, Any] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Submitted]:
     """Run a launch task to its end; all its steps end well. Its feed is added to ``feeds``, by its task id.
 
     :param conf: the configuration of the run.
+    :param meanwhile: is called when it has submitted, and its application has not started yet.
     """
     found: list[Submitted] = []
 
@@ -52,6 +55,7 @@ def record_launch(
     ) -> None:
         on_settings(conf, frozenset())
         found.append(Submitted(conf, Path(arguments[0])))
+        meanwhile()
         targets = found[-1].manifest["targets"]
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]
         events += [StepDone(name, "success", seconds=2.0) for name in targets]

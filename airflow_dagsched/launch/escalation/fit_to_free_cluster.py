@@ -9,14 +9,11 @@
     nothing of that, YARN, Kubernetes   ────────> their own queue, on all there is: they preempt, and grow, on demand
 
 Others of the run may fit no more beside it, and what is submitted may be part of a group: then it is planned alone.
-
-Who prints a run, prints what its launches would submit: ``plan_launches``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,21 +50,6 @@ class NoRoomYet(Struct, frozen=True):
     """Launches that are just starting hold some of it, for seconds."""
 
 
-def plan_launches(facts: Facts) -> Planned:
-    """The plan of a run with what its launches submit: a group that is too large, in parts.
-
-    On all there is, pins given up, where too little is free now: launches then wait, or queue. Raises as ``plan_run``
-    where even that does not fit.
-    """
-    try:
-        return plan_run(facts)
-    except DoesNotFit:
-        cut = cut_too_large(facts)
-    with suppress(DoesNotFit):
-        return plan_run(cut)
-    return plan_run(_free_all(cut))
-
-
 def plan_on_free_cluster(
     known: Facts, steps: Iterable[str], reservations: Sequence[Reservation] = ()
 ) -> Chosen | NoRoomYet:
@@ -75,20 +57,52 @@ def plan_on_free_cluster(
     mine = tuple(steps)
     alive, gone = drop_dead_pins(known, mine)
     room = replace(alive, cluster=subtract_reservations(known.cluster, reservations))
-    # The author's pins first; to give them up costs time only, so that comes before waiting.
-    for candidate, note in _list_candidates(room, mine, gone):
-        planned = _try_plan(candidate)
+    runs = (run for run in list_runs(room) if run.find_group(mine) is not None)
+    for run in runs:
+        planned = try_plan(run)
         if planned is not None:
-            return Chosen(planned, planned.find_group(mine), exact=True, note=note)
+            return Chosen(planned, planned.find_group(mine), exact=True, note=_say_gone(gone))
+    alone = find_room_alone(room, mine, gone)
+    if alone is not None:
+        return alone
     # Before anybody is told to wait: what the idle cluster can't hold must fail now.
-    alone = plan_run(_free_all(narrow_to_steps(alive, mine)))
+    idle = plan_run(free_all(narrow_to_steps(alive, mine)))
     # A reservation ends within seconds. And an application in a standalone Master's queue has a driver program that
     # works already: it could hold an output that the application before it waits for, and keep it from ever leaving.
     if reservations or known.cluster.manager == "standalone":
-        return NoRoomYet(known, alone.plan.makespan_s, is_short=bool(reservations))
-    made = _plan_run_on_all(alive, mine) or alone
+        return NoRoomYet(known, idle.plan.makespan_s, is_short=bool(reservations))
+    made = _plan_run_on_all(alive, mine) or idle
+    group = made.find_group(mine)
     note = "too little is free now: it waits at the cluster manager"
-    return Chosen(made, made.find_group(mine), exact=False, note=note)
+    return Chosen(name_waiting(made, (group.id,)), group, exact=False, note=note)
+
+
+def find_room_alone(room: Facts, steps: Sequence[str], gone: Sequence[str] = ()) -> Chosen | None:
+    """Where ``steps`` go as one application on what is free, whatever others of the run need; None: nowhere.
+
+    :param gone: those of them whose workers are not there.
+    """
+    alone = narrow_to_steps(room, steps)
+    candidates = [(alone, _say_gone(gone))]
+    # The author's pins first; to give them up costs time only, so that comes before waiting.
+    if any(step.pinned for step in alone.dataflow.steps):
+        candidates.append((remove_pins(alone), "the workers that its steps are pinned to are full: any will do"))
+    for candidate, note in candidates:
+        planned = try_plan(candidate)
+        if planned is not None:
+            return Chosen(planned, planned.find_group(steps), exact=True, note=note)
+    return None
+
+
+def name_waiting(planned: Planned, groups: tuple[str, ...]) -> Planned:
+    """``planned``, whose facts say that too little is free for these groups."""
+    told = planned.plan.facts
+    facts = replace(told, waiting=groups) if told is not None else None
+    return replace(planned, plan=replace(planned.plan, facts=facts))
+
+
+def _say_gone(gone: Sequence[str]) -> str:
+    return f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
 
 
 def drop_dead_pins(facts: Facts, steps: Iterable[str]) -> tuple[Facts, tuple[str, ...]]:
@@ -99,17 +113,7 @@ def drop_dead_pins(facts: Facts, steps: Iterable[str]) -> tuple[Facts, tuple[str
     return replace(facts, dataflow=replace(dataflow, steps=alive)), tuple(sorted(gone.intersection(steps)))
 
 
-def _list_candidates(room: Facts, steps: Sequence[str], gone: Sequence[str]) -> Iterator[tuple[Facts, str]]:
-    """Facts to plan by, the best first, each with what had to give way for it."""
-    note = f"the workers that {', '.join(gone)} must be on are gone: any will do" if gone else ""
-    yield from ((run, note) for run in _list_runs(room) if run.find_group(steps) is not None)
-    alone = narrow_to_steps(room, steps)
-    yield alone, note
-    if any(step.pinned for step in alone.dataflow.steps):
-        yield remove_pins(alone), "the workers that its steps are pinned to are full: any will do"
-
-
-def _list_runs(room: Facts) -> Iterator[Facts]:
+def list_runs(room: Facts) -> Iterator[Facts]:
     """The run in its groups; then what is too large of them in parts."""
     yield room
     cut = cut_too_large(room)
@@ -119,17 +123,17 @@ def _list_runs(room: Facts) -> Iterator[Facts]:
 
 def _plan_run_on_all(alive: Facts, steps: Sequence[str]) -> Planned | None:
     """The plan of the run on the idle cluster; None: it has no group of these steps."""
-    whole = _free_all(cut_too_large(alive))
-    return _try_plan(whole) if whole.find_group(steps) is not None else None
+    whole = free_all(cut_too_large(alive))
+    return try_plan(whole) if whole.find_group(steps) is not None else None
 
 
-def _free_all(facts: Facts) -> Facts:
+def free_all(facts: Facts) -> Facts:
     """The facts on the idle cluster, without a word on where steps must be."""
     whole = replace(facts.origin, room="whole")
     return remove_pins(replace(facts, cluster=make_idle(facts.cluster), origin=whole))
 
 
-def _try_plan(facts: Facts) -> Planned | None:
+def try_plan(facts: Facts) -> Planned | None:
     """None: it does not fit, or (of a whole run) its groups are not what a planner may take any more."""
     try:
         return plan_run(facts)

@@ -40,6 +40,10 @@ class Origin(Struct, frozen=True, kw_only=True):
     pins: Literal["kept", "given up"] = "kept"
     author: tuple[str, ...] = ()
     """Names of the Spark settings that the author sets, which win over the plan's."""
+    beside: tuple[str, ...] = ()
+    """Dataflows of the DAG whose launches, at the same moment, have taken room before."""
+    behind: tuple[str, ...] = ()
+    """Dataflows of the DAG that write before what this one reads."""
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -87,10 +91,13 @@ def add_inputs(facts: Facts, dataflow: Dataflow, pruning: PruningInput, selectio
 
 def narrow_to_steps(facts: Facts, steps: Iterable[str]) -> Facts:
     """Facts of these steps alone, as one application: what others need is no concern of theirs."""
-    part = select_steps(facts.dataflow, steps)
+    inside = set(steps)
+    part = select_steps(facts.dataflow, inside)
     # Whose launch task a step is in was decided before; the lists may name steps that are not here.
     settings = replace(facts.settings, apart=(), together=(), max_steps_per_group=DEFAULTS.max_steps_per_group)
-    alone = FixedGroup(ONLY, tuple(step.id for step in part.steps), "submitted by itself")
+    whole, names = facts.find_group(inside), tuple(step.id for step in part.steps)
+    # As the run calls it: of what is printed and what is launched, each group has one name.
+    alone = FixedGroup(whole.id if whole is not None else ONLY, names, "submitted by itself")
     origin = replace(facts.origin, groups="run")
     return replace(facts, dataflow=part, settings=settings, groups=(alone,), origin=origin)
 

@@ -34,6 +34,8 @@ def describe_facts(facts: Facts) -> PlanFacts:
         history=facts.history.runs,
         pins=origin.pins,
         author=origin.author,
+        beside=origin.beside,
+        behind=origin.behind,
         digest=digest_facts(facts),
     )
 

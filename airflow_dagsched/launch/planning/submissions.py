@@ -12,13 +12,17 @@ from airflow_dagsched.plan.plan_types import Group, Plan
 
 def add_settings(planned: Planned) -> Plan:
     """The plan, each group with the Spark settings that its launch gives to spark-submit, besides its author's."""
+    facts, manager = planned.plan.facts, planned.cluster.manager
+    # A standalone Master's queue is not waited in: once there is room, its launch plans anew.
+    queued = facts.waiting if facts is not None and manager != "standalone" else ()
 
     def settle(group: Group) -> Group:
         # All of it is left out: nothing is submitted.
         if not group.containers:
             return group
         task_cores = find_task_cores(group, planned.dataflow)
-        made = make_submission(group, planned.cluster, task_cores=task_cores, settings=planned.settings)
+        exact = group.id not in queued
+        made = make_submission(group, planned.cluster, exact=exact, task_cores=task_cores, settings=planned.settings)
         return replace(group, settings=dict(made.conf))
 
     return replace(planned.plan, groups=tuple(map(settle, planned.plan.groups)))

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots
 from airflow_dagsched.plan.needs import resolve_task_runtime
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.settings import Settings
 
 
 def recompute_times(plan: Plan, problem: Problem) -> Plan:
@@ -27,7 +29,7 @@ def recompute_times(plan: Plan, problem: Problem) -> Plan:
         if group.residency == "slots" and group.containers:
             # On the list as it has become: earlier groups may have put this one off.
             groups = _replace_times(groups, at, problem)
-    makespan = round(_find_last_end(groups, problem), DIGITS)
+    makespan = round(find_last_end(groups, problem.declared, problem.settings), DIGITS)
     # The bound is of all instances; without those that were trimmed the plan may end sooner.
     bound = min(plan.lower_bound_s, makespan)
     gap = round(makespan / bound - 1, DIGITS) if bound else 0.0
@@ -78,15 +80,15 @@ def _put_off(group: Group, end_s: float, late: float) -> Group:
     return replace(group, start_s=round(group.start_s + late, DIGITS), end_s=round(group.end_s + late, DIGITS))
 
 
-def _find_last_end(groups: Sequence[Group], problem: Problem) -> float:
+def find_last_end(groups: Sequence[Group], graph: Graph, settings: Settings) -> float:
     """Of the groups, and of the ordinary tasks as early as these can end."""
-    graph, ends = problem.declared, {step: group.end_s for group in groups for step in group.steps}
+    ends = {step: group.end_s for group in groups for step in group.steps}
     tasks = {graph.index[task.id]: task for task in graph.dataflow.tasks}
     end = [ends.get(name, 0.0) for name in graph.ids]
     for node in graph.order:
         if node in tasks:
             # In topological order: whatever is above the task has handed its end down already.
-            end[node] += resolve_task_runtime(tasks[node], problem.settings)
+            end[node] += resolve_task_runtime(tasks[node], settings)
         for after in graph.successors[node]:
             if after in tasks:
                 end[after] = max(end[after], end[node])

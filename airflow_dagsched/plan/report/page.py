@@ -82,6 +82,14 @@ def write_facts(plan: Plan) -> Iterator[str]:
     yield from textwrap.wrap("; ".join((room, run, _GROUPS[facts.groups])), WIDTH)
     if facts.author:
         yield from textwrap.wrap(f"its author sets {', '.join(facts.author)}", WIDTH)
+    if facts.beside:
+        told = f"its launches begin beside those of {join_names(facts.beside)}, on what these leave"
+        yield from textwrap.wrap(told, WIDTH)
+    if facts.behind:
+        yield from textwrap.wrap(f"it begins when {join_names(facts.behind)} has written what it reads", WIDTH)
+    if facts.waiting:
+        names = join_names(facts.waiting)
+        yield from textwrap.wrap(f"too little is free for {names}: planned on all there is, to wait for it", WIDTH)
 
 
 def _write_compared(plan: Plan) -> Iterator[str]:

@@ -12,7 +12,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from msgspec.structs import replace
 
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import drop_dead_pins, plan_launches
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import drop_dead_pins
+from airflow_dagsched.launch.escalation.plan_launches import plan_launches
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.webhdfs import parse_location
 from airflow_dagsched.launch.planning.facts import Facts, Origin

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.escalation.fit_to_free_cluster import plan_launches
-from airflow_dagsched.launch.escalation.reservations import subtract_reservations
 from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
@@ -23,12 +17,10 @@ from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
-from airflow_dagsched.provider.clusters.plan_facts import read_asked_run
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
-from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.commands.answer import print_answer
 from airflow_dagsched.provider.commands.bag import find_flows
-from airflow_dagsched.provider.commands.preview import add_run_inputs
+from airflow_dagsched.provider.commands.dag_plans import plan_flows
 from airflow_dagsched.provider.spec.configuration import read_retention_days
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 
@@ -42,50 +34,18 @@ DAY_S = 86_400.0
 
 def plan(args: Namespace) -> None:
     """Print the plan of each dataflow of a DAG, as its launches follow it."""
-    print_answer(lambda: PRINTERS[args.format]([add_settings(plan_flow(flow, args)) for flow in find_flows(args.dag)]))
-
-
-def plan_flow(flow: SparkDataflow, args: Namespace) -> Planned:
-    """The plan of a dataflow with the facts that the arguments ask for."""
-    hook, conf = PlannerHook(args.conn_id or flow.declared.conn_id), _parse_conf(args.conf)
-    facts = hook.gather_facts(flow, live=args.live, asked=read_asked_run(conf))
-    if args.live:
-        held = Reservations(find_default_work_dir(), hook.master()).peek(time.time())
-        facts = replace(facts, cluster=subtract_reservations(facts.cluster, held))
-    if args.date:
-        facts = add_run_inputs(facts, flow, _parse_date(args.date), hook, conf)
-    return plan_launches(facts)
-
-
-def _parse_date(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput("airflow dagsched", "--date", f"{text!r} is no ISO 8601 date or time") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def _parse_conf(text: str | None) -> dict[str, Any]:
-    """The configuration of a run, as ``airflow dags trigger --conf`` takes it."""
-    try:
-        found = json.loads(text or "{}")
-    except ValueError as error:
-        raise InvalidInput("airflow dagsched", "--conf", f"is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput("airflow dagsched", "--conf", "must be a JSON object")
-    return found
+    print_answer(lambda: PRINTERS[args.format](list(map(add_settings, plan_flows(find_flows(args.dag), args)))))
 
 
 def simulate(args: Namespace) -> None:
     """Run the plan of each dataflow of a DAG on a modelled cluster."""
-    print_answer(lambda: "\n".join(_simulate_flow(flow, args) for flow in find_flows(args.dag)))
+    print_answer(lambda: "\n".join(_simulate(each, args) for each in plan_flows(find_flows(args.dag), args)))
 
 
-def _simulate_flow(flow: SparkDataflow, args: Namespace) -> str:
+def _simulate(planned: Planned, args: Namespace) -> str:
     from airflow_dagsched.plan.simulate.report import compare_policies, write_text
     from airflow_dagsched.plan.simulate.values import Conditions, Work
 
-    planned = plan_flow(flow, args)
     met = Conditions(noise=args.noise, failures_per_hour=args.failures_per_hour, seed=args.seed)
     work = Work(planned.plan, planned.dataflow)
     return write_text(compare_policies(work, planned.cluster, met, ["plan"], args.runs, planned.settings))

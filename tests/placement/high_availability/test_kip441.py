@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from msgspec.structs import replace
 
@@ -150,9 +152,10 @@ def test_scale(row: Row) -> None:
     )
     for _ in range(2):
         made = cluster.step()
-        clients = len({*made.assignment.active.values()})
-        # Kafka's test counts all threads of all clients; a row may as well count the clients.
-        assert row["expect"]["asserted"]["consumers_in_result"] in (clients * threads, clients)
+        active = Counter(made.assignment.active.values())
+        consumers = sum(min(threads, held) for held in active.values())
+        # Kafka's test counts threads with something to do; a row may as well count the clients.
+        assert row["expect"]["asserted"]["consumers_in_result"] in (consumers, len(active))
 
 
 @each("active_task_movements")
@@ -195,8 +198,7 @@ def test_standbys(row: Row) -> None:
     for key, value in expected.items():
         match key:
             case "remaining_standbys":
-                left = {facts.instances[at].id: count for at, count in missing.items() if count}
-                assert left == {at: count for at, count in value.items() if count}
+                assert {facts.instances[at].id: count for at, count in missing.items()} == value
             case "standbys_per_task":
                 assert {len(at) for at in standby.values()} == {value}
             case "warnings_logged":

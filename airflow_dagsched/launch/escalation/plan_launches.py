@@ -1,0 +1,101 @@
+"""A run as its launches would submit it: for whoever prints it.
+
+::
+
+    it fits what is free, or so in parts     its plan: each launch takes its own group of it
+    it does not                              what begins now and finds room by itself: there, beside what begins before
+                                             it; all others on all there is, behind these: they wait, or queue
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from airflow_dagsched.errors import DoesNotFit
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import find_room_alone, free_all, list_runs, name_waiting
+from airflow_dagsched.launch.escalation.reservations import Reservation, reserve_executors, subtract_reservations
+from airflow_dagsched.launch.managers.executors import size_executors
+from airflow_dagsched.launch.planning.facts import Facts
+from airflow_dagsched.launch.planning.plan_run import plan_run
+from airflow_dagsched.launch.planning.planned import Planned
+from airflow_dagsched.model.graph import build_graph
+from airflow_dagsched.model.units import DIGITS
+from airflow_dagsched.plan.passes.recompute_times import find_last_end
+from airflow_dagsched.plan.plan_types import Group, Plan
+
+TAKEN = (
+    "steps", "begins", "finish_spread_s", "residency", "slots", "limit", "driver", "containers", "hosts", "placement",
+    "partitions", "pruned", "unpruned",
+)  # fmt: skip
+"""What a group has from where its launch finds room; the rest is the run's."""
+
+
+def plan_launches(known: Facts, reservations: Sequence[Reservation] = ()) -> Planned:
+    """The plan of a run with what its launches submit on what is free and not reserved.
+
+    Raises as ``plan_run`` where not even all there is suffices.
+    """
+    room = replace(known, cluster=subtract_reservations(known.cluster, reservations))
+    run = room
+    for run in list_runs(room):
+        try:
+            return plan_run(run)
+        except DoesNotFit:
+            continue
+    return _put_where_room_is(plan_run(free_all(run)), run)
+
+
+def reserve_at_once(planned: Planned) -> Iterator[Reservation]:
+    """What the launches of a run reserve that begin when it begins."""
+    waiting = planned.plan.facts.waiting if planned.plan.facts is not None else ()
+    for group in planned.plan.groups:
+        if group.containers and group.start_s == 0 and group.id not in waiting:
+            yield _reserve(group, planned)
+
+
+def _reserve(group: Group, planned: Planned) -> Reservation:
+    name = f"{planned.plan.dataflow}.{group.id}"
+    return reserve_executors(name, size_executors(group, planned.cluster, settings=planned.settings), expires=0.0)
+
+
+def _put_where_room_is(whole: Planned, room: Facts) -> Planned:
+    """``whole``, which is planned on all there is, with what finds room in ``room`` there."""
+    held: list[Reservation] = []
+    put: dict[str, Group] = {}
+    for group in _list_beginning(whole.plan):
+        left = replace(room, cluster=subtract_reservations(room.cluster, held))
+        found = find_room_alone(left, group.steps)
+        if found is not None:
+            put[group.id] = _take_place(group, found.group)
+            held.append(_reserve(found.group, found.planned))
+    waiting = tuple(group.id for group in _list_beginning(whole.plan) if group.id not in put)
+    return name_waiting(_put_groups(whole, put) if put else whole, waiting)
+
+
+def _list_beginning(made: Plan) -> list[Group]:
+    """The groups that wait for nobody, in the order in which they choose."""
+    ready = (group for group in made.groups if not group.after and group.containers)
+    return sorted(ready, key=lambda group: (group.start_s, group.id))
+
+
+def _take_place(group: Group, found: Group) -> Group:
+    """The group at once, where it was found to have room by itself."""
+    time = replace(group.time, compute=found.time.compute)
+    taken = {name: getattr(found, name) for name in TAKEN}
+    return replace(group, start_s=0.0, end_s=round(time.total_s, DIGITS), time=time, **taken)
+
+
+def _put_groups(whole: Planned, put: Mapping[str, Group]) -> Planned:
+    """``whole`` with these groups, all others after them: what is free for those is not known before."""
+    made, late_s = whole.plan, max(group.end_s for group in put.values())
+    groups = tuple(put.get(group.id) or _put_off(group, late_s) for group in made.groups)
+    makespan = round(find_last_end(groups, build_graph(whole.dataflow), whole.settings), DIGITS)
+    bound = min(made.lower_bound_s, makespan)
+    gap = round(makespan / bound - 1, DIGITS) if bound else 0.0
+    return replace(whole, plan=replace(made, groups=groups, makespan_s=makespan, lower_bound_s=bound, gap=gap))
+
+
+def _put_off(group: Group, late_s: float) -> Group:
+    return replace(group, start_s=round(group.start_s + late_s, DIGITS), end_s=round(group.end_s + late_s, DIGITS))
