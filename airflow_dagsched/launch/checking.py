@@ -23,6 +23,7 @@ from airflow_dagsched.plan.settings import Settings
 
 LEAST_HEAP_MB = {"local": 1024, "standalone": 450, "yarn": 450, "kubernetes": 450}
 """Below it Spark refuses to start, or only collects garbage: so much may be asked for, whatever is planned."""
+CORES, INSTANCES = "spark.executor.cores", "spark.executor.instances"
 TOKEN, AMOUNT = "spark.executor.resource.not_", ".amount"
 POD_TEMPLATE = "spark.kubernetes.executor.podTemplateFile"
 
@@ -80,14 +81,21 @@ def _check_numbers(submitted: Submitted) -> Iterator[Violation]:
     cores = next(box.cores for box in submitted.group.containers if box.instances)
     count = submitted.asked.total()
     standalone = submitted.cluster.manager == "standalone"
-    number = ("spark.cores.max", cores * count) if standalone else ("spark.executor.instances", count)
+    number = ("spark.cores.max", _count_cores(submitted, cores * count)) if standalone else (INSTANCES, count)
     driver = "spark.driver.memory", submitted.group.driver.memory_mb
-    for name, planned in (("spark.executor.cores", cores), number, driver):
+    for name, planned in ((CORES, cores), number, driver):
         if submitted.read_number(name) not in (None, planned):
             yield Violation("submitted", name, f"is not the plan's {planned}")
     dynamic = "spark.dynamicAllocation.enabled"
     if dynamic not in submitted.author and submitted.conf.get(dynamic) != "false":
         yield Violation("submitted", dynamic, "is on: executors that idle would be given back")
+
+
+def _count_cores(submitted: Submitted, planned: int) -> int:
+    """Of all executors: what the author's are whole ones of, one at least."""
+    named = submitted.conf.get(CORES, "") if CORES in submitted.author else ""
+    each = int(named) if named.isdecimal() and int(named) else 1
+    return max(1, planned // each) * each
 
 
 def _check_memory(submitted: Submitted) -> Iterator[Violation]:

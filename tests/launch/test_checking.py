@@ -106,6 +106,15 @@ def test_one_setting_that_is_otherwise_is_told_by_its_name(manager: str, name: s
     assert check_submitted(replace(made, conf=conf, author=frozenset({name}))) == () or ".resource" in name
 
 
+@pytest.mark.parametrize(("each", "most", "broken"), [("3", "3", 0), ("3", "2", 1), ("2", "2", 0), ("2", "4", 1)])
+def test_a_master_grants_whole_executors_of_the_author_s_cores(each: str, most: str, broken: int) -> None:
+    """Two cores are planned: one executor of 3 needs as many, or none would ever start."""
+    made = two_of_four("standalone")
+    conf = {**made.conf, "spark.executor.cores": each, "spark.cores.max": most}
+    found = check_submitted(replace(made, conf=conf, author=frozenset({"spark.executor.cores"})))
+    assert [one.subject for one in found] == ["spark.cores.max"] * broken
+
+
 @pytest.mark.parametrize("hosts", [["h2"], ["h2", "h3", "h4"], []])
 def test_pods_are_kept_on_the_planned_nodes(hosts: list[str]) -> None:
     made = two_of_four("kubernetes")

@@ -198,6 +198,37 @@ def test_executors_of_the_author_s_size(manager: Any, tmp_path: Path, monkeypatc
     assert compare(flow, tmp_path) == 1
 
 
+SAID: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"spark.executor.memory": "6g"}, {}),
+    ({"spark.executor.memory": "6g", "spark.executor.memoryOverhead": "500m"}, {}),
+    ({"spark.executor.instances": 3}, {}),
+    ({"spark.executor.cores": "3", "spark.driver.memory": "2g"}, {}),
+    ({"spark.cores.max": "6", "spark.executor.cores": "2"}, {}),
+    ({"spark.executor.cores": "2"}, {"executor_cores": 4, "executor_memory": "5g"}),
+    ({}, {"num_executors": 5, "total_executor_cores": 12, "driver_memory": "700m"}),
+    ({"spark.scheduler.mode": "FIFO", "spark.executor.memory": "{{ ds[:1] }}g"}, {}),
+]
+
+
+@pytest.mark.parametrize("manager", sorted(HOSTS))
+@pytest.mark.parametrize(("conf", "options"), SAID, ids=str)
+def test_sizes_that_the_author_says(
+    manager: Any, conf: Any, options: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever says them, and how: what is printed is what is submitted, and no executor waits for cores for ever."""
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))
+    workers = tuple(Worker(id=f"w{at}", host=f"h{at}", cores=8, memory_mb=16_000) for at in (1, 2))
+    connect(monkeypatch, Cluster(manager=manager, workers=workers))
+    with DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC)) as dag:
+        flow = make_flow(dag, drawn("a", a={"runtime_s": 60}), work_dir=str(tmp_path), conf=conf, **options)
+    (group,) = print_plan(flow).groups
+    (submitted,) = record_launch(flow.launches()[0], tmp_path, {}, find_interval(dag, datetime.fromisoformat(DATE)))
+    assert {name: submitted.conf[name] for name in group.settings} == group.settings
+    assert submitted.plan.groups == (group,)
+    if manager == "standalone":
+        assert int(submitted.conf["spark.cores.max"]) >= int(submitted.conf["spark.executor.cores"])
+
+
 def test_a_run_of_one_submit_per_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its configuration says so, to the print as to the launch."""
     monkeypatch.setenv("AIRFLOW__DAGSCHED__WORK_DIR", str(tmp_path))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_dagsched import Interval
+from airflow_dagsched.launch.managers.author_sizes import name_options
 from airflow_dagsched.launch.protocol.events import Event, Finished, Started, StepDone, StepRunning, encode_marker
 from airflow_dagsched.launch.protocol.feed import Feed
 from airflow_dagsched.launch.protocol.identity import TryId
@@ -53,8 +54,10 @@ def record_launch(
     def submit(
         context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_settings: Any, on_line: Any
     ) -> None:
-        on_settings(conf, frozenset())
-        found.append(Submitted(conf, Path(arguments[0])))
+        # As spark-submit's own options come before them; the hook that does so needs a spark-submit.
+        settings = {**conf, **name_options(launch.flow.authors_args)}
+        on_settings(settings, frozenset())
+        found.append(Submitted(settings, Path(arguments[0])))
         meanwhile()
         targets = found[-1].manifest["targets"]
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]

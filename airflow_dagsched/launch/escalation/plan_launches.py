@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import find_room_alone, free_all, list_runs, name_waiting
 from airflow_dagsched.launch.escalation.reservations import Reservation, reserve_executors, subtract_reservations
+from airflow_dagsched.launch.managers.author_sizes import size_as_submitted
 from airflow_dagsched.launch.managers.executors import size_executors
 from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.launch.planning.plan_run import plan_run
@@ -56,8 +57,9 @@ def reserve_at_once(planned: Planned) -> Iterator[Reservation]:
 
 
 def _reserve(group: Group, planned: Planned) -> Reservation:
-    name = f"{planned.plan.dataflow}.{group.id}"
-    return reserve_executors(name, size_executors(group, planned.cluster, settings=planned.settings), expires=0.0)
+    name, author = f"{planned.plan.dataflow}.{group.id}", planned.author.get(group.steps[0], {})
+    asked = size_executors(group, planned.cluster, settings=planned.settings)
+    return reserve_executors(name, size_as_submitted(asked, author, planned.cluster.manager), expires=0.0)
 
 
 def _put_where_room_is(whole: Planned, room: Facts) -> Planned:

@@ -1,7 +1,9 @@
 """Executors as the author's Spark settings size them: these win over the plan's, so plan and reservation follow them.
 
 plan       6 executors of 2 cores      spark.cores.max=12
-author     spark.executor.cores=4      ──> 3 executors of 4 cores, which is what is reserved
+author     spark.executor.cores=4      ──> 3 executors of 4 cores, which is what is printed, reserved and submitted
+
+An author says it in ``conf``, in a step's ``application``, or by an option of spark-submit, which comes before both.
 """
 
 from __future__ import annotations
@@ -17,9 +19,48 @@ from airflow_dagsched.launch.managers.executors import Executors, split_memory
 
 MEMORY, OVERHEAD = "spark.executor.memory", "spark.executor.memoryOverhead"
 INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
+DRIVER, TASK = "spark.driver.memory", "spark.task.cpus"
+TOLD = frozenset({CORES, MEMORY, OVERHEAD, INSTANCES, MOST_CORES, DRIVER, TASK})
+"""Settings whose values may be printed, where they are sizes."""
+OPTIONS = {
+    "executor_cores": CORES,
+    "executor_memory": MEMORY,
+    "num_executors": INSTANCES,
+    "total_executor_cores": MOST_CORES,
+    "driver_memory": DRIVER,
+}
+"""Arguments of a launch task -> the settings that they are."""
 _SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 _KIB = {"k": 1, "": 1024, "m": 1024, "g": 1024**2, "t": 1024**3}
 """Of each unit; Spark takes a bare number for MiB here."""
+
+
+def name_options(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that arguments of a launch task are."""
+    return {name: str(arguments[option]) for option, name in OPTIONS.items() if arguments.get(option)}
+
+
+def hide_values(author: Mapping[str, Any]) -> dict[str, str]:
+    """The author's settings as they may be told: sizes; of all others, and of templates, the name alone."""
+    return {
+        name: str(value).strip() if name in TOLD and _SIZE.fullmatch(str(value).strip()) else ""
+        for name, value in author.items()
+    }
+
+
+def settle_settings(
+    planned: Mapping[str, str], author: Mapping[str, str], asked: Executors, manager: str
+) -> dict[str, str]:
+    """The plan's settings as they are submitted: the author's in their place, left out where these are not told.
+
+    :param asked: the planned executors.
+    """
+    found = {name: author.get(name, value) for name, value in planned.items()}
+    # Cores for no whole executor would be none at all: the Master lets such an application wait for ever.
+    if manager == "standalone" and author.get(CORES) and MOST_CORES not in author:
+        submitted = size_as_submitted(asked, author, manager)
+        found[MOST_CORES] = str(submitted.cores * submitted.count)
+    return {name: value for name, value in found.items() if value}
 
 
 def size_as_submitted(asked: Executors, author: Mapping[str, Any], manager: str) -> Executors:

@@ -64,6 +64,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     pruning: PruningInput = NO_PRUNING_INPUT
     selections: Selections | None = None
     """What was found of the sources; None: what the dataflow lists of them."""
+    author: Mapping[str, Mapping[str, str]] = {}
+    """Step -> the author's Spark settings of its application, as they may be told: see ``hide_values``."""
     origin: Origin = Origin()
 
     def find_group(self, steps: Iterable[str]) -> FixedGroup | None:

@@ -57,7 +57,8 @@ def _list_parts(facts: Facts) -> Iterator[list[Any]]:
     yield list(facts.groups or ())
     yield [facts.groups is None, flow.name, facts.connection, facts.settings, facts.history, facts.origin, facts.policy]
     # Keys that are pairs, sets and moments: no JSON as they are.
-    yield [json.dumps(_make_canonical(each), sort_keys=True) for each in (facts.pruning, facts.selections)]
+    mappings = facts.pruning, facts.selections, facts.author
+    yield [json.dumps(_make_canonical(each), sort_keys=True) for each in mappings]
 
 
 def _make_canonical(value: Any) -> Any:

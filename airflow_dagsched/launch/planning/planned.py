@@ -7,7 +7,7 @@ parse              groups alone                what the other passes need is nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +29,8 @@ class Planned(Struct, frozen=True):
     dataflow: Dataflow
     cluster: Cluster
     settings: Settings
+    author: Mapping[str, Mapping[str, str]] = {}
+    """Step -> the author's Spark settings of its application, as they may be told."""
 
     def find_group(self, steps: Iterable[str]) -> Group:
         """The group of these steps."""
@@ -50,4 +52,4 @@ def plan_with(facts: Facts, planner: Callable[..., Plan]) -> Planned:
         measured=list_measured(facts.history),
     )
     made = planner(dataflow, cluster, facts.settings, run=run)
-    return Planned(replace(made, facts=describe_facts(facts)), dataflow, cluster, facts.settings)
+    return Planned(replace(made, facts=describe_facts(facts)), dataflow, cluster, facts.settings, facts.author)

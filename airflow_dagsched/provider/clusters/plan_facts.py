@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from airflow_dagsched.launch.managers.author_sizes import hide_values, name_options
 from airflow_dagsched.launch.planning.facts import ONLY, Facts, Origin
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.problem.run import FixedGroup, Policy
@@ -50,13 +51,19 @@ def gather_plan_facts(
         history=known,
         connection=connection,
         pruning=PruningInput(mode=flow.prune),
+        author={name: hide_values(list_author_settings(flow, name)) for name in flow.steps},
         origin=Origin(
             cluster=found.origin,
             room=found.room,
             groups="run" if per_step else "plan file" if launch.from_file else "dag",
-            author=tuple(sorted(flow.conf)),
+            author=tuple(sorted({**flow.conf, **name_options(flow.authors_args)})),
         ),
     )
+
+
+def list_author_settings(flow: DataflowSpec, step: str) -> dict[str, Any]:
+    """The Spark settings that the author gives the application of a step, templates as they are."""
+    return {**flow.conf, **flow.steps[step].declared.application, **name_options(flow.authors_args)}
 
 
 def runs_per_step(flow: DataflowSpec, asked: str | None = None) -> bool:

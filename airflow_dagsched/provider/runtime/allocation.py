@@ -21,7 +21,7 @@ from airflow_dagsched.launch.checking import Submitted, check_sent, check_submit
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, NoRoomYet, plan_on_free_cluster
 from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
 from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
-from airflow_dagsched.launch.managers.author_sizes import size_as_submitted
+from airflow_dagsched.launch.managers.author_sizes import settle_settings, size_as_submitted
 from airflow_dagsched.launch.managers.executors import Executors, size_executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, TEMPLATE
 from airflow_dagsched.launch.managers.local.live import is_local
@@ -151,13 +151,15 @@ def size_application(author: Mapping[str, str], hook: PlannerHook, chosen: Chose
         task_cores=find_task_cores(group, planned.dataflow),
         settings=planned.settings,
     )
+    executors = size_executors(group, planned.cluster, level.memory_factor, planned.settings)
+    settled = settle_settings(asked.conf, author, executors, manager)
     # The author's before the plan's. The pod template is the author's own, with what the plan adds: its path comes
     # last.
-    conf = {**asked.conf, **author, **write_files(asked.files, folder)}
+    conf = {**settled, **author, **write_files(asked.files, folder)}
     if manager == "standalone":  # a Master refuses nothing: it would let the application wait for ever
         check_offered(conf, planned.cluster.workers)
     containers = group.containers
-    submitted = size_as_submitted(size_executors(group, planned.cluster), author, manager)
+    submitted = size_as_submitted(executors, author, manager)
     return Sized(
         conf=conf,
         predicted_s=group.end_s - group.start_s,

@@ -21,6 +21,7 @@ from airflow_dagsched.launch.escalation.levels import choose_next_level
 from airflow_dagsched.launch.escalation.split_group import Unit
 from airflow_dagsched.launch.escalation.stranded import Stranded, explain_stranded
 from airflow_dagsched.launch.history.learning import Ran
+from airflow_dagsched.launch.managers.author_sizes import name_options
 from airflow_dagsched.launch.managers.executors import size_executors
 from airflow_dagsched.launch.managers.parallelism import make_session_settings
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
@@ -74,6 +75,11 @@ class Prepared:
     pruning: Pruning
     settings: Mapping[str, str]
     """The author's Spark settings, rendered."""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The same, with those that are given as options of spark-submit."""
+        return {**self.settings, **name_options(self.submit.flow.authors_args)}
 
 
 @contextmanager
@@ -173,7 +179,7 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
     level, hook = attempt.level, attempt.hook
     on_wait, per_step = partial(offer_while_waiting, attempt, targets), attempt.is_per_step
     room = allocate_room(
-        attempt.planned, hook, level, targets, pruning, author=prepared.settings, per_step=per_step, on_wait=on_wait
+        attempt.planned, hook, level, targets, pruning, author=prepared.named, per_step=per_step, on_wait=on_wait
     )
     with room as allocation:
         demand_steps(attempt, targets)
@@ -187,7 +193,7 @@ def submit_and_follow(
     targets = prepared.submit.targets
     check_folder(paths.folder, parse_local_root(attempt.flow.work_dir), attempt.spec.group.id)
     keep_plan(allocation.chosen, paths.folder)
-    planned = size_application(prepared.settings, attempt.hook, allocation.chosen, attempt.level, paths.private)
+    planned = size_application(prepared.named, attempt.hook, allocation.chosen, attempt.level, paths.private)
     attempt.predicted_s += planned.predicted_s
     attempt.work = msgspec.to_builtins(allocation.chosen.planned.plan.work)
     # Only now: the order, the slots and the moments of its steps are those of the plan it has room by.
@@ -195,7 +201,7 @@ def submit_and_follow(
     refuse_broken_manifest(allocation.chosen, shipment.manifest)
     packed = shipment.pack()
     began = time.monotonic()
-    named = frozenset(prepared.settings)
+    named = frozenset(prepared.named)
 
     def look_at(conf: Mapping[str, str], more: frozenset[str]) -> None:
         refuse_broken_settings(allocation.chosen, attempt.level.memory_factor, conf, named | more)
