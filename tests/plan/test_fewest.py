@@ -22,6 +22,7 @@ from airflow_dagsched.plan.grouping.coarsest import find_fewest
 from airflow_dagsched.plan.grouping.proposals.dealing import list_deals
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.problem.run import FixedGroup, Run
 from airflow_dagsched.plan.settings import Settings
 from tests.plan.drawn import clusters, dataflows, drawn, standalone
 
@@ -140,6 +141,25 @@ def test_wide_siblings_fill_the_cores_with_few_slots(
     found = plan(made, standalone(*[8] * workers))
     assert len(found.groups) <= most
     assert found.makespan_s <= 1.1 * found.lower_bound_s
+
+
+@pytest.mark.parametrize(
+    ("steps", "cores", "latest_s"), [(2_000, [16] * 5, 33.0), (300, [7, 9, 30, 50], 98.0), (1_000, [16] * 3, 29.0)]
+)
+def test_siblings_share_the_cores_that_the_slots_of_one_leave(steps: int, cores: list[int], latest_s: float) -> None:
+    """80 cores, 64 slots: two applications with 40 each, side by side, not one with 64 after the other; 48: one."""
+    seconds = itertools.cycle([1.0] if steps > 300 else range(20, 27))
+    narrow = tuple(Step(id=f"s{at}", runtime_s=next(seconds)) for at in range(steps))
+    flow, cluster = Dataflow(name="alone", steps=narrow), standalone(*cores)
+    made = plan(flow, cluster)
+    assert len(made.groups) == (2 if sum(cores) > 64 else 1)
+    assert {group.start_s for group in made.groups} == {0.0}
+    assert made.makespan_s <= latest_s
+    assert check_strictly(made, flow, cluster) == ()
+    # A launch is planned with the groups as they are wired: it asks for the same containers.
+    wired = tuple(FixedGroup(group.id, group.steps, group.reason) for group in made.groups)
+    launched = plan(flow, cluster, run=Run(groups=wired))
+    assert [group.containers for group in launched.groups] == [group.containers for group in made.groups]
 
 
 def test_layers_too_many_to_look_at_are_dealt_as_well() -> None:

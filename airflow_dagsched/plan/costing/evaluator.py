@@ -60,12 +60,12 @@ class Evaluator:
         """
         problem = self.problem
         members = self.list_members(group_of)
-        shapes = self._size_groups(members)
-        traffic = measure_traffic(group_of, problem)
-        jobs = self._time_jobs(members, shapes, traffic, failures=failures)
         # Edges that lead back in a loop stay inside a group: two steps of a loop always share one.
         between = find_edges_between(problem.graph, group_of)
-        edges = {node: between[node] for node in jobs}
+        edges = {node: between[node] for node in (*members, *range(len(problem.graph.steps), len(problem.graph.ids)))}
+        shapes = self._size_groups(members, edges)
+        traffic = measure_traffic(group_of, problem)
+        jobs = self._time_jobs(members, shapes, traffic, failures=failures)
         spans = self._simulate_launches(members, jobs, edges, self._limit_spills(group_of, traffic), turns)
         cost = Cost(
             # Rounded before they are compared: sums of the same seconds in another order would make ties into
@@ -102,17 +102,18 @@ class Evaluator:
         # Sized for these workers, the group must not be moved by first fit to one that it was barred from.
         return size_group(name, running, there)._replace(pinned=True)
 
-    def _size_groups(self, members: Members) -> dict[int, ExecutorShape]:
+    def _size_groups(self, members: Members, edges: Mapping[int, Sequence[int]]) -> dict[int, ExecutorShape]:
         """Of the groups with steps that are run; those of one step are looked up at once."""
         exclusions, ids = self.problem.exclusions, self.problem.graph.ids
         # With exclusions a group may be barred from workers: what is known of its step alone then says nothing.
         whole = exclusions is NOTHING_EXCLUDED
         known = self._sizes.of_step if whole else {}
+        running = members if whole else self._drop_idle(members)
         shapes = {}
-        for first, steps in (members if whole else self._drop_idle(members)).items():
+        for first, steps in running.items():
             shape = known.get(steps[0]) if len(steps) == 1 else None
             shapes[first] = shape or self.size_where_allowed(first, name_group(first, members, ids), steps)
-        return shapes
+        return shapes | self._sizes.share_cores(running, edges, shapes)
 
     def _drop_idle(self, members: Members) -> Members:
         """The steps of each group that are run, of groups with any."""

@@ -69,26 +69,29 @@ class ExecutorShape(NamedTuple):
         return self.cores * len(self.workers)
 
 
-def size_group(name: str, members: Sequence[int], problem: Problem) -> ExecutorShape:
-    """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``."""
+def size_group(name: str, members: Sequence[int], problem: Problem, most_cores: int | None = None) -> ExecutorShape:
+    """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``.
+
+    ``most_cores``: of all containers of a batch group; None: all there are. One instance has its cores in any case.
+    """
     demand = make_demand(name, members, problem)
     # First, and by name: further on all that would be seen is that no workers were chosen.
     _refuse_pins(demand, problem.arrays.workers)
     shape = (
         _size_resident(demand, members, problem)
         if demand.residency == "all"
-        else _size_in_slots(demand, members, problem)
+        else _size_in_slots(demand, members, problem, problem.arrays.room.cores if most_cores is None else most_cores)
     )
     if problem.arrays.room.has_disk_limits:
         return _deal_disk(shape, demand, problem.arrays.workers)
     return shape
 
 
-def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem) -> ExecutorShape:
+def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem, most_cores: int) -> ExecutorShape:
     """First as if cores were a pool with room for all; then what that used, in containers."""
     # A pool with room for all shows how many cores the steps can use at once: more would be asked for in vain.
     least = demand.find_widest_cores()
-    widest = max(least, min(problem.arrays.room.cores, demand.count_wanted_cores()))
+    widest = max(least, min(most_cores, demand.count_wanted_cores()))
     schedule = schedule_in_slots(
         members, problem, demand.slots, CorePool(widest, [step.parallelism for step in demand.steps])
     )

@@ -102,9 +102,12 @@ class _Search(Struct):
                 self.prices_left -= 1
                 evaluator = _apply_lists(self.evaluator, lists)
                 try:
-                    yield evaluator.evaluate_grouping(group_of), evaluator
+                    evaluated = evaluator.evaluate_grouping(group_of)
                 except DoesNotFit:
                     continue
+                # In the cores that a group has beside others another list may be the best.
+                self.complete &= _is_sized_alone(evaluated, evaluator)
+                yield evaluated, evaluator
 
     def search_launches(self, evaluated: EvaluatedGrouping, evaluator: Evaluator) -> None:
         """Search all orders of launches; where room for spills decides, too, those that are searched anyway."""
@@ -147,6 +150,13 @@ def _apply_lists(evaluator: Evaluator, lists: Sequence[List]) -> Evaluator:
     graph = evaluator.problem.graph
     tasks = range(len(graph.steps), len(graph.ids))
     return evaluator.reorder_starts((*chain.from_iterable(lists), *tasks))
+
+
+def _is_sized_alone(evaluated: EvaluatedGrouping, evaluator: Evaluator) -> bool:
+    """Whether no group has fewer cores than it could use."""
+    return all(
+        evaluated.shapes[first] == evaluator.size_group("of all", steps) for first, steps in evaluated.members.items()
+    )
 
 
 def _list_extensions(steps: List, problem: Problem) -> Iterator[List]:
