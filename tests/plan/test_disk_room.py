@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.cluster import Cluster, Worker
@@ -13,8 +16,10 @@ from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.policy import POLICIES
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.costing.executor_shape import size_group
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.problem.run import Policy, Run
 from airflow_dagsched.plan.settings import DEFAULTS
 
@@ -87,3 +92,19 @@ def test_no_policy_is_refused_what_another_worker_has_room_for(name: str) -> Non
     cluster = cluster_of([(8, 16000, 10), (4, 16000, None)])
     made = plan(flow, cluster, DEFAULTS, run=Run(policy=Policy(name, PlacementSettings(), State())))
     assert [box.worker for box in made.groups[0].containers] == ["w1"]
+
+
+def test_disk_suffices_in_whichever_order_the_steps_start() -> None:
+    """Disk 9 x 10 + 2 x 1 on three workers with 31 each: three containers of 3 x 10, two of them with one more."""
+    steps = [
+        Step(id="a", disk_mb=10),
+        Step(id="b", disk_mb=10, parallelism=7, cores=2),
+        Step(id="c", disk_mb=10),
+        Step(id="d", parallelism=2),
+    ]
+    cluster = cluster_of([(2, 8000, 31), (4, 8000, 31), (2, 8000, 31)])
+    for order in permutations(range(4)):
+        ordered = [replace(step, order=at) for step, at in zip(steps, order, strict=True)]
+        problem = Problem.of(Dataflow(name="f", steps=tuple(ordered)), cluster, DEFAULTS)
+        held = size_group("g", order, problem).disk_mb
+        assert sorted(held) == [30, 31, 31]

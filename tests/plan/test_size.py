@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -144,6 +144,7 @@ STEPS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(STEPS)
 def test_containers_of_one_step_hold_what_dealing_gives_them(step: Step) -> None:
     """The general way of dealing instances out is the oracle of the short one."""
@@ -160,6 +161,7 @@ def test_containers_of_one_step_hold_what_dealing_gives_them(step: Step) -> None
         assert box.required == share.sum_required(demand, box.cores)
 
 
+@settings(deadline=None)
 @given(st.lists(STEPS, min_size=2, max_size=6))
 def test_steps_that_are_alike_are_sized_as_each_on_its_own(steps: list[Step]) -> None:
     """What is known of one step alone holds for others of its kind, but for what a wave of them takes."""
@@ -175,3 +177,12 @@ def test_steps_that_are_alike_are_sized_as_each_on_its_own(steps: list[Step]) ->
         sizes = [[(box.required, box.cores, box.memory_mb) for box in one.containers] for one in (group, own)]
         assert sizes[0] == sizes[1]
         assert group.time == own.time
+
+
+@pytest.mark.parametrize("beside", [{}, {"narrow": {"runtime_s": 1}}])
+def test_instances_of_3_cores_leave_none_idle(beside: dict[str, Any]) -> None:
+    """4 of them on 12 cores: in 3 containers of 4 cores they would run in two waves."""
+    made = plan(drawn("", wide={"parallelism": 4, "cores": 3, "runtime_s": 60}, **beside), standalone(12, 1))
+    wide = next(group for group in made.groups if "wide" in group.steps)
+    assert [box.cores for box in wide.containers] == [3, 3, 3, 3]
+    assert wide.time.compute == pytest.approx(60, abs=2)

@@ -29,6 +29,8 @@ class Demand(Struct, frozen=True):
     slots: int
     """Steps side by side, at most."""
     settings: Settings
+    deals_disk: bool = False
+    """Whether instances are dealt by disk: batch, where workers' disks have limits. Cores come back, disk does not."""
 
     def find_widest_cores(self) -> int:
         """Of one instance."""
@@ -62,6 +64,7 @@ def make_demand(group: str, members: Sequence[int], problem: Problem) -> Demand:
         # More slots than steps would say nothing, and change the plan's text.
         min(problem.settings.slots, len(members)),
         problem.settings,
+        deals_disk=arrays.room.has_disk_limits and not streaming,
     )
 
 
@@ -94,6 +97,7 @@ class Share(Struct, frozen=True):
 def deal_instances(demand: Demand, workers: Sequence[str]) -> list[Share]:
     """Deal all instances to containers on ``workers`` (one entry a container): each to the one with fewest cores dealt.
 
+    Where disk is dealt, the largest first, each to the one with the least disk dealt: in whichever order steps start.
     Pinned steps are dealt first, to the containers on their workers; there must be one.
     """
     if len(workers) == 1:
@@ -101,8 +105,8 @@ def deal_instances(demand: Demand, workers: Sequence[str]) -> list[Share]:
         return [_deal_all(demand)]
     shares = [Share([], []) for _ in workers]
     load = [(0, box) for box in range(len(workers))]
-    pinned = [at for at, step in enumerate(demand.steps) if step.pinned]
-    for at in pinned:
+    order = _order_steps(demand)
+    for at in (at for at in order if demand.steps[at].pinned):
         allowed = [entry for entry in load if workers[entry[1]] in demand.steps[at].pinned]
         others = [entry for entry in load if workers[entry[1]] not in demand.steps[at].pinned]
         # Pinned steps first: dealt last, they could find their few workers full of what might be anywhere.
@@ -111,10 +115,18 @@ def deal_instances(demand: Demand, workers: Sequence[str]) -> list[Share]:
         # Not a heap any more: the next step's workers are others, so it is made anew.
         load = allowed + others
     heapq.heapify(load)
-    for at, step in enumerate(demand.steps):
-        if not step.pinned:
+    for at in order:
+        if not demand.steps[at].pinned:
             _deal_step(demand, at, load, shares)
     return shares
+
+
+def _order_steps(demand: Demand) -> list[int]:
+    """In which the steps are dealt."""
+    order = list(range(len(demand.steps)))
+    return (
+        sorted(order, key=lambda at: (-demand.needs[at].disk_mb, demand.steps[at].id)) if demand.deals_disk else order
+    )
 
 
 def _deal_all(demand: Demand) -> Share:
@@ -129,12 +141,13 @@ def _deal_all(demand: Demand) -> Share:
 
 
 def _deal_step(demand: Demand, at: int, load: list[tuple[int, int]], shares: list[Share]) -> None:
-    """Deal the instances of step ``at`` to the containers in ``load``: a heap of (cores dealt, container)."""
+    """Deal the instances of step ``at`` to the containers in ``load``: a heap of (cores or disk dealt, container)."""
     step, need = demand.steps[at], demand.needs[at]
+    weight = need.disk_mb if demand.deals_disk else need.cores
     for index in range(step.parallelism):
-        cores, box = load[0]
+        dealt, box = load[0]
         share = shares[box]
         share.instances.append((step.id, index))
         share.needs.append(need)
         # Ties go to the first container, for the pair is compared whole: equal inputs are dealt equally.
-        heapq.heapreplace(load, (cores + need.cores, box))
+        heapq.heapreplace(load, (dealt + weight, box))

@@ -140,15 +140,17 @@ def _choose_containers(demand: Demand, members: Sequence[int], wanted: int, prob
 
 
 def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[ContainerSet]:
-    """Each with more cores in all than the one before, up to the ``wanted``; in ever smaller containers."""
+    """Each with more cores in use than the one before, up to the ``wanted``; in ever smaller containers."""
     most, without_disk = 0, None
+    needs = {need.cores for need in demand.needs}
     for cores in _list_core_counts(demand, wanted, problem):
         chosen = _place_containers(demand, cores, wanted, problem)
         if is_disk_short(demand, chosen):
             without_disk = cores, chosen
-        # Smaller containers with no more cores in all would compute no sooner: nothing to choose.
-        elif cores * len(chosen) > most:
-            most = cores * len(chosen)
+        # Smaller containers with no more cores in use would compute no sooner: nothing to choose. Instances of 3
+        # cores leave one of 4 idle.
+        elif (used := (cores - max(cores % need for need in needs)) * len(chosen)) > most:
+            most = used
             yield cores, chosen
         # Larger containers come first, so the first that has all the wanted cores has them in the fewest.
         if most >= wanted:
