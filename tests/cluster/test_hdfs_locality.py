@@ -66,7 +66,6 @@ READ = {
 }
 """A task a file: else Spark packs such small files together, whoever holds them. And no task waits for a near core,
 as none would if they took long: where they run is up to the placement alone."""
-PATIENCE = 50
 
 
 class Stored(NamedTuple):
@@ -110,18 +109,9 @@ def _write_day(found: Hdfs, day: str, hosts: Sequence[str]) -> int:
         values = [rng.randrange(2**40) for _ in range(ROWS)]
         content = io.BytesIO()
         pq.write_table(pa.table({"value": pa.array(values, pa.int64())}), content, use_dictionary=False)
-        _write_on(host, Stored(found, {}), day, f"part-{at}.parquet", content.getvalue())
+        found.write_on(host, f"{TABLE}/day={day}/part-{at}.parquet", content.getvalue())
         total += sum(values)
     return total
-
-
-def _write_on(host: str, table: Stored, day: str, name: str, content: bytes) -> None:
-    """HDFS chooses the DataNode: written again until it is the wanted one."""
-    for _ in range(PATIENCE):
-        table.hdfs.write(f"{TABLE}/day={day}/{name}", content)
-        if table.hosts(day)[name] == (host,):
-            return
-    raise AssertionError(f"{PATIENCE} times not on {host}")
 
 
 def scan_of(table: Stored, day: str, cluster: Cluster) -> Dataflow:

@@ -18,6 +18,7 @@ from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.checking import check
+from airflow_dagsched.plan.passes.pin_hosts import count_containers
 from airflow_dagsched.plan.problem.run import Policy
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from demo.rest import until
@@ -101,6 +102,22 @@ def test_a_policy_gets_the_workers_cores_and_memory_it_planned(
     gate.touch()
     result(running)
     assert seen == expected
+
+
+def test_where_the_master_deals_other_numbers_the_plan_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three executors planned on one worker, one on the other, and room for four on each: both get two."""
+    with standalone_cluster(workers=2, cores=4, memory_mb=4096, tokens=True) as two:
+        monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", two.connection())
+        first, second = two.pages
+        policy = Policy("first_fit", PlacementSettings(), State())
+        chosen = chosen_for(pinned(first, first, first, second), PlannerHook("cluster"), policy=policy)
+        assert count_containers(chosen.group) == {first: 3, second: 1}
+        assert chosen.group.hosts == (
+            "all workers there are; the Master deals 4 executors out in turn, "
+            "so each may have another number of them than planned"
+        )
+        done = result(start(two.master, settings_of(chosen).conf, "4"))
+        assert {host: len(there) for host, there in two.executors(done["application"]).items()} == {first: 2, second: 2}
 
 
 def test_a_token_nobody_offers_is_found_before_it_is_waited_for(hook: PlannerHook) -> None:

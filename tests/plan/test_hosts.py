@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.managers.standalone.tokens import Offer
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
-from airflow_dagsched.plan.passes.pin_hosts import choose_exclusion, is_token
+from airflow_dagsched.plan.passes.pin_hosts import choose_exclusion, count_containers, deal_in_turn, is_token
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.report.page import explain_plan
 from tests.plan.drawn import drawn, standalone
+from tests.plan.test_held_sizes import BEFORE, GROWN, place
 
 
-def slotted(workers: int, slots: int) -> list[Worker]:
+def slotted(workers: int, slots: int, cores: int = 4) -> list[Worker]:
     """``w1`` in slot 1, and so on."""
     return [
-        Worker(id=f"w{at}", host=f"h{at}", cores=4, memory_mb=8000, tokens=Offer(at, slots).tokens)
+        Worker(id=f"w{at}", host=f"h{at}", cores=cores, memory_mb=8000, tokens=Offer(at, slots).tokens)
         for at in range(1, workers + 1)
     ]
 
@@ -88,3 +91,35 @@ def test_a_plan_for_all_workers_excludes_none() -> None:
     flow = drawn("a", a={"parallelism": 8, "memory_mb": 100})
     cluster = Cluster(manager="standalone", workers=tuple(slotted(2, slots=2)))
     assert plan(flow, cluster).groups[0].hosts == "all workers there are"
+
+
+def deal_one_by_one(executors: int, room: dict[str, int], order: list[str]) -> dict[str, int]:
+    """As Spark's Master does with workers in this order: round after round, one to each that has room."""
+    dealt = dict.fromkeys(room, 0)
+    while executors:
+        for worker in order:
+            if executors and dealt[worker] < room[worker]:
+                dealt[worker], executors = dealt[worker] + 1, executors - 1
+    return dealt
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.data())
+def test_what_is_dealt_is_told_where_no_order_of_workers_changes_it(room: list[int], data: st.DataObject) -> None:
+    there = {f"w{at}": most for at, most in enumerate(room)}
+    executors = data.draw(st.integers(len(room), sum(room)))
+    ways = [deal_one_by_one(executors, there, list(order)) for order in permutations(there)]
+    told = deal_in_turn(executors, there)
+    assert all(way == told for way in ways) if told else any(way != ways[0] for way in ways)
+
+
+def test_the_plan_says_where_the_master_deals_other_numbers() -> None:
+    """Three executors planned on w1, one on each of the others: the Master gives two of four workers two each."""
+    with_tokens = Cluster(manager="standalone", workers=tuple(slotted(4, slots=6, cores=8)))
+    group = place(GROWN, with_tokens, BEFORE).groups[0]
+    assert count_containers(group) == {"w1": 3, "w2": 1, "w3": 1, "w4": 1}
+    dealt = "the Master deals 6 executors out in turn, so each may have another number of them than planned"
+    assert group.hosts == f"all workers there are; {dealt}"
+    # Nobody else has room for a second one: there is no choice.
+    small = tuple(replace(one, cores=3) if one.id != "w1" else one for one in with_tokens.workers)
+    group = place(GROWN, replace(with_tokens, workers=small), BEFORE).groups[0]
+    assert (count_containers(group), group.hosts) == ({"w1": 3, "w2": 1, "w3": 1, "w4": 1}, "all workers there are")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from airflow_dagsched.launch.managers.settings import make_submission
+from airflow_dagsched.plan.passes.pin_hosts import count_containers
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from tests.cluster.submitting import result, start
@@ -68,7 +69,10 @@ def test_kips_assignments(name: str, seeds: Seeds) -> None:
     """Executors come up where instances are alone: a warm-up asks for none."""
     planned, ours = place_clients(KIP[name], PlannerHook("cluster").cluster())
     (group,) = planned.groups
-    executors = sum(bool(box.instances) for box in group.containers)
+    executors = count_containers(group).total()
     done = result(start(seeds.cluster.master, make_submission(group, ours).conf, str(executors)))
     assert done["executors"] == executors
-    assert set(seeds.cluster.executors(done["application"])) == set(KIP[name].active)
+    there = {host: len(ours) for host, ours in seeds.cluster.executors(done["application"]).items()}
+    assert set(there) == set(KIP[name].active)
+    # One client has two of four tasks: which of three workers the Master gives two executors is up to it.
+    assert there == count_containers(group) or "the Master deals 4 executors out in turn" in group.hosts

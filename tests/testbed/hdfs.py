@@ -57,6 +57,20 @@ class Hdfs:
         to = httpx.put(asked).headers["location"]
         httpx.put(to, content=content, timeout=60.0).raise_for_status()
 
+    def write_on(self, host: str, path: str, content: bytes) -> None:
+        """Store a file whose every block is on ``host``: HDFS chooses the DataNode, so until it has chosen that one."""
+        for _ in range(PATIENCE):
+            self.write(path, content)
+            if self.hosts(path) == {host}:
+                return
+        raise AssertionError(f"{path}: {PATIENCE} times not on {host}")
+
+    def hosts(self, path: str) -> set[str]:
+        """Where the blocks of a file are."""
+        asked = f"{self.http}/webhdfs/v1{path}?op=GET_BLOCK_LOCATIONS&user.name={USER}"
+        blocks = httpx.get(asked).raise_for_status().json()["LocatedBlocks"]["locatedBlocks"]
+        return {one["hostName"] for block in blocks for one in block["locations"]}
+
     def delete(self, path: str) -> None:
         """Remove a file."""
         httpx.delete(f"{self.http}/webhdfs/v1{path}?op=DELETE&user.name={USER}").raise_for_status()
@@ -77,6 +91,7 @@ class Hdfs:
 
 
 USER = "hdfs"
+PATIENCE = 50
 LOGGING = """
 log4j.rootLogger=WARN, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender

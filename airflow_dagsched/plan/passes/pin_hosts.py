@@ -9,7 +9,9 @@ is a conjunction, so *exclusion tokens* give any set of workers: the worker in s
     w2       2      not_1        not_3      executors
     w3       3      not_1 not_2             -
 
-YARN takes a list of nodes to leave out, Kubernetes a node affinity: there any set can be had.
+YARN takes a list of nodes to leave out, Kubernetes a node affinity: there any set can be had. How many executors each
+worker of the set has is up to all three: the standalone Master deals them in turn, and the plan says where that may
+differ from its own containers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ from airflow_dagsched.model.order import natural_key, sort_naturally
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.plan.problem.problem import Problem
-from airflow_dagsched.plan.reasons.hosts import HostsReason, KeptOutByTokens, MasterChooses, NodesAvoided, NodesExcluded
+from airflow_dagsched.plan.reasons.hosts import (
+    DealtEvenly,
+    HostsReason,
+    KeptOutByTokens,
+    MasterChooses,
+    NodesAvoided,
+    NodesExcluded,
+    PlannedWorkers,
+)
 from airflow_dagsched.plan.report.sentences import say_hosts
 
 TOKEN_PREFIX = "not_"
@@ -91,27 +101,61 @@ def _list_usable_tokens(worker: Worker, containers: int) -> set[str]:
 
 def pin_hosts(draft: Draft) -> Draft:
     """The draft, each group with how its executors come to the workers it names."""
-    problem, known = draft.problem, dict[tuple[str, ...], str]()
+    problem, known = draft.problem, dict[tuple[tuple[str, int, int], ...], str]()
     groups = []
     for group in draft.plan.groups:
-        # Many groups are on the same workers: the reason is worked out once for each set of them.
-        workers = tuple([container.worker for container in group.executors])
-        if workers not in known:
-            known[workers] = say_hosts(_explain_hosts(count_containers(group), problem))
-        groups.append(replace(group, hosts=known[workers]))
+        # Many groups are alike on the same workers: the reason is worked out once for each kind of them.
+        kind = tuple([(box.worker, box.cores, box.memory_mb) for box in group.executors])
+        if kind not in known:
+            known[kind] = say_hosts(_explain_hosts(group, problem))
+        groups.append(replace(group, hosts=known[kind]))
     return draft.replace_groups(groups)
 
 
-def _explain_hosts(containers: Counter[str], problem: Problem) -> HostsReason:
-    cluster, workers = problem.cluster, problem.arrays.workers
-    others = len(workers) - len(containers)
-    if cluster.manager == "local" or not containers:
+def _explain_hosts(group: Group, problem: Problem) -> HostsReason:
+    manager, used = problem.cluster.manager, len(count_containers(group))
+    others = len(problem.arrays.workers) - used
+    if manager == "local" or not used:
         return "no choice"
+    if manager == "standalone":
+        return _explain_dealing(group, problem.arrays.workers)
     if not others:
         return "all workers"
-    if cluster.manager == "yarn":
-        return NodesExcluded(others)
-    if cluster.manager == "kubernetes":
-        return NodesAvoided(others)
-    found = _exclude_others(containers, workers)
-    return MasterChooses(len(found.open)) if found.open else KeptOutByTokens(len(found.kept_out), len(found.tokens))
+    return NodesExcluded(others) if manager == "yarn" else NodesAvoided(others)
+
+
+def _explain_dealing(group: Group, workers: Sequence[Worker]) -> HostsReason:
+    """On a standalone cluster; ``workers`` in natural order."""
+    containers = count_containers(group)
+    found = _exclude_others(containers, workers) if len(containers) < len(workers) else Exclusion()
+    if found.open:
+        return MasterChooses(len(found.open))
+    kept_out, tokens = len(found.kept_out), len(found.tokens)
+    planned: PlannedWorkers = KeptOutByTokens(kept_out, tokens) if kept_out else "all workers"
+    one = group.executors[0]
+    room = {
+        worker.id: min(worker.free_cores // one.cores, worker.free_memory_mb // one.memory_mb)
+        for worker in workers
+        if worker.id in containers
+    }
+    executors = containers.total()
+    return planned if deal_in_turn(executors, room) == containers else DealtEvenly(planned, executors)
+
+
+def deal_in_turn(executors: int, room: Mapping[str, int]) -> dict[str, int] | None:
+    """How Spark's Master deals executors to workers, worker -> most that it can hold; None: that is up to chance.
+
+    One to each of those with room, again and again; whom the last few go to nobody knows.
+
+    >>> deal_in_turn(5, {"w1": 4, "w2": 1, "w3": 4})
+    {'w1': 2, 'w2': 1, 'w3': 2}
+    """
+    dealt = dict.fromkeys(room, 0)
+    while executors:
+        open_ = [worker for worker, most in room.items() if dealt[worker] < most]
+        if not open_ or executors < len(open_):
+            return None
+        for worker in open_:
+            dealt[worker] += 1
+        executors -= len(open_)
+    return dealt

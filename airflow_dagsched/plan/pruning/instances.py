@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from airflow_dagsched.model.dataflow import Channel, Step
+from airflow_dagsched.model.cluster import Worker
+from airflow_dagsched.model.dataflow import Channel, Partition, Step
 from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.plan.plan_types import Container, Group, Pruned
-from airflow_dagsched.plan.pruning.layout import partition_name
 from airflow_dagsched.plan.pruning.owners import assign_readers, find_holders
 from airflow_dagsched.plan.pruning.presence import Edge, spread_presence
 from airflow_dagsched.plan.pruning.tasks import SCAN_SETTINGS, scan_tasks
@@ -129,14 +129,17 @@ def _find_entry_workers(
     if outside or not (channels or selections) or not all(selection.listed for selection in selections):
         return on[name]
     workers = [worker for worker in scene.cluster.workers if worker.id in on[name]]
-    held = {
-        f"{selection.path}/{partition_name(partition)}": frozenset[str]().union(
-            *(one.workers for one in find_holders(partition.blocks, workers))
-        )
-        for selection in selections
-        for partition in selection.needed
-    }
-    return frozenset(worker for worker, names in assign_readers(held, (), on[name]).items() if names)
+    partitions = [partition for selection in selections for partition in selection.needed]
+    held = [found for partition in partitions for found in _find_block_holders(partition, workers)]
+    # Whoever has a copy may be whom Spark hands it to; what nobody here has is dealt out.
+    near = {f"on {worker}": frozenset({worker}) for worker in frozenset[str]().union(*held)}
+    far = {f"block {at}": holders for at, holders in enumerate(held) if not holders}
+    return frozenset(worker for worker, read in assign_readers({**near, **far}, (), on[name]).items() if read)
+
+
+def _find_block_holders(partition: Partition, workers: Collection[Worker]) -> Sequence[frozenset[str]]:
+    """Of each of its blocks; one that nobody holds where it is not known what it consists of."""
+    return [one.workers for one in find_holders(partition.blocks, workers)] or [frozenset()]
 
 
 def _draw_edge(channel: Channel, on: Mapping[str, frozenset[str]]) -> Edge:

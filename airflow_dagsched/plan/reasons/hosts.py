@@ -33,4 +33,18 @@ class MasterChooses(Struct, frozen=True):
     """So many, that no token keeps out."""
 
 
-HostsReason = NodesExcluded | NodesAvoided | KeptOutByTokens | MasterChooses | Literal["no choice", "all workers"]
+PlannedWorkers = KeptOutByTokens | Literal["all workers"]
+"""No others than the planned ones."""
+
+
+class DealtEvenly(Struct, frozen=True):
+    """These workers, but not the planned numbers on each: the Master gives one executor to each in turn."""
+
+    workers: PlannedWorkers
+    executors: int
+    """On all of them."""
+
+
+HostsReason = (
+    NodesExcluded | NodesAvoided | KeptOutByTokens | DealtEvenly | MasterChooses | Literal["no choice", "all workers"]
+)

@@ -24,6 +24,7 @@ from airflow_dagsched.plan.reasons.constraints import (
     StepsTogether,
 )
 from airflow_dagsched.plan.reasons.hosts import (
+    DealtEvenly,
     HostsReason,
     KeptOutByTokens,
     MasterChooses,
@@ -224,6 +225,9 @@ def say_hosts(reason: HostsReason) -> str:
             return f"exactly these: node affinity leaves out {format_count(nodes, 'node')}"
         case KeptOutByTokens(workers, tokens):
             return f"exactly these: {format_count(workers, 'worker')} kept out by {format_count(tokens, 'token')}"
+        case DealtEvenly(workers, executors):
+            dealt = f"the Master deals {format_count(executors, 'executor')} out in turn"
+            return f"{say_hosts(workers)}; {dealt}, so each may have another number of them than planned"
         case MasterChooses(workers):
             shape = "by count and shape of the containers alone"
             return f"the Master chooses, {shape}: {format_count(workers, 'more worker')} cannot be kept out"

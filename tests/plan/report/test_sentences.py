@@ -87,6 +87,8 @@ EXAMPLES: tuple[Any, ...] = (
     hosts.NodesExcluded(1),
     hosts.NodesAvoided(2),
     hosts.KeptOutByTokens(3, 1),
+    hosts.DealtEvenly(hosts.KeptOutByTokens(3, 1), 4),
+    hosts.DealtEvenly("all workers", 3),
     hosts.MasterChooses(2),
     placement.KeptAsSized("first_fit", REFUSAL, is_offered=False),
     placement.KeptAsSized("first_fit", REFUSAL, is_offered=True),
