@@ -5,12 +5,14 @@
                       nothing of the day                                    then w2 (Jet's "null supplier")
 
 An instance goes only if its step does no work without input, but for scans: Spark makes a task of a split, never of
-none. (A step that reads another's rows where they are stored is as wide as if they were handed on.) One instance of a
+none. Where each instance of a scan has a block of its own, all stay: what is planned far from its block reads it from
+afar. (A step that reads another's rows where they are stored is as wide as if they were handed on.) One instance of a
 step that runs always stays.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -110,7 +112,8 @@ def _list_workers_by_step(group: Group) -> dict[str, frozenset[str]]:
 def _find_workers_with_rows(group: Group, scene: Scene, on: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """For each step the workers it is on to which rows may come."""
     order = [step for step in group.steps if step in on]
-    start = {step: _find_entry_workers(scene, step, on, scene.channels_into.get(step, ())) for step in order}
+    counts = Counter(step for box in group.containers for step, _ in box.instances)
+    start = {step: _find_entry_workers(scene, step, counts[step], on) for step in order}
     edges = [
         _draw_edge(channel, on) for step in order for channel in scene.channels_into.get(step, ()) if channel.src in on
     ]
@@ -118,28 +121,32 @@ def _find_workers_with_rows(group: Group, scene: Scene, on: Mapping[str, frozens
     return {step: reached[step] & on[step] for step in order}
 
 
-def _find_entry_workers(
-    scene: Scene, name: str, on: Mapping[str, frozenset[str]], channels: Sequence[Channel]
-) -> frozenset[str]:
+def _find_entry_workers(scene: Scene, name: str, instances: int, on: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """Where rows come to the step from outside its group: to the readers of its sources, or anywhere."""
-    step = scene.graph.steps[scene.graph.index[name]]
+    step, channels = scene.graph.steps[scene.graph.index[name]], scene.channels_into.get(name, ())
     selections = [scene.selections[name, source.path] for source in step.sources]
     outside = any(channel.src not in on for channel in channels)
     # Rows from another group, made here, or from a source nobody has listed, may turn up anywhere.
     if outside or not (channels or selections) or not all(selection.listed for selection in selections):
         return on[name]
     workers = [worker for worker in scene.cluster.workers if worker.id in on[name]]
-    partitions = [partition for selection in selections for partition in selection.needed]
-    held = [found for partition in partitions for found in _find_block_holders(partition, workers)]
-    # Whoever has a copy may be whom Spark hands it to; what nobody here has is dealt out.
-    near = {f"on {worker}": frozenset({worker}) for worker in frozenset[str]().union(*held)}
-    far = {f"block {at}": holders for at, holders in enumerate(held) if not holders}
-    return frozenset(worker for worker, read in assign_readers({**near, **far}, (), on[name]).items() if read)
+    needed = [partition for selection in selections for partition in selection.needed]
+    held = [found for partition in needed for found in _find_block_holders(partition, workers)]
+    # Each instance is a task: with a block for each, what is planned far from its own reads it from afar.
+    return on[name] if len(held) >= instances else _find_readers(held, on[name])
 
 
 def _find_block_holders(partition: Partition, workers: Collection[Worker]) -> Sequence[frozenset[str]]:
     """Of each of its blocks; one that nobody holds where it is not known what it consists of."""
     return [one.workers for one in find_holders(partition.blocks, workers)] or [frozenset()]
+
+
+def _find_readers(held: Sequence[frozenset[str]], workers: Collection[str]) -> frozenset[str]:
+    """Which of the workers read blocks, given the holders of each."""
+    # Whoever has a copy may be whom Spark hands it to; what nobody here has is dealt out.
+    near = {f"on {worker}": frozenset({worker}) for worker in frozenset[str]().union(*held)}
+    far = {f"block {at}": holders for at, holders in enumerate(held) if not holders}
+    return frozenset(worker for worker, read in assign_readers({**near, **far}, (), workers).items() if read)
 
 
 def _draw_edge(channel: Channel, on: Mapping[str, frozenset[str]]) -> Edge:

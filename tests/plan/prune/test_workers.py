@@ -15,9 +15,12 @@ from airflow_dagsched.model.cluster import Cluster, Free
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.model.dataflow import Block, Channel, Dataflow, Partition, Source
 from airflow_dagsched.model.graph import build_graph
+from airflow_dagsched.model.state import State
+from airflow_dagsched.placement.settings import PlacementSettings
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.plan_types import Container, Group, Plan, Pruned
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.run import Policy, Run
 from airflow_dagsched.plan.pruning import PruningInput, count_remaining, prune_groups, trim_instances
 from airflow_dagsched.plan.pruning.owners import Held, assign_readers, cover_blocks
 from airflow_dagsched.plan.pruning.tasks import scan_tasks
@@ -276,6 +279,26 @@ def test_what_stays_on_a_worker(b: dict[str, Any], routing: str, left: list[tupl
     made = placed(flow, ("w1", "a/0 b/0"), ("w2", "a/1 b/1"))
     (group,) = trim_instances(made, build_graph(flow), standalone(4, 4), PruningInput()).groups
     assert [list(box.instances) for box in group.containers if box.worker == "w2"] == [left]
+
+
+def test_whoever_holds_part_of_a_partition_reads_of_it() -> None:
+    """One day, a block on w1 and one on w2: of three instances only that on w3 has nothing near it."""
+    blocks = tuple(Block(bytes=2**20, hosts=(host,)) for host in ("h1", "h2"))
+    source = Source(path="t", partitions=(Partition(key={"day": 1}, blocks=blocks),))
+    flow = drawn("a", a={"sources": (source,), **IDLE, "parallelism": 3})
+    made = placed(flow, ("w1", "a/0"), ("w2", "a/1"), ("w3", "a/2"))
+    (group,) = trim_instances(made, build_graph(flow), standalone(4, 4, 4), PruningInput()).groups
+    assert [box.worker for box in group.containers] == ["w1", "w2"]
+
+
+def test_whoever_is_planned_far_from_its_block_reads_it_there() -> None:
+    """Eight days on w1, which has one core: all eight instances at once, 8 + 60 s, not one after another on w1."""
+    days = tuple(Partition(key={"day": at}, blocks=(Block(bytes=2**27, hosts=("h1",)),)) for at in range(8))
+    scan = {"sources": (Source(path="t", partitions=days),), **IDLE, "parallelism": 8, "runtime_s": 60}
+    policy = Policy("data_locality", PlacementSettings(), State())
+    made = plan(drawn("a", a=scan), standalone(1, 4, 4), run=Run(PruningInput(), policy=policy))
+    assert made.makespan_s == 68.0
+    assert sum(len(box.instances) for box in made.groups[0].containers) == 8
 
 
 BLOCKS = st.lists(st.builds(Held, st.integers(0, 9), st.frozensets(st.sampled_from("abcdef"), max_size=3)), max_size=20)
