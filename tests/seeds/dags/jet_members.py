@@ -5,7 +5,7 @@ held by   w1     w2     w3     w1 and w2
 
 one       day = 2    w3 alone                     whoever else there is has no part in it
 two       day = 3    w1 and w2
-whole     day = 2    in turn, on any worker       nothing is left out: Spark reads the same rows from afar
+whole     day = 2    w1 and w2, in turn           nothing is left out: the same rows are read from afar
 """
 
 import os
