@@ -16,7 +16,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -31,7 +31,9 @@ from airflow_dagsched.plan.planner import plan
 SIZES = {60: 20, 1_000: 10, 10_000: 3, 100_000: 2}
 """Steps: runs."""
 KINDS = {
+    "alone": "no step reads from another",
     "buffered": "all channels are buffered",
+    "fan": "the first step is read by all others, which the last one reads",
     "isolated": "each step is a group",
     "sourced": "every tenth step reads three partitions",
     "streaming": "all steps stream, and do not fit at once",
@@ -40,7 +42,7 @@ KINDS = {
 }
 """Others of ``_sizes`` steps."""
 PLAIN, KIND_SIZES, LARGEST = "pipelined", (1_000, 10_000), 100_000
-LARGE = ("buffered", "isolated", "tasks")
+LARGE = ("alone", "buffered", "fan", "isolated", "tasks")
 """Those that are also measured at the largest size."""
 CHANNELS, REACH = 3, 50
 """A step reads from so many of so many steps before it."""
@@ -131,6 +133,10 @@ def dataflow(steps: int, reach: int = REACH) -> Dataflow:
 
 def of_kind(kind: str, flow: Dataflow) -> Dataflow:
     """The dataflow as one of ``KINDS``."""
+    if kind == "alone":
+        return replace(flow, channels=())
+    if kind == "fan":
+        return replace(flow, channels=tuple(_list_spokes([step.id for step in flow.steps])))
     if kind == "buffered":
         return replace(flow, channels=tuple(replace(one, kind="buffered") for one in flow.channels))
     if kind == "wide":
@@ -144,6 +150,13 @@ def of_kind(kind: str, flow: Dataflow) -> Dataflow:
         "streaming": lambda step: replace(step, mode="streaming"),
     }
     return replace(flow, steps=tuple(change[kind](step) for step in flow.steps))
+
+
+def _list_spokes(steps: Sequence[str]) -> Iterator[Channel]:
+    """From the first to each, and on to the last."""
+    for step in steps[1:-1]:
+        yield Channel(src=steps[0], dst=step, bytes=10**6)
+        yield Channel(src=step, dst=steps[-1], bytes=10**6)
 
 
 def _with_tasks(flow: Dataflow) -> Dataflow:

@@ -1,7 +1,8 @@
 """``python -m benchmarks.prediction``: how far predicted and measured seconds are apart, run by run.
 
-Each run writes everything anew and keeps only the history of those before it. The case ``inside`` has random groups of
-wide and narrow steps, of which only what is inside the application counts (``inside.py``).
+Each run writes everything anew and keeps only the history of those before it. ``--history-of per_step``: the first run
+is of another grouping, an application a step, and what it has left predicts the groups of those that follow. The case
+``inside`` has random groups of wide and narrow steps; only what is inside the application counts (``inside.py``).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pathlib import Path
 from benchmarks import data, home
 from benchmarks.cases import CASES, Case
 from benchmarks.inside import measure_groups
-from benchmarks.ways import Folders, Run, planned
+from benchmarks.ways import Folders, Run, Way, per_step, planned
 
 ROOT = Path(__file__).parent
+GROUPINGS = {"planned": planned, "per_step": per_step}
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
@@ -28,6 +30,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--groups", type=int, default=20, help="of the case inside (default: %(default)s)")
     parser.add_argument("--scale", type=float, default=0.1, help="scale factor of TPC-H (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--history-of", choices=list(GROUPINGS), default="planned", help="grouping of the first run")
     parser.add_argument("--folder", type=Path, default=ROOT.parent / ".home" / "benchmarks", help="input and scratch")
     parser.add_argument("--json", type=Path, help="file for the figures")
     return parser.parse_args(argv)
@@ -44,13 +47,14 @@ def main(argv: list[str]) -> int:
             found[name] = measure_groups(folder / "prediction" / name, asked.groups, asked.runs)
             continue
         prepared = data.flights(folder) if name == "flights" else data.tpch(folder, asked.scale)
-        found[name] = [_told(name, run) for run in runs(CASES[name], prepared, folder / "prediction", asked.runs)]
+        ran = runs(CASES[name], prepared, folder / "prediction", asked.runs, GROUPINGS[asked.history_of])
+        found[name] = [_told(name, run) for run in ran]
     if asked.json:
         asked.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 
-def runs(case: Case, prepared: Path, scratch: Path, count: int) -> Iterator[Run]:
+def runs(case: Case, prepared: Path, scratch: Path, count: int, first: Way) -> Iterator[Run]:
     """So many runs of ``case``, one after another, each with the history of those before."""
     shutil.rmtree(scratch / case.name, ignore_errors=True)
     history: Path | None = None
@@ -58,7 +62,7 @@ def runs(case: Case, prepared: Path, scratch: Path, count: int) -> Iterator[Run]
         folders = Folders(prepared, scratch / case.name / f"out-{at}", scratch / case.name / f"work-{at}")
         if history is not None:
             shutil.copytree(history, folders.work / "history")
-        yield planned(case, folders)
+        yield (planned if at else first)(case, folders)
         history = folders.work / "history"
 
 

@@ -121,7 +121,8 @@ def _submit_program(case: Case, folders: Folders, conf: Mapping[str, str]) -> Ru
     return Run(*taken, 1)
 
 
-WAYS: dict[str, Callable[[Case, Folders], Run]] = {
+Way = Callable[[Case, Folders], Run]
+WAYS: dict[str, Way] = {
     "per_step": per_step,
     "planned": planned,
     "by_hand": by_hand,

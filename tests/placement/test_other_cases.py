@@ -46,12 +46,20 @@ KAFKA = [
         config={"num_standby_replicas": 1, "max_warmup_replicas": 2, "acceptable_recovery_lag": 100},
     ),
     kafka(
-        "three threads a worker",
+        "three hundred threads, most of them idle",
         "ha_scale",
-        {"consumers_in_result": 30},
-        instances={"count": 10, "capacity": 3},
+        {"consumers_in_result": 3000},
+        instances={"count": 10, "capacity": 300},
         tasks=MANY,
         config={"num_standby_replicas": 1, "max_warmup_replicas": 2, "acceptable_recovery_lag": 10},
+    ),
+    kafka(
+        "no standby left",
+        "default_standby",
+        {"remaining_standbys": {}, "standbys_per_task": 1, "warnings_logged": 0},
+        instances=[{**one, "assigned_active": [f"0_{at}"]} for at, one in enumerate(TWO)],
+        tasks={"stateful": ["0_0", "0_1"], "stateless": []},
+        config={"num_standby_replicas": 1},
     ),
     kafka("a row of tomorrow", "kip_of_tomorrow", {"answer": 42}),
     kafka("a word of tomorrow", "ha_current", {"tomorrow": 42}, instances=TWO, tasks=HELD),
@@ -65,14 +73,17 @@ TWISTER2 = {
     ],
 }
 WHERE = "strategy [stringField,longField]; WHERE "
+ONE_PARTITION = {"required_partition_count": 1}
 PRUNING = {
     "cases": [
         {
             "id": "F90",
             "kind": "e2e",
             "query": WHERE + "longField = ? AND stringField = ?",
-            "expect": {"required_partition_count": 1},
+            "expect": ONE_PARTITION,
         },
+        {"id": "F92", "kind": "e2e", "query": WHERE + "longField = ?", "expect": {"required_partition_count": 0}},
+        {"id": "F93", "kind": "e2e", "query": "WHERE longField = ? AND stringField = 'k'", "expect": ONE_PARTITION},
         {"id": "F91", "kind": "of tomorrow", "query": "", "expect": {}},
     ]
 }
@@ -93,7 +104,16 @@ def test_other_rows_pass_or_are_skipped_by_name(tmp_path: Path) -> None:
     told = {
         word: [line for line in done.stdout.splitlines() if line.startswith(word)] for word in ("PASSED", "SKIPPED")
     }
-    for named in ("nobody had", "is spoken of", "three threads", "T2-DT-90", "F90"):
+    for named in (
+        "nobody had",
+        "is spoken of",
+        "three hundred threads",
+        "no standby left",
+        "T2-DT-90",
+        "F90",
+        "F92",
+        "F93",
+    ):
         assert any(named in line for line in told["PASSED"]), named
     for named in ("a row of tomorrow", "a word of tomorrow", "T2-NEW-01", "F91"):
         assert any(named in line for line in told["SKIPPED"]), named

@@ -29,6 +29,7 @@ from airflow_dagsched.plan.pruning.pruning_input import PruningInput
 from airflow_dagsched.plan.settings import Mode
 
 GIB = 2**30
+PRUNED: tuple[Mode, ...] = ("auto", False)
 Layout = tuple[tuple[int, tuple[int, ...]], ...]
 """Of each instance: the bytes of its one block, and the workers that hold it."""
 
@@ -76,8 +77,8 @@ def find_least_remote_bytes(layout: Layout, cores: list[int]) -> int:
 @st.composite
 def skewed_layouts(draw: st.DrawFn) -> tuple[Layout, list[int]]:
     """Most blocks on few of the workers, of unlike sizes; all instances have room at once."""
-    cores = draw(st.lists(st.integers(1, 9), min_size=2, max_size=5))
-    count = draw(st.integers(1, min(16, sum(cores))))
+    cores = draw(st.lists(st.integers(1, 9), min_size=2, max_size=7))
+    count = draw(st.integers(1, min(20, sum(cores))))
     hot = draw(st.integers(0, len(cores) - 1))
     layout = []
     for _ in range(count):
@@ -89,11 +90,12 @@ def skewed_layouts(draw: st.DrawFn) -> tuple[Layout, list[int]]:
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(skewed_layouts())
-def test_no_flow_reads_less_from_afar(mode: str, problem: tuple[Layout, list[int]]) -> None:
+@given(skewed_layouts(), st.sampled_from(PRUNED))
+def test_no_flow_reads_less_from_afar(mode: str, problem: tuple[Layout, list[int]], prune: Mode) -> None:
+    """Also where only the fewest that hold the data would be needed."""
     layout, cores = problem
     workers = tuple(make_worker(at, most) for at, most in enumerate(cores))
-    made = place(make_scan(layout, mode), Cluster(manager="standalone", workers=workers))
+    made = place(make_scan(layout, mode), Cluster(manager="standalone", workers=workers), prune)
     assert sum_remote_bytes(made, layout) <= 1.01 * find_least_remote_bytes(layout, cores)
 
 
@@ -109,13 +111,24 @@ def test_auto_says_what_it_compared() -> None:
     assert made.placement.endswith("; 0 of 8,192 MiB read from afar; first_fit 8,192 of 8,192 MiB read from afar")
 
 
-@pytest.mark.parametrize("prune", ["auto", False])
+@pytest.mark.parametrize("prune", PRUNED)
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_both_holders_are_used(mode: str, prune: Mode) -> None:
     cluster = Cluster(manager="standalone", workers=(make_worker(0, 8), make_worker(1, 4), make_worker(2, 3)))
     made = place(make_scan(HALVES, mode), cluster, prune)
     assert {"w1", "w2"} <= {box.worker for box in made.groups[0].containers}
     assert sum_remote_bytes(made, HALVES) <= GIB
+
+
+def test_a_holder_stays_where_the_fewest_are_full() -> None:
+    """
+    w0  1 core   a b         {w0, w1} hold all, and w0 has a core for a alone: b would be read from afar
+    w1  3 cores      c c
+    w2  1 core     b
+    """
+    cluster = Cluster(manager="standalone", workers=tuple(make_worker(at, most) for at, most in enumerate((1, 3, 1))))
+    layout: Layout = ((GIB, (0,)), (GIB, (0, 2)), (GIB, (1,)), (GIB, (1,)))
+    assert sum_remote_bytes(place(make_scan(layout, "batch"), cluster, "auto"), layout) == 0
 
 
 def test_the_rack_of_a_full_host_is_known() -> None:

@@ -52,7 +52,7 @@ def _describe_figure(policy: str, request: Request, workers: Workers, before: As
         moved = _count_moved(workers, before)
         return f"{moved} of {len(workers)} instances leave their worker" if before else "no instance was anywhere"
     if policy == "data_locality":
-        remote, total = _sum_remote_bytes(request, workers)
+        remote, total = sum_remote_bytes(request, workers)
         return f"{remote / MIB:,.0f} of {total / MIB:,.0f} MiB read from afar"
     if policy == "cheapest":
         return f"costs {_price(request, workers):,.6g}"
@@ -63,7 +63,7 @@ def _count_moved(workers: Workers, before: Assignment | None) -> int:
     return sum(workers[one] != worker for one, worker in (before.active if before else {}).items() if one in workers)
 
 
-def _sum_remote_bytes(request: Request, workers: Workers) -> tuple[int, int]:
+def sum_remote_bytes(request: Request, workers: Workers) -> tuple[int, int]:
     """Bytes that are read on another host than any that holds them, and all whose hosts are known."""
     host = {offer.worker: offer.host for offer in request.offers}
     read = [

@@ -39,13 +39,13 @@ def choose_workers(
                 return ()
             taken[first] = 1
     # Below zero where pinned steps took more: that stays.
-    left = count - sum(taken)
+    missing = count - sum(taken)
     for at in _list_allowed(demand, workers):
-        if left <= 0:
+        if missing <= 0:
             break
-        more = min(_count_copies(workers[at], size) - taken[at], left)
+        more = min(_count_copies(workers[at], size) - taken[at], missing)
         taken[at] += more
-        left -= more
+        missing -= more
     return tuple(worker for at, worker in enumerate(workers) for _ in range(taken[at]))
 
 
@@ -130,10 +130,10 @@ def _leave_out_short(
     demand: Demand, workers: Sequence[Worker], size: tuple[int, int, int], found: tuple[Worker, ...]
 ) -> tuple[Worker, ...]:
     """``found``; where what is pinned gives a worker more than an even share, others in its place."""
-    left = workers
+    others = workers
     while found and (short := find_first_short(found, _deal(demand, found))):
-        left = [worker for worker in left if worker is not short[0]]
-        found = choose_workers(demand, left, size, len(found))
+        others = [worker for worker in others if worker is not short[0]]
+        found = choose_workers(demand, others, size, len(found))
     return found
 
 

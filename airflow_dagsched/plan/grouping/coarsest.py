@@ -87,7 +87,7 @@ def find_fewest_groups(dataflow: Dataflow, settings: Settings = DEFAULTS) -> Gro
     joined = (replace(one, kind="pipelined", bytes=0) if one.kind == "buffered" else one for one in dataflow.channels)
     found = find_groups(replace(dataflow, channels=tuple(joined)), settings)
     cut = ((one, tuple(dst for dst in one.dst if (one.src, one.output, dst) not in buffered)) for one in found.spills)
-    return replace(found, spills=tuple(replace(one, dst=left) for one, left in cut if left))
+    return replace(found, spills=tuple(replace(one, dst=readers) for one, readers in cut if readers))
 
 
 def find_coarsest(graph: Graph, rules: Rules) -> tuple[Stages, list[int]]:

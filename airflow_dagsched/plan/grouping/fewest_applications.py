@@ -166,12 +166,13 @@ class _Shrinking(Struct):
 
     def merge_at_once(self, here: EvaluatedGrouping, count: int) -> bool:
         """Whether so many merges together end in time; none of fewer than two."""
-        group_of, left, done = list(here.group_of), count, set[int]()
+        group_of, done = list(here.group_of), set[int]()
         for pair in self.list_pairs(here) if count > 1 else ():
-            wider = self.merge(group_of, pair) if left and done.isdisjoint(pair) else None
-            if wider:
-                group_of, left = wider, left - 1
-                done.update(pair)
+            if len(done) < 2 * count and done.isdisjoint(pair):
+                wider = self.merge(group_of, pair)
+                if wider:
+                    group_of = wider
+                    done.update(pair)
         merged = self.evaluate(group_of) if done else None
         return merged is not None and merged.cost.makespan_s <= self.limit_s
 
@@ -189,24 +190,24 @@ class _Shrinking(Struct):
         pairs = [(one, other) for one, other in combinations(shortest, 2) if color[one] == color[other]]
         return sorted(pairs, key=lambda pair: [seconds[first] for first in pair])
 
-    def anneal(self, here: EvaluatedGrouping, rng: random.Random, left: int) -> None:
+    def anneal(self, here: EvaluatedGrouping, rng: random.Random, reserve: int) -> None:
         """Random changes, also to a worse grouping, ever less so (simulated annealing: Kirkpatrick et al. 1983).
 
-        ``left``: the budget that is to be left.
+        ``reserve``: the budget that is to be left.
         """
-        selection, whole, stale = self.selection, max(1, self.selection.budget - left), 0
+        selection, whole, stale = self.selection, max(1, self.selection.budget - reserve), 0
         if len(here.group_of) > MOST_STEPS:
             return
         # Of two groups the only merge there is has been tried.
         while self.may_go_on(TWO) and stale < STALE:
             # Drawing counts, too: where nearly all changes break a rule, the budget must still run out.
             selection.budget -= len(here.group_of) // 4 + 1
-            if selection.budget <= left:
+            if selection.budget <= reserve:
                 return
             group_of = self.draw_change(here, rng)
             stale = stale + 1 if group_of is None or selection.has_seen(group_of) else 0
             found = self.look_up(group_of) if group_of is not None else None
-            heat = HOTTEST * max(0, selection.budget - left) / whole + COLDEST
+            heat = HOTTEST * max(0, selection.budget - reserve) / whole + COLDEST
             if found is not None and rng.random() < math.exp(min(0.0, self.weigh(here) - self.weigh(found)) / heat):
                 here = found
 

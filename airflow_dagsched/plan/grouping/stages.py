@@ -110,11 +110,11 @@ def _come_up(
         if ceiling <= level[node]:
             continue
         joined = [tie for tie in ties.below.get(node, []) if level[tie[0]] == ceiling]
-        left = [tie for tie in ties.above.get(node, []) if level[tie[0]] == level[node]]
+        parted = [tie for tie in ties.above.get(node, []) if level[tie[0]] == level[node]]
         # A task spills nothing: as late as it can be, it keeps nobody below it.
         if color[node] == TASK:
             level[node] = ceiling
-        elif joined and _weigh_ties(joined) >= _weigh_ties(left):
+        elif joined and _weigh_ties(joined) >= _weigh_ties(parted):
             level[node], blame[node] = ceiling, blame[joined[0][0]]
 
 

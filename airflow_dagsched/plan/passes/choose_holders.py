@@ -4,12 +4,14 @@
 w0 w2 | w1 w2 | w0 w2, and w3, which holds none         holders  w0 w1 w2, in one     18 s   <- chosen
                                                         any      w3 too, from afar    18 s
 
-Priced as groupings are: what ends sooner, then what holds fewer core-seconds; of equals the fewest workers. Those that
-hold nothing are kept only where the run ends sooner by ``FAR``: reading from elsewhere is not in these seconds.
+What ends sooner is taken, then what reads less from afar where a policy places near the data, then what holds fewer
+core-seconds, as groupings are priced; of equals the fewest workers. Those that hold nothing are kept only where the
+run ends sooner by ``FAR``: reading from elsewhere is not in these seconds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -19,7 +21,9 @@ from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.model.units import DIGITS
 from airflow_dagsched.plan.costing.evaluator import Evaluator
 from airflow_dagsched.plan.draft import Draft
+from airflow_dagsched.plan.passes.apply_policy import apply_policy
 from airflow_dagsched.plan.passes.exclusions import apply_exclusions, exclude_pruned, find_first_step
+from airflow_dagsched.plan.passes.far_bytes import sum_far_bytes
 from airflow_dagsched.plan.passes.schedule_groups import schedule_groups
 from airflow_dagsched.plan.plan_types import Group, Pruned
 from airflow_dagsched.plan.reasons.pruning import NoRoomForGroup, SoonerElsewhere, WorkerObjection
@@ -43,7 +47,12 @@ class _Way(Struct, frozen=True):
     @property
     def weight(self) -> float:
         """Seconds, longer where the data is far."""
-        return self.compute_s * (1 + FAR) if self.is_far else self.compute_s
+        return _lengthen(self.compute_s, self.is_far)
+
+
+def _lengthen(seconds: float, is_far: bool) -> float:
+    """By what reading from other hosts may take."""
+    return seconds * (1 + FAR) if is_far else seconds
 
 
 def leaves_workers_out(group: Group) -> bool:
@@ -64,8 +73,12 @@ def choose_holders(draft: Draft, fewest: Groups, holders: Groups) -> Groups:
     if all(groups == grouped[0] for groups in grouped):
         return grouped[0]
     prices = [_price_groups(draft, groups) for groups in grouped]
+    spans = [_weigh(price, ways) for price, ways in zip(prices, candidates, strict=True)]
+    soonest = [at for at, span in enumerate(spans) if span == min(spans)]
     # The first of equals: those with the fewest workers come first.
-    best = min(range(len(prices)), key=lambda at: _weigh(prices[at], candidates[at]))
+    best = (
+        min(soonest, key=lambda at: (_sum_far_bytes(draft, grouped[at]), prices[at][1])) if soonest[1:] else soonest[0]
+    )
     told = SoonerElsewhere(*prices[0], *prices[best])
     pairs = zip(grouped[best], grouped[0], strict=True)
     return [_explain_kept(group, told) if leaves_workers_out(first) else group for group, first in pairs]
@@ -106,13 +119,13 @@ def _list_candidates(ways: Sequence[Sequence[_Way]]) -> Iterator[Sequence[_Way]]
     """All on the fewest workers, each where it computes soonest, all on those that hold the data, all on any."""
     yield [each[0] for each in ways]
     yield [min(each, key=lambda way: way.weight) for each in ways]
-    yield [each[-2:][0] for each in ways]
+    yield [(each[:-1] or each)[-1] for each in ways]  # any worker stands last
     yield [each[-1] for each in ways]
 
 
-def _weigh(price: Price, ways: Sequence[_Way]) -> Price:
-    makespan_s, held = price
-    return makespan_s * (1 + FAR) if any(way.is_far for way in ways) else makespan_s, held
+def _weigh(price: Price, ways: Sequence[_Way]) -> float:
+    """Seconds, longer where some of the data may be far."""
+    return _lengthen(price[0], any(way.is_far for way in ways))
 
 
 def _price_groups(draft: Draft, groups: Groups) -> Price:
@@ -120,6 +133,15 @@ def _price_groups(draft: Draft, groups: Groups) -> Price:
     plan = schedule_groups(exclude_pruned(draft.replace_groups(groups))).plan
     held = sum(sum(box.cores for box in group.containers) * group.time.total_s for group in plan.groups)
     return plan.makespan_s, round(held, DIGITS)
+
+
+def _sum_far_bytes(draft: Draft, groups: Groups) -> float:
+    """What they would read from afar as their policy places them; none of what it refuses is near."""
+    try:
+        placed = apply_policy(schedule_groups(exclude_pruned(draft.replace_groups(groups))))
+    except DoesNotFit:
+        return math.inf
+    return sum_far_bytes(placed.plan, draft.problem)
 
 
 def _keep_workers(group: Group) -> Group:

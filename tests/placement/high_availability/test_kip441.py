@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from msgspec.structs import replace
 
@@ -152,10 +150,9 @@ def test_scale(row: Row) -> None:
     )
     for _ in range(2):
         made = cluster.step()
-        active = Counter(made.assignment.active.values())
-        consumers = sum(min(threads, held) for held in active.values())
-        # Kafka's test counts threads with something to do; a row may as well count the clients.
-        assert row["expect"]["asserted"]["consumers_in_result"] in (consumers, len(active))
+        clients = len({*made.assignment.active.values()})
+        # Kafka's test counts all threads of all clients; a row may as well count the clients.
+        assert row["expect"]["asserted"]["consumers_in_result"] in (clients * threads, clients)
 
 
 @each("active_task_movements")
@@ -198,7 +195,8 @@ def test_standbys(row: Row) -> None:
     for key, value in expected.items():
         match key:
             case "remaining_standbys":
-                assert {facts.instances[at].id: count for at, count in missing.items()} == value
+                left = {facts.instances[at].id: count for at, count in missing.items() if count}
+                assert left == {at: count for at, count in value.items() if count}
             case "standbys_per_task":
                 assert {len(at) for at in standby.values()} == {value}
             case "warnings_logged":

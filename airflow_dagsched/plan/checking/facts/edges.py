@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain, product, repeat
+from itertools import chain, repeat
 from operator import attrgetter
 
 from msgspec import Struct
@@ -92,17 +92,18 @@ def _join_loops(
     later: list[list[int]], back: list[tuple[str, str]], names: Sequence[str], loop: Mapping[str, str]
 ) -> None:
     """Add to ``later`` and ``back`` what loops wait for, and what waits for them."""
+    units = [loop.get(name, name) for name in names]
     members: dict[str, list[int]] = defaultdict(list)
-    for at, name in enumerate(names):
-        members[loop.get(name, name)].append(at)
-    direct = [(src, dst) for src, afters in enumerate(later) for dst in afters]
-    for src, dst in direct:
-        before, after = (loop.get(names[at], names[at]) for at in (src, dst))
-        for here, there in product(members[before], members[after]) if before != after else ():
-            if here > there:
-                back.append((names[here], names[there]))
-            elif there not in later[here]:
-                later[here].append(there)
+    for at, unit in enumerate(units):
+        members[unit].append(at)
+    direct = dict.fromkeys((units[src], units[dst]) for src, afters in enumerate(later) for dst in afters)
+    for before, after in direct:
+        if before == after or len(members[before]) == len(members[after]) == 1:
+            continue
+        for here in members[before]:
+            known = set(later[here])
+            later[here] += [there for there in members[after] if here < there and there not in known]
+            back += [(names[here], names[there]) for there in members[after] if here > there]
 
 
 def order_units(above: Sequence[set[int]]) -> list[int]:

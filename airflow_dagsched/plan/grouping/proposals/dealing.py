@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from airflow_dagsched.model.graph import Graph
 from airflow_dagsched.model.order import measure_levels
@@ -28,12 +29,32 @@ MANY = 10_000
 """Steps; of more only one count of applications is tried, for evaluating one takes a second."""
 
 
-Deal = Callable[[Problem, Sequence[Sequence[int]], int], list[list[int]]]
-"""The parts of a row, by so many applications or more."""
+class _Row(NamedTuple):
+    """The parts of a group that no edge joins: they may all run at once."""
+
+    group: int
+    parts: list[list[int]]
+    """Steps."""
+    widths: list[int]
+    """Cores of each part."""
+    applications: int
+    """To so many it is dealt."""
+
+    @classmethod
+    def of(cls, problem: Problem, group: int, parts: list[list[int]], most: int) -> _Row:
+        """Dealt to at most so many applications, as many as its steps can fill with work."""
+        widths = [_measure_width(problem, part) for part in parts]
+        share = math.ceil(most * sum(widths) / max(1, problem.arrays.room.cores))
+        return cls(group, parts, widths, min(len(parts), most, max(1, share)))
+
+    def is_crowded(self, problem: Problem) -> bool:
+        """Whether several applications of it would wait for each other's cores."""
+        return self.applications > 1 and sum(self.widths) > problem.arrays.room.cores
 
 
 def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iterator[list[int]]:
-    """Groupings finer than ``group_of``, from few applications side by side to more.
+    """Groupings finer than ``group_of``, from few applications side by side to more; where it obeys the rules, so do
+    they, for what may share a group may do so with fewer others.
 
     ``gain_s``: seconds that another grouping may end sooner than ``group_of`` at most.
     """
@@ -42,21 +63,33 @@ def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iter
         for number in _list_numbers(problem.graph, group_of, count):
             # Each row starts behind the one before it: so many starts may take what there is to gain.
             if few or max(number) * problem.cluster.application_start_s < gain_s:
-                rows = cut_groups(problem.graph, group_of, number)
-                yield deal_parts(problem, rows, count, _deal_row)
-                yield deal_parts(problem, rows, count, _fill_row)
+                yield from _deal_groups(problem, cut_groups(problem.graph, group_of, number), count)
 
 
-def deal_parts(problem: Problem, group_of: Sequence[int], count: int, deal: Deal) -> list[int]:
-    """Each group dealt to at most ``count`` ones, as many as its steps can fill with work."""
+def _deal_groups(problem: Problem, group_of: Sequence[int], count: int) -> Iterator[list[int]]:
+    """Each group dealt to ``count`` applications: all alike; and, where some are crowded, like with like in these."""
     parts = _list_parts(problem.graph, split_unjoined(problem.graph, group_of), group_of)
-    dealt = list(group_of)
-    for row in parts.values():
-        for at, members in enumerate(deal(problem, row, _count_needed(problem, row, count))):
-            # The first application keeps the row's name; the others get numbers that no node has.
-            for node in members if at else ():
-                dealt[node] = len(group_of) * at + group_of[node]
-    return name_by_least(dealt)
+    rows = [_Row.of(problem, group, found, count) for group, found in parts.items()]
+    dealt = [_deal_alike(problem, row) for row in rows]
+    yield _name_applications(group_of, rows, dealt)
+    crowded = [at for at, row in enumerate(rows) if row.is_crowded(problem)]
+    for at in crowded:
+        dealt[at] = _deal_by_length(problem, rows[at])
+    if crowded:
+        yield _name_applications(group_of, rows, dealt)
+
+
+def _name_applications(
+    group_of: Sequence[int], rows: Sequence[_Row], dealt: Sequence[Sequence[Sequence[int]]]
+) -> list[int]:
+    """The group of each node, for the steps of each application of each row."""
+    found = list(group_of)
+    for row, applications in zip(rows, dealt, strict=True):
+        # The first application keeps the row's name; the others get numbers that no node has.
+        for at, steps in enumerate(applications[1:], start=1):
+            for node in steps:
+                found[node] = len(group_of) * at + row.group
+    return name_by_least(found)
 
 
 def _list_counts(problem: Problem) -> list[int]:
@@ -123,61 +156,33 @@ def _list_parts(graph: Graph, parts: Sequence[int], group_of: Sequence[int]) -> 
     return found
 
 
-def _count_needed(problem: Problem, row: Sequence[Sequence[int]], count: int) -> int:
-    """Of ``count`` applications the share that the row can fill: it may have fewer instances than there are cores."""
-    wanted = sum([_measure_width(problem, part) for part in row])
-    return min(len(row), count, max(1, math.ceil(count * wanted / max(1, problem.arrays.room.cores))))
-
-
-def _deal_row(problem: Problem, row: Sequence[Sequence[int]], count: int) -> list[list[int]]:
-    """The parts of a row by application: the longest first, each to that with the least work that may take it."""
-    if count == 1:
-        return [[node for part in row for node in part]]
-    work = [_measure_work(problem, part) for part in row]
-    bins: list[list[int]] = [[] for _ in range(count)]
-    free = [(0.0, at) for at in range(count)]
-    for at in sorted(range(len(row)), key=lambda at: (-work[at], at)):
-        load, to = _take_bin(problem, free, bins, row[at])
-        bins[to] += row[at]
-        heapq.heappush(free, (load + work[at], to))
+def _deal_alike(problem: Problem, row: _Row) -> list[list[int]]:
+    """The parts by application: the longest first, each to that with the least work."""
+    if row.applications == 1:
+        return [[node for part in row.parts for node in part]]
+    work = [_measure_work(problem, part) for part in row.parts]
+    bins: list[list[int]] = [[] for _ in range(row.applications)]
+    loads = [(0.0, at) for at in range(row.applications)]
+    for at in sorted(range(len(work)), key=lambda at: (-work[at], at)):
+        load, to = loads[0]
+        bins[to] += row.parts[at]
+        heapq.heapreplace(loads, (load + work[at], to))
     return bins
 
 
-def _fill_row(problem: Problem, row: Sequence[Sequence[int]], count: int) -> list[list[int]]:
-    """The parts of a row by application, the longest first: as many to each as leave the last one its slots' cores."""
-    widths = [_measure_width(problem, part) for part in row]
-    wanted, cores = sum(widths), problem.arrays.room.cores
-    if count == 1 or wanted <= cores:
-        return _deal_row(problem, row, count)
-    last = min(wanted, problem.settings.slots * wanted // len(row))
-    share, bins, filled = (cores - last) // (count - 1), [list[int]()], 0
-    seconds = [_measure_work(problem, part) / width for part, width in zip(row, widths, strict=True)]
-    for at in sorted(range(len(row)), key=lambda at: (-seconds[at], at)):
-        if bins[-1] and len(bins) < count and filled + widths[at] > share:
+def _deal_by_length(problem: Problem, row: _Row) -> list[list[int]]:
+    """The parts by application, the longest first: as many to each as leave the last one its slots' cores."""
+    wanted, cores = sum(row.widths), problem.arrays.room.cores
+    last = min(wanted, problem.settings.slots * wanted // len(row.parts))
+    share, bins, filled = (cores - last) // (row.applications - 1), [list[int]()], 0
+    seconds = [_measure_work(problem, part) / width for part, width in zip(row.parts, row.widths, strict=True)]
+    for at in sorted(range(len(seconds)), key=lambda at: (-seconds[at], at)):
+        if bins[-1] and len(bins) < row.applications and filled + row.widths[at] > share:
             bins.append([])
             filled = 0
-        bins[-1] += row[at]
-        filled += widths[at]
+        bins[-1] += row.parts[at]
+        filled += row.widths[at]
     return bins
-
-
-def _take_bin(
-    problem: Problem, free: list[tuple[float, int]], bins: list[list[int]], part: Sequence[int]
-) -> tuple[float, int]:
-    """The application with the least work of those that may take the part, off the heap; a new one where none may."""
-    passed, found = [], None
-    while free and found is None:
-        load, at = heapq.heappop(free)
-        if problem.rules.may_join(bins[at], part, problem.graph.loop):
-            found = load, at
-        else:
-            passed.append((load, at))
-    for one in passed:
-        heapq.heappush(free, one)
-    if found is None:
-        bins.append([])
-        found = 0.0, len(bins) - 1
-    return found
 
 
 def _measure_work(problem: Problem, part: Sequence[int]) -> float:

@@ -70,7 +70,7 @@ def _place_least(group: Group, request: Request, room: Room, policy: MeasuredPol
     """The least over all candidates; of equals the first, which is the planned shape where that fits."""
     best: tuple[Value, Fit] | None = None
     refusal, effort = None, Effort.share_out(room.groups)
-    for shape in list_candidates(group, request, room.container_cores):
+    for shape in list_candidates(group, request, room.container_cores, room.groups):
         offered = replace(request, offers=tuple(make_bins(group, request, shape, policy.name)))
         if not offered.offers:
             refusal = _explain_full(group, shape, room.offers)

@@ -4,7 +4,7 @@
     resident    cores and memory so large that some worker, with as many containers as it holds, has none left
 
 Whatever fits in equal containers also fits in ones of these shapes: of those of which each worker holds as many, the
-largest is kept. Of many instances on many workers only halves and halves of halves are looked at.
+largest is kept. Where that is too much work only halves and halves of halves are looked at.
 """
 
 from __future__ import annotations
@@ -18,35 +18,48 @@ from airflow_dagsched.plan.passes.containers.container_offers import Shape, make
 from airflow_dagsched.plan.plan_types import Group
 
 SMALL = 100
-"""Instances times workers, at most, for which all shapes are tried."""
+"""Instances times workers, at most, for which all shapes are tried, however many there are."""
+LISTED = 400
+"""Instances times workers, at most, for which all shapes of resident containers are listed: some milliseconds."""
+WORK = 10_000
+"""Shapes times instances times workers, at most, of all groups of a plan: so long all are tried, of more than SMALL."""
 
 
-def list_candidates(group: Group, request: Request, most_cores: int) -> list[Shape]:
+def list_candidates(group: Group, request: Request, most_cores: int, groups: int = 1) -> list[Shape]:
     """The planned shape, then others, no two of which each worker holds equally often.
 
     :param most_cores: of a container in batch.
+    :param groups: that are placed for one plan.
     """
     planned = make_shape(group, request, group.containers[0].cores)
     found: dict[tuple[int, ...], Shape] = {}
-    for shape in _list_others(group, request, most_cores):
+    for shape in _list_others(group, request, most_cores, groups):
         found.setdefault(_count_on_each(request, shape), shape)
     return [planned, *(shape for counts, shape in found.items() if any(counts) and shape != planned)]
 
 
-def _list_others(group: Group, request: Request, most_cores: int) -> Iterator[Shape]:
+def _list_others(group: Group, request: Request, most_cores: int, groups: int) -> Iterator[Shape]:
     """The largest first, so that of those that each worker holds equally often the largest comes first."""
     least = math.ceil(max(step.needs.cores for step in request.steps))
     roomiest = max(int(offer.cores or 0) for offer in request.offers)
-    if group.residency == "all" and _is_small(request):
-        yield from (Shape(cores, memory) for cores, memory in list_dominating_shapes(request))
-        return
+    if group.residency == "all" and _count_pairs(request) <= LISTED:
+        shapes = list_dominating_shapes(request)
+        if _may_try_all(request, len(shapes), groups):
+            yield from (Shape(cores, memory) for cores, memory in shapes)
+            return
     most = roomiest if group.residency == "all" else min(roomiest, max(least, most_cores))
-    counts = range(most, least - 1, -1) if _is_small(request) else _halve(most, least)
-    yield from (make_shape(group, request, cores) for cores in counts)
+    counts = range(most, least - 1, -1)
+    tried = counts if _may_try_all(request, len(counts), groups) else _halve(most, least)
+    yield from (make_shape(group, request, cores) for cores in tried)
 
 
-def _is_small(request: Request) -> bool:
-    return request.instance_count * len(request.offers) <= SMALL
+def _may_try_all(request: Request, shapes: int, groups: int) -> bool:
+    pairs = _count_pairs(request)
+    return pairs <= SMALL or pairs * shapes * groups <= WORK
+
+
+def _count_pairs(request: Request) -> int:
+    return request.instance_count * len(request.offers)
 
 
 def _halve(most: int, least: int) -> Iterator[int]:
