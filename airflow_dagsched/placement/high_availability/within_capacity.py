@@ -50,12 +50,11 @@ def refit_assignment(facts: Facts) -> Outcome:
     kept = _take_seats(facts, facts.space, prior.active) if len(prior.active) == len(facts.instances) else None
     seats = kept or _deal_seats(facts, facts.space)
     copies = Copies.of(facts, dict(seats.active.keys()))
-    _add_copies(
-        copies,
-        copies.standby,
-        seats,
-        [(at, worker) for at in facts.stateful for worker in prior.standby.get(at, NOBODY)],
-    )
+    # What has been pinned since then may not stay where it is.
+    before = [
+        (at, worker) for at in facts.stateful for worker in prior.standby.get(at, NOBODY) if worker in facts.allowed[at]
+    ]
+    _add_copies(copies, copies.standby, seats, before)
     _add_copies(copies, copies.standby, seats, _find_missing(copies, seats))
     return _make_outcome(copies, seats, follow_up=kept is None)
 

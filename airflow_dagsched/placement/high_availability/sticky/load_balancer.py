@@ -98,11 +98,24 @@ class LoadBalancer:
         self.begun = set(started)
         self.after = [self._compute_after(worker, self.least) for worker in range(len(self.loads))]
         givers, takers = self._order_workers(self.begun)
+        if not self.is_uniform:
+            self._go_on()
         if ways:
             self._move_to_holders(ways, self._compute_even_loads(givers, takers))
         while self._run_pass(list(givers), takers):
             pass
         return self.moved
+
+    def _go_on(self) -> None:
+        """Make the moves on the way that help as things are, and leave these instances where they are then.
+
+        Of like instances any does as well, and the search finds these first. Of others it would fill their targets
+        with what is heavier, and what has been warmed up would be for nothing.
+        """
+        for instance, source, target in sorted(self.begun):
+            if self._is_held(instance, source) and self._is_helpful(instance, source, target):
+                self._move_copy(instance, source, target)
+                self._fix_in_place(instance, target)
 
     def _run_pass(self, givers: list[int], takers: Sequence[int]) -> bool:
         """Whether anything moved after some worker had nothing to give: then it may have now."""
@@ -228,9 +241,7 @@ class LoadBalancer:
 
     def _move_copy(self, instance: int, source: int, target: int) -> None:
         group, weight = self.groups[instance], self.facts.get_weight(instance)
-        del self.movable[source][group][instance]
-        if not self.movable[source][group]:
-            del self.movable[source][group]
+        self._fix_in_place(instance, source)
         self.holders[instance].remove(source)
         self.hold_copy(instance, target, group)
         # Loads of two workers only: what the search looks at is kept, never summed anew.
@@ -240,6 +251,13 @@ class LoadBalancer:
             self.after[worker] = self._compute_after(worker, self.least)
         self.moved.append((instance, source, target))
         self.on_move(instance, source, target)
+
+    def _fix_in_place(self, instance: int, worker: int) -> None:
+        """It can be moved from there no more."""
+        group = self.groups[instance]
+        del self.movable[worker][group][instance]
+        if not self.movable[worker][group]:
+            del self.movable[worker][group]
 
     def _is_held(self, instance: int, worker: int) -> bool:
         return instance in self.movable[worker].get(self.groups.get(instance, ""), ())

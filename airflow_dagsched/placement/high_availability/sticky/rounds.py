@@ -10,11 +10,12 @@ What is active has room before any standby, a standby before any warm-up; what h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from airflow_dagsched.model.state import Assignment
+from airflow_dagsched.model.units import TOLERANCE
 from airflow_dagsched.placement.high_availability.copies import Copies
 from airflow_dagsched.placement.high_availability.facts import Facts
 from airflow_dagsched.placement.high_availability.prior import NOBODY
@@ -50,7 +51,7 @@ def plan_round(facts: Facts, owners: Owners, targets: Targets, seats: Seats) -> 
     }
     _add_standbys(copies, owners, {instance: workers for instance, (workers, _) in wanted.items()}, seats)
     wishes = [wish for _, wished in wanted.values() for wish in wished]
-    movements = tuple(_plant_warmups(copies, owners, wishes, seats))
+    movements = tuple(_plant_warmups(copies, owners, _order_wishes(copies, owners, wishes), seats))
     assignment = copies.make_assignment()
     reached = Targets(now, {at: copies.find_standbys(at) for at in facts.stateful}, stateless)
     held = {**seats.active, **seats.copies} if facts.space is not None else {}
@@ -144,7 +145,7 @@ def _add_standbys(copies: Copies, owners: Owners, wanted: dict[int, list[int]], 
 def _plant_warmups(copies: Copies, owners: Owners, wishes: list[_Wish], seats: Seats) -> Iterator[Movement]:
     # One budget for actives and standbys, actives first, as in Kafka.
     facts, remaining = copies.facts, copies.facts.settings.max_warmups
-    for wish in sorted(wishes, key=lambda wish: _rank_urgency(facts, owners, wish)):
+    for wish in wishes:
         how: How = "warm up" if remaining else "wait"
         if copies.holds_copy(wish.target, wish.instance):
             # It is there, as a standby, and catches up as it is: no warm-up is spent on it.
@@ -158,6 +159,32 @@ def _plant_warmups(copies: Copies, owners: Owners, wishes: list[_Wish], seats: S
         yield facts.make_movement(wish.instance, facts.get_id(wish.source), facts.get_id(wish.target), wish.copy, how)
 
 
-def _rank_urgency(facts: Facts, owners: Owners, wish: _Wish) -> tuple[bool, bool, Rank, int, int]:
+def _order_wishes(copies: Copies, owners: Owners, wishes: Iterable[_Wish]) -> list[_Wish]:
+    """The most urgent first."""
+    facts = copies.facts
+    # Like instances level in any order. Of others one may level only once another has gone: warmed up before that, it
+    # would be for nothing, and given up for another that is as little use.
+    alone = set(wishes) if _is_uniform(facts) else set(_find_helpful_alone(copies, wishes))
+    return sorted(wishes, key=lambda wish: _rank_urgency(facts, owners, wish, alone=wish in alone))
+
+
+def _is_uniform(facts: Facts) -> bool:
+    return len({facts.get_weight(instance) for instance in facts.stateful}) <= 1
+
+
+def _find_helpful_alone(copies: Copies, wishes: Iterable[_Wish]) -> Iterator[_Wish]:
+    """Those that lower the higher of two loads as all others are now: of actives, or of all copies."""
+    facts, workers = copies.facts, range(len(copies.facts.workers))
+    active = [sum(map(facts.get_weight, copies.active[at])) for at in workers]
+    every = [active[at] + sum(map(facts.get_weight, copies.standby[at])) for at in workers]
+    for wish in wishes:
+        loads, weight = active if wish.copy == "active" else every, facts.get_weight(wish.instance)
+        after = (loads[wish.target] + weight) / facts.capacity[wish.target]
+        if after < loads[wish.source] / facts.capacity[wish.source] - TOLERANCE:
+            yield wish
+
+
+def _rank_urgency(facts: Facts, owners: Owners, wish: _Wish, *, alone: bool) -> tuple[bool, bool, bool, Rank, int, int]:
     begun = wish.target in owners.prior.warmup.get(wish.instance, NOBODY)
-    return wish.copy != "active", not begun, rank_copy(facts, wish.instance, wish.target), wish.instance, wish.target
+    rank = rank_copy(facts, wish.instance, wish.target)
+    return wish.copy != "active", not begun, not alone, rank, wish.instance, wish.target

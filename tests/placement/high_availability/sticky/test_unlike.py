@@ -7,6 +7,7 @@ the loss of a worker left uneven by one more such instance is none either. A wor
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,6 +51,19 @@ def test_who_comes_is_filled_with_the_heaviest_first() -> None:
     assert {cluster.last.active[at] for at in moved} == {"w3"}  # type: ignore[union-attr]
     assert all(cluster.instances[int(at[2:])].weight == 2 for at in moved)
     assert 2 <= len(moved) <= 3
+
+
+def test_what_has_been_warmed_up_is_used() -> None:
+    """Like instances level in any order; of these, one warmed up too soon was given up for another, without end."""
+    weights = [1, 1, 2, 3.5, 2, 3.5, 3.5, 1, 1, 1, 1, 3.5, 3.5]
+    hosts = [Worker(f"w{at}", capacity) for at, capacity in enumerate([2, 1, 2, 1, 1, 2])]
+    cluster = Cluster(weighing(*weights), hosts, Settings(num_standbys=2, max_warmups=1))
+    cluster.settle()
+    cluster.join(Worker("w20", 2))
+    cluster.settle()
+    for made, then in pairwise(cluster.history):
+        for instance, warm in made.assignment.warmup.items():
+            assert set(warm) <= {then.assignment.active[instance], *then.assignment.standby[instance]}
 
 
 def unlike(data: st.DataObject, most_standbys: int) -> Cluster:
