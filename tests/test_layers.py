@@ -48,7 +48,7 @@ launch                                                   model plan plan/checkin
   secrecy           .protocol
   retention         .protocol
   steps             .protocol                            plan/pruning
-  managers          .secrecy                             model plan plan/pruning plan/passes
+  managers          .secrecy                             model plan plan/pruning plan/problem plan/passes
   planning          .managers                            model plan plan/pruning plan/problem plan/passes
                                                          plan/reasons
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan

@@ -16,6 +16,9 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.managers.author_conf import CORES, read_count
 from airflow_dagsched.launch.managers.executors import Executors, split_memory
+from airflow_dagsched.plan.needs import measure_padding
+from airflow_dagsched.plan.problem.run import ExecutorSize
+from airflow_dagsched.plan.settings import Settings
 
 MEMORY, OVERHEAD = "spark.executor.memory", "spark.executor.memoryOverhead"
 INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
@@ -61,6 +64,18 @@ def settle_settings(
         submitted = size_as_submitted(asked, author, manager)
         found[MOST_CORES] = str(submitted.cores * submitted.count)
     return {name: value for name, value in found.items() if value}
+
+
+def read_size(author: Mapping[str, Any], settings: Settings, manager: str) -> ExecutorSize:
+    """Of each executor, as far as the author says it: what the cluster manager is to count.
+
+    :param settings: the planner's: what is beside a heap of which the author says no more.
+    """
+    heap, beside = _read_mb(author, MEMORY), _read_mb(author, OVERHEAD)
+    memory = heap or 0
+    if memory and manager != "standalone":
+        memory += measure_padding(memory, settings) if beside is None else beside
+    return ExecutorSize(cores=read_count(author, CORES) or 0, memory_mb=memory)
 
 
 def size_as_submitted(asked: Executors, author: Mapping[str, Any], manager: str) -> Executors:

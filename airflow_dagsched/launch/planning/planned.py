@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from airflow_dagsched.launch.managers.author_sizes import read_size
 from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.launch.planning.plan_facts import describe_facts
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
 from airflow_dagsched.plan.measurements import apply_measurements, list_measured
 from airflow_dagsched.plan.plan_types import Group, Plan
-from airflow_dagsched.plan.problem.run import Run
+from airflow_dagsched.plan.problem.run import ExecutorSize, Run
 from airflow_dagsched.plan.settings import Settings
 
 
@@ -49,7 +50,14 @@ def plan_with(facts: Facts, planner: Callable[..., Plan]) -> Planned:
         # A local application has one worker to be on.
         policy=None if cluster.manager == "local" else facts.policy,
         groups=facts.groups,
+        sizes=_read_sizes(facts),
         measured=list_measured(facts.history),
     )
     made = planner(dataflow, cluster, facts.settings, run=run)
     return Planned(replace(made, facts=describe_facts(facts)), dataflow, cluster, facts.settings, facts.author)
+
+
+def _read_sizes(facts: Facts) -> dict[str, ExecutorSize]:
+    """Of the steps whose authors say anything of it."""
+    found = {step: read_size(told, facts.settings, facts.cluster.manager) for step, told in facts.author.items()}
+    return {step: size for step, size in found.items() if size != ExecutorSize()}

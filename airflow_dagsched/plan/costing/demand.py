@@ -14,9 +14,11 @@ from airflow_dagsched.placement.containers.sizing import count_at_once, sum_larg
 from airflow_dagsched.plan.needs import Need, measure_padding
 from airflow_dagsched.plan.plan_types import Instance, Resources
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.problem.run import ExecutorSize
 from airflow_dagsched.plan.settings import Settings
 
 Residency = Literal["all", "slots"]
+AS_NEEDED = ExecutorSize()
 
 
 class Demand(Struct, frozen=True):
@@ -31,6 +33,8 @@ class Demand(Struct, frozen=True):
     settings: Settings
     deals_disk: bool = False
     """Whether instances are dealt by disk: batch, where workers' disks have limits. Cores come back, disk does not."""
+    size: ExecutorSize = AS_NEEDED
+    """Of each container, as the author wants it."""
 
     def find_widest_cores(self) -> int:
         """Of one instance."""
@@ -40,6 +44,15 @@ class Demand(Struct, frozen=True):
         """Cores that the widest steps can keep busy side by side; of all steps, if all are resident."""
         widths = [step.cores * step.parallelism for step in self.steps]
         return sum(widths if self.residency == "all" else heapq.nlargest(self.slots, widths))
+
+    def find_least_cores(self) -> int:
+        """Of a container: the author's, or those of the widest instance."""
+        return self.size.cores or self.find_widest_cores()
+
+    def measure_container(self, cores: int) -> int:
+        """MiB of a container of so many cores, padding included: what any may need, no less than the author wants."""
+        memory = self.sum_memory_at_once(cores)
+        return max(memory + measure_padding(memory, self.settings), self.size.memory_mb)
 
     def drop_pins(self) -> Demand:
         """The same, wherever."""
@@ -65,7 +78,19 @@ def make_demand(group: str, members: Sequence[int], problem: Problem) -> Demand:
         min(problem.settings.slots, len(members)),
         problem.settings,
         deals_disk=arrays.room.has_disk_limits and not streaming,
+        size=AS_NEEDED if streaming else _find_size(members, problem),
     )
+
+
+def _find_size(members: Sequence[int], problem: Problem) -> ExecutorSize:
+    """What the author wants of a container for the steps; not what no worker could ever have, or no step run in."""
+    size = problem.run.sizes.get(problem.graph.ids[members[0]], AS_NEEDED) if problem.run.sizes else AS_NEEDED
+    if size is AS_NEEDED or problem.cluster.manager == "local":  # one process, whatever is asked for
+        return AS_NEEDED
+    workers, widest = problem.arrays.workers, max(problem.arrays.needs[node].cores for node in members)
+    cores = size.cores if any(worker.cores >= size.cores >= widest for worker in workers) else 0
+    memory = size.memory_mb if any(worker.memory_mb >= size.memory_mb for worker in workers) else 0
+    return ExecutorSize(cores, memory)
 
 
 class Share(Struct, frozen=True):

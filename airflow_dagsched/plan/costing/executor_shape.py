@@ -35,7 +35,6 @@ from airflow_dagsched.plan.costing.first_fit import (
 )
 from airflow_dagsched.plan.costing.list_schedule import CorePool, GroupSchedule, schedule_in_slots, schedule_residents
 from airflow_dagsched.plan.costing.refusals import explain_refusal
-from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.problem.problem import Problem
 from airflow_dagsched.plan.settings_file import parse_placement_settings
 
@@ -101,13 +100,12 @@ def _size_in_slots(demand: Demand, members: Sequence[int], problem: Problem, mos
     if not _holds_unsplit(demand, cores, len(chosen), schedule):
         schedule = schedule_in_slots(members, problem, demand.slots, pool_containers(demand, cores, chosen))
     # Not what is dealt: Spark may hand any task to any executor, so each must hold the largest of them together.
-    memory = demand.sum_memory_at_once(cores)
     short = "memory" if cores * len(chosen) < peak else "cores" if peak == widest < demand.count_wanted_cores() else ""
     return ExecutorShape(
         demand.residency,
         max(1, schedule.steps),
         cores,
-        memory + measure_padding(memory, demand.settings),
+        demand.measure_container(cores),
         (),
         tuple(worker.id for worker in chosen),
         schedule,
@@ -162,8 +160,7 @@ def _grow_containers(demand: Demand, wanted: int, problem: Problem) -> Iterator[
 
 def _place_containers(demand: Demand, cores: int, wanted: int, problem: Problem) -> tuple[Worker, ...]:
     """A worker for each container with so many cores, together the ``wanted`` ones; for more, if disk is short."""
-    memory = demand.sum_memory_at_once(cores)
-    shape = cores, memory + measure_padding(memory, demand.settings)
+    shape = cores, demand.measure_container(cores)
     count, most = -(-wanted // cores), sum(step.parallelism for step in demand.steps)
     # ``local[n]`` is one process: one container, whatever is asked for.
     if problem.cluster.manager == "local":
@@ -182,6 +179,8 @@ def _drop_empty(demand: Demand, chosen: tuple[Worker, ...]) -> tuple[Worker, ...
 
 def _list_core_counts(demand: Demand, wanted: int, problem: Problem) -> Iterator[int]:
     """Cores of a container, most first. A local application has all the cores there are."""
+    if demand.size.cores:
+        return iter((demand.size.cores,))
     least = demand.find_widest_cores()
     most = problem.arrays.room.most_cores
     if problem.cluster.manager != "local":

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from airflow_dagsched.plan.costing.capacity import FreeCapacity
 from airflow_dagsched.plan.costing.executor_shape import ExecutorShape, size_group
 from airflow_dagsched.plan.problem.problem import Problem
+from airflow_dagsched.plan.problem.run import ExecutorSize
 
 
 class GroupSizes:
@@ -25,8 +26,8 @@ class GroupSizes:
         """By the most cores, and by the steps in the order in which they start: another order takes another time."""
         self.of_step: dict[int, ExecutorShape] = {}
         """Of groups of one step that have been sized."""
-        self._by_kind: dict[int, tuple[ExecutorShape, int]] = {}
-        """The shape of a step alone, and its waves, by its kind."""
+        self._by_kind: dict[tuple[int, ExecutorSize | None], tuple[ExecutorShape, int]] = {}
+        """The shape of a step alone, and its waves, by its kind and what its author wants."""
 
     def find_shape(self, name: str, steps: Sequence[int], most_cores: int | None = None) -> ExecutorShape:
         """The shape of the group ``name`` of these steps, in the order in which they start; raises ``DoesNotFit``.
@@ -51,7 +52,8 @@ class GroupSizes:
     def _size_like_others(self, name: str, node: int) -> ExecutorShape:
         """Of one step: most steps are like others but for what a wave of them takes."""
         arrays = self._problem.arrays
-        kind, seconds = arrays.kind[node], arrays.runtime_s[node]
+        sizes, seconds = self._problem.run.sizes, arrays.runtime_s[node]
+        kind = arrays.kind[node], sizes.get(self._problem.graph.ids[node]) if sizes else None
         # All instances of a step take equally long, so its schedule is so many waves, whatever a wave takes.
         if kind in self._by_kind and seconds:
             shape, waves = self._by_kind[kind]

@@ -28,17 +28,24 @@ def explain_refusal(demand: Demand, workers: Sequence[Worker]) -> DoesNotFit:
 
 def _refuse_in_slots(demand: Demand, workers: Sequence[Worker]) -> DoesNotFit:
     """The smallest container that could hold an instance of each step, where it may be."""
-    cores = demand.find_widest_cores()
+    cores = demand.find_least_cores()
     widest = max(workers, key=lambda worker: worker.free_cores, default=None)
     if widest is None or cores > widest.free_cores:
-        step = next(s for s, need in zip(demand.steps, demand.needs, strict=True) if need.cores == cores)
         has, name = (widest.free_cores, widest.id) if widest else (0, "")
-        return DoesNotFit(f"step {step.id!r}", "cores of an instance", cores, has, "cores", name)
-    memory = demand.sum_memory_at_once(cores)
-    needs = memory + measure_padding(memory, demand.settings), 0, cores
+        return DoesNotFit(*_name_cores(demand, cores), cores, has, "cores", name)
+    needs = demand.measure_container(cores), 0, cores
     thing = f"a container with {cores} cores"
     shortage = explain_shortage(f"group {demand.group!r}", thing, needs, _list_rooms(workers, ()))
     return shortage or _refuse_pins(demand, workers, thing, needs)
+
+
+def _name_cores(demand: Demand, cores: int) -> tuple[str, str]:
+    """Who needs so many, and what for."""
+    wide = (step for step, need in zip(demand.steps, demand.needs, strict=True) if need.cores == cores)
+    step = None if demand.size.cores else next(wide)
+    if step is None:
+        return f"group {demand.group!r}", "cores of an executor, as its author sizes it,"
+    return f"step {step.id!r}", "cores of an instance"
 
 
 def _refuse_pins(demand: Demand, workers: Sequence[Worker], thing: str, needs: Sequence[float]) -> DoesNotFit:

@@ -26,6 +26,7 @@ from airflow_dagsched.placement.policies.auto import RIVALS, choose_policy, desc
 from airflow_dagsched.placement.policy import POLICIES
 from airflow_dagsched.placement.request import Request, make_request
 from airflow_dagsched.placement.values import Amounts, AssignmentPlan, Offer, TaskSchedulePlan, list_offers
+from airflow_dagsched.plan.costing.demand import AS_NEEDED, make_demand
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.assignment import assign_as_sized, join_assignments
 from airflow_dagsched.plan.passes.compare_placed import compare_placed
@@ -138,8 +139,14 @@ def _measure_room(group: Group, problem: Problem, groups: int) -> Room:
         racks={worker.host: worker.rack for worker in workers if worker.rack is not None},
         mb_per_core=max(1.0, memory / max(1, cores)),
         container_cores=problem.settings.container_cores,
+        is_fixed=_is_sized_by_author(group, problem),
         groups=groups,
     )
+
+
+def _is_sized_by_author(group: Group, problem: Problem) -> bool:
+    nodes = [problem.graph.index[step] for step in group.steps]
+    return make_demand(group.id, nodes, problem).size != AS_NEEDED
 
 
 def _compare_rival(group: Group, part: Dataflow, left: Room, chosen: Policy, schedule: TaskSchedulePlan) -> str:

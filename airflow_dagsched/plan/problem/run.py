@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from airflow_dagsched.model.state import State
@@ -29,6 +31,14 @@ class FixedGroup(Struct, frozen=True):
     """Why these steps are one group, as it was told when that was decided."""
 
 
+class ExecutorSize(Struct, frozen=True):
+    """Of each executor of an application, as its author wants it; 0: as its steps need it."""
+
+    cores: int = 0
+    memory_mb: int = 0
+    """With what is counted beside the heap."""
+
+
 class Policy(Struct, frozen=True):
     """The placement policy, and what it is told besides the dataflow and the workers."""
 
@@ -51,6 +61,8 @@ class Run(Struct, frozen=True):
     """Places anew what the planner has sized; None: nothing is."""
     groups: tuple[FixedGroup, ...] | None = None
     """All groups there are, each step in one of them; None: the planner's to choose."""
+    sizes: Mapping[str, ExecutorSize] = {}
+    """Step -> size of the executors of its application, where the author says it; equal in one application."""
     measured: frozenset[str] = frozenset()
     """Steps whose runtimes were measured in earlier runs; those of others are declared, or assumed."""
 

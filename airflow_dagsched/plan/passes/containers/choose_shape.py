@@ -53,6 +53,8 @@ class Room(Struct, frozen=True):
     """MiB of memory for each core, of the whole cluster."""
     container_cores: int
     """Of one container, at most, in batch."""
+    is_fixed: bool
+    """Whether containers are as the author wants executors: as planned, whatever would hold the group."""
     groups: int
     """That are placed for one plan: searches of each do that part of the work that all may do."""
 
@@ -70,7 +72,7 @@ def _place_least(group: Group, request: Request, room: Room, policy: MeasuredPol
     """The least over all candidates; of equals the first, which is the planned shape where that fits."""
     best: tuple[Value, Fit] | None = None
     refusal, effort = None, Effort.share_out(room.groups)
-    for shape in list_candidates(group, request, room.container_cores, room.groups):
+    for shape in _list_candidates(group, request, room):
         offered = replace(request, offers=tuple(make_bins(group, request, shape, policy.name)))
         if not offered.offers:
             refusal = _explain_full(group, shape, room.offers)
@@ -130,7 +132,7 @@ def _place_first(
     """In the first shape in which the group has all the cores it can use, else the first that fits."""
     policy, chosen = named
     refusal, narrow = None, None
-    for shape in _list_shapes(group, request, policy.name):
+    for shape in _list_shapes(group, request, room, policy.name):
         found = make_bins(group, request, shape, policy.name)
         if not found:
             # Shapes come with ever less to ask for: what lacks even for the last is what lacks.
@@ -188,7 +190,20 @@ def _refuse_overfull(group: Group, containers: Sequence[Container], offers: Sequ
                 )
 
 
-def _list_shapes(group: Group, request: Request, policy: str) -> Iterable[Shape]:
+def _fix_shape(group: Group) -> Shape:
+    """The planned one."""
+    return Shape(group.containers[0].cores, group.containers[0].memory_mb, is_fixed=True)
+
+
+def _list_candidates(group: Group, request: Request, room: Room) -> list[Shape]:
+    if room.is_fixed:
+        return [_fix_shape(group)]
+    return list_candidates(group, request, room.container_cores, room.groups)
+
+
+def _list_shapes(group: Group, request: Request, room: Room, policy: str) -> Iterable[Shape]:
+    if room.is_fixed:
+        return [_fix_shape(group)]
     if is_offered(request.settings):
         return list_offered_shapes(request, find_widest(request.steps), policy=policy)
     return list_shapes(group, request, policy)

@@ -28,6 +28,8 @@ class Shape(Struct, frozen=True):
 
     cores: int
     memory_mb: int
+    is_fixed: bool = False
+    """Whether it stays, whatever is in it: it is the author's."""
 
 
 def list_shapes(group: Group, request: Request, policy: str) -> Iterator[Shape]:

@@ -52,10 +52,11 @@ def build_containers(
         schedule = replace(schedule, reason="; ".join(filter(None, (schedule.reason, said))))
     else:
         # The fullest decides, for all are alike: more cores than it keeps busy would idle in each of them.
-        cores = min(shape.cores, max(1, *(math.ceil(count_busy_cores(group, counts)) for counts, _ in held)))
+        busy = max(1, *(math.ceil(count_busy_cores(group, counts)) for counts, _ in held))
+        cores = shape.cores if shape.is_fixed else min(shape.cores, busy)
         # Needs are those with these cores: fewer run fewer instances at once, and hold less memory.
         required = _list_required(group, request, held, cores)
-        size, disks = Shape(cores, _find_most_memory(required, boxes)), {}
+        size, disks = shape if shape.is_fixed else Shape(cores, _find_most_memory(required, boxes)), {}
     return _make_containers(group, boxes, required, size, disks), schedule
 
 
