@@ -31,6 +31,7 @@ from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.problem.run import Policy, Run
 from airflow_dagsched.provider.commands.dag_plans import plan_flows
 from airflow_dagsched.provider.commands.preview import find_interval
+from airflow_dagsched.provider.spec.outlets import list_outlets
 from airflow_dagsched.provider.spec.run_history import locate_history
 from tests.plan.drawn import drawn
 from tests.provider.drawn_dags import make_flow
@@ -77,8 +78,9 @@ def record(flow: SparkDataflow, folder: Path, **more: Any) -> Submitted:
     return found
 
 
-def open_dag() -> DAG:
-    return DAG("drawn", schedule=None, start_date=datetime(2024, 1, 1, tzinfo=UTC))
+def open_dag(schedule: Any = None) -> DAG:
+    name = "drawn" if schedule is None else "by_asset"
+    return DAG(name, schedule=schedule, start_date=datetime(2024, 1, 1, tzinfo=UTC))
 
 
 def compare(printed: Plan, submitted: Submitted) -> Group:
@@ -188,9 +190,10 @@ def hold(path: str, *hosts: str) -> dict[str, Said]:
     return answers
 
 
+@pytest.mark.parametrize("by_asset", [False, True])
 @pytest.mark.parametrize("before", [{}, hold("/points", "h1")], ids=["first run", "later run"])
 def test_a_receptor_is_printed_and_launched_where_its_collector_ran(
-    before: dict[str, Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: dict[str, Said], by_asset: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     collect    sink   reads /raw on h3, h4    writes /points
@@ -199,12 +202,15 @@ def test_a_receptor_is_printed_and_launched_where_its_collector_ran(
     answers = {ROOT: said({}), **hold("/raw", "h3", "h4"), **before}
     with answering(answers) as (url, _):
         connect(monkeypatch, 4, 4, 4, 4, webhdfs=url)
-        with open_dag():
-            raw, points = Table("hdfs://lake/raw"), Table("hdfs://lake/points")
-            with SparkDataflow("collect", work_dir=str(tmp_path)) as collect:
-                task.spark_step(task_id="sink", reads=raw, writes=points, parallelism=8)(lambda spark: spark)()
-            with SparkDataflow("receive", work_dir=str(tmp_path)) as receive:
-                task.spark_step(task_id="src", reads=points, parallelism=8)(lambda spark: spark)()
+        raw, points = Table("hdfs://lake/raw"), Table("hdfs://lake/points")
+        with open_dag() as dag, SparkDataflow("collect", work_dir=str(tmp_path)) as collect:
+            task.spark_step(task_id="sink", reads=raw, writes=points, parallelism=8)(lambda spark: spark)()
+        with (
+            open_dag(schedule=list_outlets(collect.spec.steps.values())) if by_asset else dag,
+            SparkDataflow("receive", work_dir=str(tmp_path)) as receive,
+        ):
+            task.spark_step(task_id="src", reads=points, parallelism=8)(lambda spark: spark)()
+        if not by_asset:
             collect >> receive
         file = locate_history(collect.spec)
         file.parent.mkdir(parents=True)

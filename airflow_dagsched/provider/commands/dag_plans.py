@@ -29,6 +29,7 @@ from airflow_dagsched.provider.clusters.plan_facts import read_asked_run
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.commands.preview import add_run_inputs
+from airflow_dagsched.provider.spec.outlets import list_outlets
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def plan_flow(flow: SparkDataflow, args: Namespace) -> Planned:
 
 
 def plan_flows(flows: Sequence[SparkDataflow], args: Namespace) -> list[Planned]:
-    """The plans of all of them, in their order; those of one DAG with what they are to each other."""
+    """The plans of all of them, in their order, with what they are to each other."""
     orders = _Orders.of(flows)
     known, made = [_gather(flow, args) for flow in flows], dict[int, Planned]()
     for at in orders.sort():
@@ -77,12 +78,12 @@ def _plan_beside(facts: Facts, held: Sequence[Reservation], others: Iterable[Pla
 
 
 class _Orders(Struct, frozen=True):
-    """Which dataflows of one DAG wait for which."""
+    """Which dataflows wait for which: by tasks of their DAG, or since their DAG runs once an asset is written."""
 
     dags: Sequence[str]
     """Of each dataflow."""
     above: Sequence[frozenset[int]]
-    """Of each dataflow those that some task of it waits for."""
+    """Of each dataflow those that some task of it, or its DAG, waits for."""
 
     @classmethod
     def of(cls, flows: Sequence[SparkDataflow]) -> _Orders:
@@ -90,10 +91,13 @@ class _Orders(Struct, frozen=True):
         below = [_find_below(flow.dag, mine) for flow, mine in zip(flows, tasks, strict=True)]
         dags = [flow.dag.dag_id for flow in flows]
         pairs = range(len(flows))
-        above = [
-            frozenset(up for up in pairs if up != at and dags[up] == dags[at] and below[up] & tasks[at]) for at in pairs
-        ]
-        return cls(dags, above)
+        written = [{asset.uri for asset in list_outlets(flow.spec.steps.values())} for flow in flows]
+        wanted = [set(_list_assets(getattr(flow.dag.timetable, "asset_condition", None))) for flow in flows]
+
+        def waits(at: int, up: int) -> bool:
+            return bool(below[up] & tasks[at] if dags[up] == dags[at] else written[up] & wanted[at])
+
+        return cls(dags, [frozenset(up for up in pairs if up != at and waits(at, up)) for at in pairs])
 
     def is_behind(self, one: int, other: int) -> bool:
         """Whether ``one`` waits for ``other``, and ``other`` for none of it."""
@@ -116,6 +120,14 @@ class _Orders(Struct, frozen=True):
 
         for at in range(len(self.dags)):
             yield from visit(at)
+
+
+def _list_assets(condition: Any) -> Iterator[str]:
+    """URIs of the assets that a DAG is scheduled by, whether all of them have to be there or any."""
+    if hasattr(condition, "uri"):
+        yield condition.uri
+    for each in getattr(condition, "objects", ()):
+        yield from _list_assets(each)
 
 
 def _list_tasks(flow: SparkDataflow) -> frozenset[str]:
