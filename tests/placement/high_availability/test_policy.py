@@ -211,3 +211,15 @@ def list_hand_overs(steps: Sequence[Step], rounds: Sequence[TaskSchedulePlan]) -
             if instance.rpartition("/")[0] in stateful and before.assignment[instance] != worker:
                 counts[instance] = counts.get(instance, 0) + 1
     return counts
+
+
+def test_a_standby_of_what_has_been_pinned_since_does_not_stay_elsewhere() -> None:
+    """a and b on one worker leave 2 cores for wide on the other: found where all are placed anew."""
+    steps = Step(id="a", pinned=("w1",)), Step(id="b"), Step(id="wide", cores=2)
+    flow = Dataflow(name="f", steps=tuple(replace(step, mode="streaming", stateful=True) for step in steps))
+    before = Assignment(active={"b/0": "w2"}, standby={"a/0": ("w2",)})
+    offers = [Offer(id=name, worker=name, host=name, memory_mb=9000, cores=2) for name in ("w1", "w2")]
+    made = placed((flow, offers), State(previous=before), told(num_standbys=1))
+    assert isinstance(made, TaskSchedulePlan)
+    assert made.assignment == {"a/0": "w1", "b/0": "w1", "wide/0": "w2"}
+    assert "a/0" not in assigned(made).assignment.standby
