@@ -21,19 +21,22 @@ from msgspec import Struct, field
 from airflow_dagsched.model.order import reverse_edges
 from airflow_dagsched.plan.costing.evaluated_grouping import EvaluatedGrouping
 from airflow_dagsched.plan.costing.launch_order import bound_launches, search_launch_order
+from airflow_dagsched.plan.costing.timeline import measure_job_tails
 from airflow_dagsched.plan.grouping.front import Found
 from airflow_dagsched.plan.grouping.local_search import (
     MOST_STEPS,
     Surroundings,
     add_followers,
     list_units,
+    may_hold,
     move_if_allowed,
+    move_steps,
 )
 from airflow_dagsched.plan.grouping.reorder_steps import reorder_steps
 from airflow_dagsched.plan.grouping.selection import MANY, Selection
 from airflow_dagsched.plan.problem.problem import Problem
 
-BUDGET = 40_000
+BUDGET = 60_000
 """Steps and edges that may be simulated while groups are merged."""
 MERGED = 100
 """Of more groups the shortest are merged in pairs."""
@@ -46,8 +49,10 @@ SEVERAL = 8
 """Of so many groups one more pair is merged at once."""
 LOOKED = 16
 """Looks at a waiting group that take as long as simulating a step."""
-TRIED = 10
+TRIED = 15
 """Merges that must be affordable, else none is tried."""
+DRAWN = 8
+"""Random changes that are drawn in the time that it takes to simulate one grouping."""
 STALE = 300
 """Draws in a row after which nothing new is expected."""
 TWO = 2
@@ -107,7 +112,7 @@ class _Shrinking(Struct):
     least: int
     """Groups that there must be."""
     known: dict[tuple[int, ...], EvaluatedGrouping | None] = field(default_factory=dict)
-    """Where random changes have led; None where a grouping does not fit."""
+    """Where random changes have led; None where a grouping breaks a rule, or does not fit."""
 
     @property
     def limit_s(self) -> float:
@@ -188,7 +193,8 @@ class _Shrinking(Struct):
         # Of thousands of groups there would be millions of pairs.
         shortest = sorted(here.members, key=lambda first: (seconds[first], first))[:MERGED]
         pairs = [(one, other) for one, other in combinations(shortest, 2) if color[one] == color[other]]
-        return sorted(pairs, key=lambda pair: [seconds[first] for first in pair])
+        hopeful = _drop_late(here, pairs, self.limit_s)
+        return sorted(hopeful, key=lambda pair: [seconds[first] for first in pair])
 
     def anneal(self, here: EvaluatedGrouping, rng: random.Random, reserve: int) -> None:
         """Random changes, also to a worse grouping, ever less so (simulated annealing: Kirkpatrick et al. 1983).
@@ -201,12 +207,12 @@ class _Shrinking(Struct):
         # Of two groups the only merge there is has been tried.
         while self.may_go_on(TWO) and stale < STALE:
             # Drawing counts, too: where nearly all changes break a rule, the budget must still run out.
-            selection.budget -= len(here.group_of) // 4 + 1
+            selection.budget -= len(here.group_of) // DRAWN + 1
             if selection.budget <= reserve:
                 return
-            group_of = self.draw_change(here, rng)
-            stale = stale + 1 if group_of is None or selection.has_seen(group_of) else 0
-            found = self.look_up(group_of) if group_of is not None else None
+            group_of, step = self.draw_change(here, rng)
+            stale = stale + 1 if group_of in self.known or selection.has_seen(group_of) else 0
+            found = self.look_up(group_of, step)
             heat = HOTTEST * max(0, selection.budget - reserve) / whole + COLDEST
             if found is not None and rng.random() < math.exp(min(0.0, self.weigh(here) - self.weigh(found)) / heat):
                 here = found
@@ -215,8 +221,10 @@ class _Shrinking(Struct):
         """Groups, and as many as one for each ``LATE`` that it ends too late."""
         return evaluated.cost.groups + max(0.0, evaluated.cost.makespan_s / self.limit_s - 1) / LATE
 
-    def draw_change(self, here: EvaluatedGrouping, rng: random.Random) -> list[int] | None:
-        """A step, with what hangs on it or alone, or a whole group, in another group; None where it may not be."""
+    def draw_change(self, here: EvaluatedGrouping, rng: random.Random) -> tuple[tuple[int, ...], int]:
+        """A step, with what hangs on it or alone, or a whole group, in another group, which may break a rule; the
+        changed grouping, and such a step.
+        """
         groups = sorted(here.members)
         group, to = rng.choice(groups), rng.choice([*groups, len(here.group_of)])
         steps: Sequence[int] = here.members[group]
@@ -224,18 +232,44 @@ class _Shrinking(Struct):
             steps = rng.choice(list_units(self.around.problem, here, group))
             if rng.random() < 0.5:
                 steps = add_followers(self.around, here.group_of, steps, backwards=rng.random() < 0.5)
-        return next(move_if_allowed(self.around.problem, here.group_of, steps, to), None)
+        return tuple(move_steps(here.group_of, steps, to)), steps[0]
 
-    def look_up(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
-        """None where that does not fit. Also what has been seen: a walk that may not go back is soon shut in."""
-        key = tuple(group_of)
-        if key not in self.known:
-            price = self.selection.price_grouping if self.selection.has_seen(key) else self.evaluate
-            self.known[key] = price(group_of)
-        return self.known[key]
+    def look_up(self, group_of: tuple[int, ...], step: int) -> EvaluatedGrouping | None:
+        """None where a rule forbids the group of ``step``, or where that does not fit. Also what has been seen: a walk
+        that may not go back is soon shut in.
+        """
+        if group_of not in self.known:
+            allowed = may_hold(self.around.problem, group_of, step)
+            price = self.selection.price_grouping if self.selection.has_seen(group_of) else self.evaluate
+            self.known[group_of] = price(group_of) if allowed else None
+        return self.known[group_of]
 
     def evaluate(self, group_of: Sequence[int]) -> EvaluatedGrouping | None:
         """None where that does not fit, or has been seen."""
         # Groups that wait for room are looked at again whenever one ends.
         self.selection.budget -= len(set(group_of)) ** 2 // LOOKED
         return self.selection.evaluate_grouping(KIND, group_of)
+
+
+def _drop_late(here: EvaluatedGrouping, pairs: Sequence[tuple[int, int]], limit_s: float) -> list[tuple[int, int]]:
+    """Those that might end in time as one group: it begins when all that either waits for has ended, takes as long as
+    the longer one, and all that waits for either follows.
+    """
+    above: dict[int, list[int]] = {node: [] for node in here.edges}
+    for node, nexts in here.edges.items():
+        for after in nexts:
+            above[after].append(node)
+    seconds = {node: job.seconds for node, job in here.jobs.items()}
+    # Both with the group's own seconds.
+    to_end, from_start = measure_job_tails(here.jobs, here.edges), measure_job_tails(here.jobs, above)
+
+    def may_end(pair: tuple[int, int]) -> bool:
+        first, second = pair
+        # Neighbours wait for each other no more, and hand over in memory.
+        if second in here.edges[first] or first in here.edges[second]:
+            return True
+        head = max([from_start[one] - seconds[one] for one in pair])
+        tail = max([to_end[one] - seconds[one] for one in pair])
+        return head + max(seconds[first], seconds[second]) + tail <= limit_s
+
+    return [pair for pair in pairs if may_end(pair)]

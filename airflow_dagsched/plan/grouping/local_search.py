@@ -213,12 +213,21 @@ def list_units(problem: Problem, best: EvaluatedGrouping, group: int) -> list[li
 
 def move_if_allowed(problem: Problem, group_of: Sequence[int], steps: Sequence[int], to: int) -> Iterator[list[int]]:
     """The homes with ``steps`` moved to group ``to`` (the number of nodes: a new one), if that may be."""
+    moved = move_steps(group_of, steps, to)
+    if may_hold(problem, moved, steps[0]):
+        yield moved
+
+
+def move_steps(group_of: Sequence[int], steps: Sequence[int], to: int) -> list[int]:
+    """The homes with ``steps`` moved to group ``to`` (the number of nodes: a new one)."""
     moved = list(group_of)
     for node in steps:
         moved[node] = to
-    members = [node for node, of in enumerate(moved) if of == to]
-    if problem.rules.may_share(members, problem.graph.loop):
-        named = name_by_least(moved)
-        # Last: it walks over all edges, the rules look at one group.
-        if is_acyclic(problem.graph, named):
-            yield named
+    return name_by_least(moved)
+
+
+def may_hold(problem: Problem, group_of: Sequence[int], step: int) -> bool:
+    """Whether the group of ``step`` may be one, and no groups wait for each other."""
+    members = [node for node, of in enumerate(group_of) if of == group_of[step]]
+    # Cycles last: that walks over all edges, the rules look at one group.
+    return problem.rules.may_share(members, problem.graph.loop) and is_acyclic(problem.graph, group_of)

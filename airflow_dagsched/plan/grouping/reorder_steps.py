@@ -38,7 +38,9 @@ PLACED = 4_000
 WORTH_ALL = 0.04
 """What a plan might gain, as a share of its time, that is worth all of these; of less that share."""
 MOST = 1_000
-"""Steps of a group; three schedules, the least there are, take some 40 ms for as many."""
+"""Steps of a group; three schedules, the least there are, take some 40 ms for as many,"""
+ALL = 10_000
+"""and some tenths of a second for so many in all groups: of more none is searched for."""
 SEED = 0
 
 Search = Callable[[EvaluatedGrouping, Sequence[int]], dict[int, list[int]]]
@@ -121,11 +123,10 @@ def _search_projects(
     """Lists by the search for projects, the more steps placed the more the plan could gain; none for no effort."""
     problem, bound_s, makespan_s = selection.problem, selection.bound.seconds * (1 + CLOSE), best.cost.makespan_s
     placed = int(placed * min(1, (1 - bound_s / makespan_s) / WORTH_ALL))
+    groups = [first for first in groups if len(best.members[first]) <= MOST]
     count, lists = sum([len(best.members[first]) for first in groups]), {}
-    for first in groups:
+    for first in groups if placed and count <= ALL else ():
         steps, shape = best.members[first], best.shapes[first]
-        if not placed or len(steps) > MOST:
-            continue
         pool = _pool_cores(steps, shape, problem)
         # Shorter than that it would not make the plan any shorter: this is nearer than what holds for any list.
         floor_s = max(_bound_lists(steps, pool, problem), shape.schedule.compute_s - (makespan_s - bound_s))

@@ -49,7 +49,13 @@ class _Row(NamedTuple):
 
     def is_crowded(self, problem: Problem) -> bool:
         """Whether several applications of it would wait for each other's cores."""
-        return self.applications > 1 and sum(self.widths) > problem.arrays.room.cores
+        wanted = min(sum(self.widths), self.applications * self.sum_in_slots(problem))
+        return self.applications > 1 and wanted > problem.arrays.room.cores
+
+    def sum_in_slots(self, problem: Problem) -> int:
+        """Cores of as many parts as one application has slots, on average; of all if they are fewer."""
+        wanted = sum(self.widths)
+        return min(wanted, problem.settings.slots * wanted // len(self.parts))
 
 
 def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iterator[list[int]]:
@@ -58,6 +64,8 @@ def list_deals(problem: Problem, group_of: Sequence[int], gain_s: float) -> Iter
 
     ``gain_s``: seconds that another grouping may end sooner than ``group_of`` at most.
     """
+    if tuple(group_of) == problem.graph.loop:
+        return  # No group has two parts.
     few = len(problem.graph.steps) <= MANY
     for count in _list_counts(problem):
         for number in _list_numbers(problem.graph, group_of, count):
@@ -172,9 +180,8 @@ def _deal_alike(problem: Problem, row: _Row) -> list[list[int]]:
 
 def _deal_by_length(problem: Problem, row: _Row) -> list[list[int]]:
     """The parts by application, the longest first: as many to each as leave the last one its slots' cores."""
-    wanted, cores = sum(row.widths), problem.arrays.room.cores
-    last = min(wanted, problem.settings.slots * wanted // len(row.parts))
-    share, bins, filled = (cores - last) // (row.applications - 1), [list[int]()], 0
+    share = (problem.arrays.room.cores - row.sum_in_slots(problem)) // (row.applications - 1)
+    bins, filled = [list[int]()], 0
     seconds = [_measure_work(problem, part) / width for part, width in zip(row.parts, row.widths, strict=True)]
     for at in sorted(range(len(seconds)), key=lambda at: (-seconds[at], at)):
         if bins[-1] and len(bins) < row.applications and filled + row.widths[at] > share:
