@@ -30,6 +30,11 @@ from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
 
 DAGS = Path(__file__).with_name("dags")
 DAYS, ROWS = 4, 1000
+ALL_THERE = {
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
+}
+"""Spark would else begin, and may have ended, with the executors that came up first, wherever the rows are."""
 PART_ROWS = 5 * 2**20 // 8
 LAKE = {
     "two_on_w3": [THREE, THREE],
@@ -132,7 +137,7 @@ def make_part(part: int) -> bytes:
 def _prepare(folder: Path) -> None:
     (folder / "logs").mkdir()
     (folder / "conf").mkdir()
-    settings = {**event_log.settings(folder / "logs"), **SPARK, "spark.driver.host": "127.0.0.1"}
+    settings = {**event_log.settings(folder / "logs"), **SPARK, **ALL_THERE, "spark.driver.host": "127.0.0.1"}
     (folder / "conf" / "spark-defaults.conf").write_text(
         "".join(f"{name} {value}\n" for name, value in settings.items())
     )

@@ -21,7 +21,7 @@ SETTINGS = {
     "conn_id": "cluster",
     "work_dir": f"{HOME}/work",
     "prune": "analysed",
-    "conf": {"spark.locality.wait": "0s", "spark.scheduler.minRegisteredResourcesRatio": "1.0"},
+    "conf": {"spark.locality.wait": "0s"},
 }
 
 
