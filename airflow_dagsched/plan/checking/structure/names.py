@@ -1,7 +1,7 @@
 """A group is called after its first step, in the author's order of definition: ``launch_<step>``.
 
-The only one there is is called ``launch``. Steps of one place in the author's file are in natural order: ``s2`` comes
-before ``s10``.
+The only one there is is called ``launch``; one of a run that is planned by itself, as in the run. Steps of one place
+in the author's file are in natural order: ``s2`` comes before ``s10``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ def check_names(facts: Facts) -> Iterator[Violation]:
     """Ids of groups follow from their steps: launch tasks keep theirs whatever else changes in the DAG."""
     for group, steps in facts.members:
         if steps:
-            name = ONLY if len(facts.members) == 1 else f"{ONLY}_{_find_first(steps).id}"
-            if group.id != name:
-                yield Violation("ids", group.id, f"is to be called {name!r}, after its first step")
+            name = f"{ONLY}_{_find_first(steps).id}"
+            is_only = len(facts.members) == 1
+            if group.id != name and not (is_only and group.id == ONLY):
+                wanted = ONLY if is_only else name
+                yield Violation("ids", group.id, f"is to be called {wanted!r}, after its first step")
 
 
 def _find_first(steps: list[Step]) -> Step:
