@@ -18,7 +18,7 @@ def test_it_keeps_the_name_it_has_in_the_run() -> None:
     cluster = replace(
         cluster, workers=tuple(replace(worker, disk_mb=30 * at) for at, worker in enumerate(cluster.workers, 1))
     )
-    groups = tuple(FixedGroup(f"launch_{step}", (step,), "") for step in "ab")
+    groups = tuple(FixedGroup(f"launch_{step}", (step,), "a launch task of its own") for step in "ab")
     chosen = plan_on_free_cluster(Facts(dataflow=flow, cluster=cluster, groups=groups), ("a",))
     assert isinstance(chosen, Chosen)
     assert chosen.group.id == "launch_a"

@@ -4,12 +4,13 @@
 
     it fits what is free, or so in parts     its plan: each launch takes its own group of it
     it does not                              what begins now and finds room by itself: there, beside what begins before
-                                             it; all others on all there is, behind these: they wait, or queue
+                                             it. All others one after another behind these, each where it finds room by
+                                             itself; for what finds none on all there is: it waits, or queues
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -27,10 +28,10 @@ from airflow_dagsched.plan.passes.recompute_times import find_last_end
 from airflow_dagsched.plan.plan_types import Group, Plan
 
 TAKEN = (
-    "steps", "begins", "finish_spread_s", "residency", "slots", "limit", "driver", "containers", "hosts", "placement",
-    "partitions", "pruned", "unpruned",
+    "steps", "begins", "finish_spread_s", "residency", "slots", "limit", "driver", "containers", "hosts",
+    "placement", "partitions", "pruned", "unpruned",
 )  # fmt: skip
-"""What a group has from where its launch finds room; the rest is the run's."""
+"""What a group has from where its launch finds room, and what it computes; the rest is the run's."""
 
 
 def plan_launches(known: Facts, reservations: Sequence[Reservation] = ()) -> Planned:
@@ -64,22 +65,31 @@ def _reserve(group: Group, planned: Planned) -> Reservation:
 
 def _put_where_room_is(whole: Planned, room: Facts) -> Planned:
     """``whole``, which is planned on all there is, with what finds room in ``room`` there."""
+    begin = _list_beginning(whole.plan)
     held: list[Reservation] = []
     put: dict[str, Group] = {}
-    for group in _list_beginning(whole.plan):
-        left = replace(room, cluster=subtract_reservations(room.cluster, held))
-        found = find_room_alone(left, group.steps)
+    for group in (*begin, *_list_later(whole.plan, begin)):
+        # Who comes later finds these ended.
+        before = held if group in begin else ()
+        found = find_room_alone(replace(room, cluster=subtract_reservations(room.cluster, before)), group.steps)
         if found is not None:
             put[group.id] = _take_place(group, found.group)
             held.append(_reserve(found.group, found.planned))
-    waiting = tuple(group.id for group in _list_beginning(whole.plan) if group.id not in put)
-    return name_waiting(_put_groups(whole, put) if put else whole, waiting)
+    now = frozenset(group.id for group in begin if group.id in put)
+    waiting = tuple(group.id for group in whole.plan.groups if group.containers and group.id not in put)
+    return name_waiting(_put_groups(whole, put, now), waiting)
 
 
 def _list_beginning(made: Plan) -> list[Group]:
     """The groups that wait for nobody, in the order in which they choose."""
     ready = (group for group in made.groups if not group.after and group.containers)
     return sorted(ready, key=lambda group: (group.start_s, group.id))
+
+
+def _list_later(made: Plan, begin: Sequence[Group]) -> list[Group]:
+    """All others that ask for executors, in the order in which they start."""
+    later = (group for group in made.groups if group.containers and group not in begin)
+    return sorted(later, key=lambda group: (group.start_s, group.id))
 
 
 def _take_place(group: Group, found: Group) -> Group:
@@ -89,15 +99,21 @@ def _take_place(group: Group, found: Group) -> Group:
     return replace(group, start_s=0.0, end_s=round(time.total_s, DIGITS), time=time, **taken)
 
 
-def _put_groups(whole: Planned, put: Mapping[str, Group]) -> Planned:
-    """``whole`` with these groups, all others after them: what is free for those is not known before."""
-    made, late_s = whole.plan, max(group.end_s for group in put.values())
-    groups = tuple(put.get(group.id) or _put_off(group, late_s) for group in made.groups)
-    makespan = round(find_last_end(groups, build_graph(whole.dataflow), whole.settings), DIGITS)
+def _put_groups(whole: Planned, put: Mapping[str, Group], now: Collection[str]) -> Planned:
+    """``whole`` with these groups, ``now`` at once, all others one by one after them: what is free is not known."""
+    made, end_s = whole.plan, max((put[name].end_s for name in now), default=0.0)
+    groups, late_s = {name: put[name] for name in now}, end_s
+    for group in sorted(made.groups, key=lambda group: (group.start_s, group.id)):
+        if group.id not in groups:
+            # No less late than all before it: an ordinary task may be between them.
+            mine = groups[group.id] = _begin_at(put.get(group.id, group), max(end_s, group.start_s + late_s))
+            end_s, late_s = mine.end_s, max(late_s, mine.end_s - group.end_s)
+    ordered = tuple(groups[group.id] for group in made.groups)
+    makespan = round(find_last_end(ordered, build_graph(whole.dataflow), whole.settings), DIGITS)
     bound = min(made.lower_bound_s, makespan)
     gap = round(makespan / bound - 1, DIGITS) if bound else 0.0
-    return replace(whole, plan=replace(made, groups=groups, makespan_s=makespan, lower_bound_s=bound, gap=gap))
+    return replace(whole, plan=replace(made, groups=ordered, makespan_s=makespan, lower_bound_s=bound, gap=gap))
 
 
-def _put_off(group: Group, late_s: float) -> Group:
-    return replace(group, start_s=round(group.start_s + late_s, DIGITS), end_s=round(group.end_s + late_s, DIGITS))
+def _begin_at(group: Group, start_s: float) -> Group:
+    return replace(group, start_s=round(start_s, DIGITS), end_s=round(start_s + group.end_s - group.start_s, DIGITS))

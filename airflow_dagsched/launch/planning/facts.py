@@ -98,8 +98,8 @@ def narrow_to_steps(facts: Facts, steps: Iterable[str]) -> Facts:
     # Whose launch task a step is in was decided before; the lists may name steps that are not here.
     settings = replace(facts.settings, apart=(), together=(), max_steps_per_group=DEFAULTS.max_steps_per_group)
     whole, names = facts.find_group(inside), tuple(step.id for step in part.steps)
-    # As the run calls it: of what is printed and what is launched, each group has one name.
-    alone = FixedGroup(whole.id if whole is not None else ONLY, names, "submitted by itself")
+    # As the run calls and explains it: what is printed and what is launched is one group.
+    alone = replace(whole, steps=names) if whole is not None else FixedGroup(ONLY, names, "submitted by itself")
     origin = replace(facts.origin, groups="run")
     return replace(facts, dataflow=part, settings=settings, groups=(alone,), origin=origin)
 
