@@ -32,14 +32,15 @@ def _hold(what: str, file: str = "") -> dict[str, Any]:
     spark = SparkSession.builder.getOrCreate()
     count = None if what == "idle" else _count(spark, int(what))
     _wait(lambda: not file or Path(file).exists())
-    found = {"application": spark.sparkContext.applicationId, "executors": _executors(spark), "count": count}
+    hosts = _list_hosts(spark)
+    found = {"application": spark.sparkContext.applicationId, "executors": len(hosts), "hosts": hosts, "count": count}
     spark.stop()
     return found
 
 
 def _scan(executors: int, table: str, *folders: str) -> dict[str, Any]:
     spark = SparkSession.builder.getOrCreate()
-    _wait(lambda: _executors(spark) >= executors)
+    _wait(lambda: len(_list_hosts(spark)) >= executors)
     read = spark.read.schema("value long").option("basePath", table).parquet(*(f"{table}/{one}" for one in folders))
     row = read.selectExpr("count(value) rows", "sum(value) sum").first()
     assert row is not None
@@ -48,13 +49,15 @@ def _scan(executors: int, table: str, *folders: str) -> dict[str, Any]:
 
 
 def _count(spark: SparkSession, executors: int) -> int:
-    _wait(lambda: _executors(spark) >= executors)
+    _wait(lambda: len(_list_hosts(spark)) >= executors)
     return spark.range(1000).repartition(8).count()
 
 
-def _executors(spark: SparkSession) -> int:
-    """Without the driver, which is in this list."""
-    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+def _list_hosts(spark: SparkSession) -> list[str]:
+    """Of each executor that is up, the driver apart, which is on this list too."""
+    driver = spark.conf.get("spark.driver.host")
+    hosts = [executor.host() for executor in spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()]
+    return sorted(host for host in hosts if host != driver)
 
 
 def _wait(done: Any) -> None:
