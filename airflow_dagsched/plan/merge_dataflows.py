@@ -81,11 +81,13 @@ def _list_in_order(dataflows: Sequence[Dataflow]) -> Iterator[Step]:
 
 def join_by_tables(written: Dataflow, other: Dataflow) -> Iterator[Channel]:
     """A channel from who writes a table in one dataflow to each step of the other that reads it."""
-    for writer in written.steps:
-        for reader in other.steps:
-            # Within its own dataflow an author passes rows on; who reads the table there may want those of before.
-            if {source.path for source in reader.sources} & {*writer.writes}:
-                yield Channel(src=writer.id, dst=reader.id, kind="buffered", bytes=_count_bytes(writer, written))
+    readers = [(step.id, {source.path for source in step.sources}) for step in other.steps if step.sources]
+    for writer in written.steps if readers else ():
+        # Within its own dataflow an author passes rows on; who reads the table there may want those of before.
+        found = [reader for reader, tables in readers if not tables.isdisjoint(writer.writes)] if writer.writes else ()
+        rows = _count_bytes(writer, written) if found else 0
+        for reader in found:
+            yield Channel(src=writer.id, dst=reader, kind="buffered", bytes=rows)
 
 
 def _count_bytes(writer: Step, home: Dataflow) -> int:

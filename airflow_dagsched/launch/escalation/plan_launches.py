@@ -24,7 +24,7 @@ from airflow_dagsched.launch.planning.plan_run import plan_run
 from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.model.units import DIGITS
-from airflow_dagsched.plan.passes.recompute_times import find_last_end
+from airflow_dagsched.plan.passes.recompute_times import retime_plan
 from airflow_dagsched.plan.plan_types import Group, Plan
 
 TAKEN = (
@@ -65,31 +65,25 @@ def _reserve(group: Group, planned: Planned) -> Reservation:
 
 def _put_where_room_is(whole: Planned, room: Facts) -> Planned:
     """``whole``, which is planned on all there is, with what finds room in ``room`` there."""
-    begin = _list_beginning(whole.plan)
     held: list[Reservation] = []
     put: dict[str, Group] = {}
-    for group in (*begin, *_list_later(whole.plan, begin)):
-        # Who comes later finds these ended.
-        before = held if group in begin else ()
+    asking = _list_asking(whole.plan)
+    for group in asking:
+        # Who waits for others finds these ended.
+        before = () if group.after else held
         found = find_room_alone(replace(room, cluster=subtract_reservations(room.cluster, before)), group.steps)
         if found is not None:
             put[group.id] = _take_place(group, found.group)
             held.append(_reserve(found.group, found.planned))
-    now = frozenset(group.id for group in begin if group.id in put)
+    now = frozenset(group.id for group in asking if group.id in put and not group.after)
     waiting = tuple(group.id for group in whole.plan.groups if group.containers and group.id not in put)
     return name_waiting(_put_groups(whole, put, now), waiting)
 
 
-def _list_beginning(made: Plan) -> list[Group]:
-    """The groups that wait for nobody, in the order in which they choose."""
-    ready = (group for group in made.groups if not group.after and group.containers)
-    return sorted(ready, key=lambda group: (group.start_s, group.id))
-
-
-def _list_later(made: Plan, begin: Sequence[Group]) -> list[Group]:
-    """All others that ask for executors, in the order in which they start."""
-    later = (group for group in made.groups if group.containers and group not in begin)
-    return sorted(later, key=lambda group: (group.start_s, group.id))
+def _list_asking(made: Plan) -> list[Group]:
+    """The groups that ask for executors, in the order in which they choose: what waits for nobody before all others."""
+    asking = (group for group in made.groups if group.containers)
+    return sorted(asking, key=lambda group: (bool(group.after), group.start_s, group.id))
 
 
 def _take_place(group: Group, found: Group) -> Group:
@@ -109,10 +103,7 @@ def _put_groups(whole: Planned, put: Mapping[str, Group], now: Collection[str]) 
             mine = groups[group.id] = _begin_at(put.get(group.id, group), max(end_s, group.start_s + late_s))
             end_s, late_s = mine.end_s, max(late_s, mine.end_s - group.end_s)
     ordered = tuple(groups[group.id] for group in made.groups)
-    makespan = round(find_last_end(ordered, build_graph(whole.dataflow), whole.settings), DIGITS)
-    bound = min(made.lower_bound_s, makespan)
-    gap = round(makespan / bound - 1, DIGITS) if bound else 0.0
-    return replace(whole, plan=replace(made, groups=ordered, makespan_s=makespan, lower_bound_s=bound, gap=gap))
+    return replace(whole, plan=retime_plan(made, ordered, build_graph(whole.dataflow), whole.settings))
 
 
 def _begin_at(group: Group, start_s: float) -> Group:

@@ -78,12 +78,12 @@ def make_demand(group: str, members: Sequence[int], problem: Problem) -> Demand:
         min(problem.settings.slots, len(members)),
         problem.settings,
         deals_disk=arrays.room.has_disk_limits and not streaming,
-        size=AS_NEEDED if streaming else _find_size(members, problem),
+        size=AS_NEEDED if streaming else find_size(members, problem),
     )
 
 
-def _find_size(members: Sequence[int], problem: Problem) -> ExecutorSize:
-    """What the author wants of a container for the steps; not what no worker could ever have, or no step run in."""
+def find_size(members: Sequence[int], problem: Problem) -> ExecutorSize:
+    """What the author wants of a container for batch steps; not what no worker could ever have, or no step run in."""
     size = problem.run.sizes.get(problem.graph.ids[members[0]], AS_NEEDED) if problem.run.sizes else AS_NEEDED
     if size is AS_NEEDED or problem.cluster.manager == "local":  # one process, whatever is asked for
         return AS_NEEDED

@@ -26,7 +26,7 @@ from airflow_dagsched.placement.policies.auto import RIVALS, choose_policy, desc
 from airflow_dagsched.placement.policy import POLICIES
 from airflow_dagsched.placement.request import Request, make_request
 from airflow_dagsched.placement.values import Amounts, AssignmentPlan, Offer, TaskSchedulePlan, list_offers
-from airflow_dagsched.plan.costing.demand import AS_NEEDED, make_demand
+from airflow_dagsched.plan.costing.demand import AS_NEEDED, find_size
 from airflow_dagsched.plan.draft import Draft
 from airflow_dagsched.plan.passes.assignment import assign_as_sized, join_assignments
 from airflow_dagsched.plan.passes.compare_placed import compare_placed
@@ -146,7 +146,7 @@ def _measure_room(group: Group, problem: Problem, groups: int) -> Room:
 
 def _is_sized_by_author(group: Group, problem: Problem) -> bool:
     nodes = [problem.graph.index[step] for step in group.steps]
-    return make_demand(group.id, nodes, problem).size != AS_NEEDED
+    return group.residency == "slots" and find_size(nodes, problem) != AS_NEEDED
 
 
 def _compare_rival(group: Group, part: Dataflow, left: Room, chosen: Policy, schedule: TaskSchedulePlan) -> str:

@@ -70,11 +70,13 @@ def choose_holders(draft: Draft, fewest: Groups, holders: Groups) -> Groups:
     ways = [_list_ways(one, *found) for one, found in zip(fewest, zip(*sized, strict=True), strict=True)]
     candidates = list(_list_candidates(ways))
     grouped = [[way.group for way in each] for each in candidates]
-    if all(groups == grouped[0] for groups in grouped):
+    distinct = [at for at, groups in enumerate(grouped) if groups not in grouped[:at]]
+    if len(distinct) == 1:
         return grouped[0]
-    prices = [_price_groups(draft, groups) for groups in grouped]
-    spans = [_weigh(price, ways) for price, ways in zip(prices, candidates, strict=True)]
-    soonest = [at for at, span in enumerate(spans) if span == min(spans)]
+    prices = {at: _price_groups(draft, grouped[at]) for at in distinct}
+    spans = {at: _weigh(prices[at], candidates[at]) for at in distinct}
+    least = min(spans.values())
+    soonest = [at for at in distinct if spans[at] == least]
     # The first of equals: those with the fewest workers come first.
     best = (
         min(soonest, key=lambda at: (_sum_far_bytes(draft, grouped[at]), prices[at][1])) if soonest[1:] else soonest[0]

@@ -29,7 +29,12 @@ def recompute_times(plan: Plan, problem: Problem) -> Plan:
         if group.residency == "slots" and group.containers:
             # On the list as it has become: earlier groups may have put this one off.
             groups = _replace_times(groups, at, problem)
-    makespan = round(find_last_end(groups, problem.declared, problem.settings), DIGITS)
+    return retime_plan(plan, groups, problem.declared, problem.settings)
+
+
+def retime_plan(plan: Plan, groups: Sequence[Group], graph: Graph, settings: Settings) -> Plan:
+    """The plan with these groups, and with the makespan, bound and gap that follow."""
+    makespan = round(_find_last_end(groups, graph, settings), DIGITS)
     # The bound is of all instances; without those that were trimmed the plan may end sooner.
     bound = min(plan.lower_bound_s, makespan)
     gap = round(makespan / bound - 1, DIGITS) if bound else 0.0
@@ -80,7 +85,7 @@ def _put_off(group: Group, end_s: float, late: float) -> Group:
     return replace(group, start_s=round(group.start_s + late, DIGITS), end_s=round(group.end_s + late, DIGITS))
 
 
-def find_last_end(groups: Sequence[Group], graph: Graph, settings: Settings) -> float:
+def _find_last_end(groups: Sequence[Group], graph: Graph, settings: Settings) -> float:
     """Of the groups, and of the ordinary tasks as early as these can end."""
     ends = {step: group.end_s for group in groups for step in group.steps}
     tasks = {graph.index[task.id]: task for task in graph.dataflow.tasks}

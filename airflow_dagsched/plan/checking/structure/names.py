@@ -19,11 +19,11 @@ def check_names(facts: Facts) -> Iterator[Violation]:
     """Ids of groups follow from their steps: launch tasks keep theirs whatever else changes in the DAG."""
     for group, steps in facts.members:
         if steps:
-            name = f"{ONLY}_{_find_first(steps).id}"
-            is_only = len(facts.members) == 1
-            if group.id != name and not (is_only and group.id == ONLY):
-                wanted = ONLY if is_only else name
-                yield Violation("ids", group.id, f"is to be called {wanted!r}, after its first step")
+            names = [f"{ONLY}_{_find_first(steps).id}"]
+            if len(facts.members) == 1:
+                names.insert(0, ONLY)
+            if group.id not in names:
+                yield Violation("ids", group.id, f"is to be called {names[0]!r}, after its first step")
 
 
 def _find_first(steps: list[Step]) -> Step:
