@@ -19,6 +19,7 @@ import airflow_dagsched
 from tools.code_figures import Module, draw_folders, draw_imports, list_circles, read_modules
 
 ROOMS = """
+exclusive
 model
 placement                                                model
   containers                                             model
@@ -54,11 +55,13 @@ launch                                                   model plan plan/checkin
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan
   escalation        .protocol .managers .planning        model plan plan/passes
   moves             .protocol                            model plan/grouping plan/problem
+switch                                                   launch/protocol
+  log                                                    launch/protocol exclusive switch
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers
 spark
-  files
+  files                                                  exclusive
   session                                                launch/protocol launch/secrecy
   telling           .files .session                      launch/protocol launch/secrecy launch/steps
   outputs           .files .session                      launch/protocol
@@ -100,7 +103,7 @@ TOP = ("airflow_dagsched", "__main__")
 """The public names, and the command."""
 
 ROOT = Path(airflow_dagsched.__file__).parent
-PURE = ("model", "plan", "placement", "launch")
+PURE = ("model", "plan", "placement", "launch", "switch")
 KEPT_OUT = {"airflow", "pyspark", "ortools", "networkx", "sqlglot"}
 WHEN_NEEDED = {"cloudpickle", "ortools", "sqlglot"}
 """What a pure file may import in a function: slow to load, or of an extra, and not needed by most dataflows."""
@@ -254,6 +257,7 @@ def test_importing_loads_no_planning() -> None:
         "plan.simulate",
         "placement",
         "spark",
+        "switch",
         "launch.escalation",
     )
     code = (

@@ -12,12 +12,13 @@ import errno
 import fcntl
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from airflow_dagsched import exclusive
 
 
 class Entry(NamedTuple):
@@ -138,32 +139,10 @@ class LocalStore:
         return make_local_path(path).read_text("utf-8", "surrogateescape")
 
     def create_exclusive(self, path: str, text: str) -> bool:
-        """See ``Store``. The text is complete before the name appears: ``link`` refuses a taken name."""
-        draft = self._write_draft(path, text)
-        try:
-            # link(2) refuses a name that is taken, where rename(2) replaces; by O_EXCL it would come before its text.
-            make_local_path(path).hardlink_to(draft)
-            _sync_path(make_local_path(path).parent)
-            return True
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink()
+        return exclusive.create_exclusive(make_local_path(path), text)
 
     def write_text(self, path: str, text: str) -> None:
-        # rename(2) replaces in one step: a reader has the old text or the new.
-        self._write_draft(path, text).replace(make_local_path(path))
-
-    def _write_draft(self, path: str, text: str) -> Path:
-        # In the same folder: neither link nor rename leaves a file system.
-        draft = make_local_path(path).with_name(f".draft-{uuid.uuid4().hex}")
-        _make_folders(draft.parent)
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            # Else a power cut may leave the name with nothing in it: ext4 allocates late.
-            os.fsync(file.fileno())
-        return draft
+        exclusive.replace_text(make_local_path(path), text)
 
     def list(self, path: str) -> tuple[Entry, ...]:
         try:
@@ -215,7 +194,7 @@ class LocalStore:
 
     def sync(self, paths: tuple[str, ...]) -> None:
         for path in paths:
-            _sync_path(make_local_path(path))
+            exclusive.sync_path(make_local_path(path))
 
     @contextmanager
     def lock(self, path: str) -> Iterator[Fence]:
@@ -236,27 +215,6 @@ def _make_entry(item: os.DirEntry[str]) -> Entry | None:
         return None
     folder = item.is_dir()
     return Entry(item.name, folder, 0 if folder else stat.st_size, stat.st_mtime_ns)
-
-
-def _make_folders(folder: Path) -> None:
-    """With those above it, each to outlive a power cut."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        # Another driver may make it at the same time.
-        each.mkdir(exist_ok=True)
-        _sync_path(each.parent)
-
-
-def _sync_path(path: Path) -> None:
-    # A folder opens for reading only; fsync takes that. It is what keeps a new name, not the file's own fsync.
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that knows no such thing for folders
-            raise
-    finally:
-        os.close(handle)
 
 
 _AT_FDCWD = -100

@@ -1,0 +1,139 @@
+"""Where the files of a flow are: names of folders and files below the work dir.
+
+::
+
+    <work_dir>/streams/<dag>/<flow>/
+        log/0000000001.json .. snapshot-0000000500.json
+        epochs/<folder>/manifest.json plan.json                     for people, without secrets
+                        private/                                    what a driver is started from again, secrets too
+                        status.json exit.json starts.json           replaced in place
+                        orders/<order>.json                         made exclusively
+                        queries/<step>/checkpoint newest.json offset.json
+                        aside/<step>/<batch>  compare/<step>-<batch>.json  output/driver.log
+        inbox/  inbox-service/  dead/<step>/  standby/<id>/
+    <work_dir>/leases/<stream:dag/flow>/epoch-<n>/                  the inbox service has epoch 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_dagsched.launch.protocol.keys import escape_key
+
+INBOX_SERVICE = 0
+"""Stands for an epoch in the lease of the inbox service."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPlaces:
+    """Files of one epoch."""
+
+    folder: Path
+
+    @property
+    def manifest(self) -> Path:
+        """What the epoch is made of, without secrets."""
+        return self.folder / "manifest.json"
+
+    @property
+    def plan(self) -> Path:
+        """The plan its executors are of."""
+        return self.folder / "plan.json"
+
+    @property
+    def private(self) -> Path:
+        """Folder that only its owner may read."""
+        return self.folder / "private"
+
+    @property
+    def status(self) -> Path:
+        """The driver's sign of life."""
+        return self.folder / "status.json"
+
+    @property
+    def exit(self) -> Path:
+        """How the last driver ended."""
+        return self.folder / "exit.json"
+
+    @property
+    def starts(self) -> Path:
+        """How often it was started without a batch."""
+        return self.folder / "starts.json"
+
+    @property
+    def orders(self) -> Path:
+        """Folder of what people want of the epoch."""
+        return self.folder / "orders"
+
+    @property
+    def output(self) -> Path:
+        """What the driver prints."""
+        return self.folder / "output" / "driver.log"
+
+    def name_query(self, step: str) -> Path:
+        """Folder of a query: its checkpoint, and what is told of its progress."""
+        return self.folder / "queries" / escape_key(step)
+
+    def name_aside(self, step: str, batch: int) -> Path:
+        """Folder for what a batch writes that goes into no table."""
+        return self.folder / "aside" / escape_key(step) / str(batch)
+
+    def name_comparison(self, step: str, batch: int) -> Path:
+        """File with what a batch has in each window, to compare epochs by."""
+        return self.folder / "compare" / f"{escape_key(step)}-{batch}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlaces:
+    """Files of one flow."""
+
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        """Folder of the log."""
+        return self.folder / "log"
+
+    @property
+    def inbox(self) -> Path:
+        """Folder into which rows are routed, a part for each epoch."""
+        return self.folder / "inbox"
+
+    @property
+    def inbox_service(self) -> EpochPlaces:
+        """Files of the query that routes."""
+        return EpochPlaces(self.folder / "inbox-service")
+
+    @property
+    def lease_key(self) -> str:
+        """The flow, as leases name what they are for."""
+        # By the folder, not by the ids: of these some can't be read back from it.
+        return f"stream:{self.folder.parent.name}/{self.folder.name}"
+
+    def name_epoch(self, folder: str) -> EpochPlaces:
+        """Files of the epoch whose record names this folder."""
+        return EpochPlaces(self.folder / "epochs" / folder)
+
+    def name_dead(self, step: str) -> Path:
+        """Folder of rows that no window takes any more."""
+        return self.folder / "dead" / escape_key(step)
+
+    def name_standby(self, standby: str) -> EpochPlaces:
+        """Files of an application that waits to be needed."""
+        return EpochPlaces(self.folder / "standby" / standby)
+
+    def name_leases(self, epoch: int) -> Path:
+        """Folder with the leases of an epoch."""
+        work_dir = self.folder.parents[2]
+        return work_dir / "leases" / escape_key(self.lease_key) / escape_key(name_lease(epoch))
+
+
+def name_flow(work_dir: Path, dag_id: str, flow: str) -> FlowPlaces:
+    """Files of a flow of a DAG."""
+    return FlowPlaces(work_dir / "streams" / escape_key(dag_id) / escape_key(flow))
+
+
+def name_lease(epoch: int) -> str:
+    """The interval that leases name for an epoch."""
+    return f"epoch-{epoch}"

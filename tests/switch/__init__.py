@@ -1,0 +1,1 @@
+"""Tests of how a streaming graph is changed for another."""
