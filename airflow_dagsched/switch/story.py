@@ -55,6 +55,8 @@ class EpochStory:
     """What became of an epoch."""
 
     record: Epoch
+    begun: Started | None = None
+    """The first start."""
     started: Started | None = None
     """The last start."""
     into: Fence | None = None
@@ -147,15 +149,25 @@ def forget_epochs(story: Story) -> Story:
     return replace(story, epochs=MappingProxyType(kept))
 
 
-def list_batches(story: Story) -> Iterator[Batch]:
-    """The batches that the story refers to, some of them twice."""
-    for epoch in story.epochs.values():
-        for query in epoch.queries.values():
-            yield query.last
-            yield from query.past
-            yield from query.candidates
-            if query.greatest is not None:
-                yield query.greatest
+def is_needed(story: Story, record: Record) -> bool:
+    """Whether the story refers to the record, one of those it was made of: without the others it would be the same."""
+    if isinstance(record, Fence):
+        return record.from_ in story.epochs or record.to in story.epochs
+    epoch = story.epochs.get(record.epoch)
+    if epoch is None:
+        return False
+    match record:
+        case Started():
+            return record in (epoch.begun, epoch.started)
+        case Stopped():
+            return epoch.stopped == record
+        case Batch():
+            return _is_needed_batch(epoch.queries[record.query], record)
+    return True
+
+
+def _is_needed_batch(query: QueryStory, batch: Batch) -> bool:
+    return batch in (query.last, query.greatest, *query.past, *query.candidates)
 
 
 def _change_epochs(story: Story, record: Record) -> Iterator[EpochStory]:
@@ -172,7 +184,7 @@ def _change_epochs(story: Story, record: Record) -> Iterator[EpochStory]:
 def _change_epoch(epoch: EpochStory, record: Record) -> EpochStory:
     match record:
         case Started():
-            return replace(epoch, started=record, stopped=None)
+            return replace(epoch, begun=epoch.begun or record, started=record, stopped=None)
         case Batch():
             return replace(epoch, queries=MappingProxyType(_add_batch(epoch, record)))
         case Drained():

@@ -1,0 +1,93 @@
+"""A log made shorter: the records that somebody may still need in one file, the others removed.
+
+The snapshot is there before the first record goes, and records go upwards (``flow_log`` says why). It holds the records
+as they were written, with what their writers put in that is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from airflow_dagsched.exclusive import create_exclusive
+from airflow_dagsched.launch.protocol.wire import Unreadable, load_json
+from airflow_dagsched.switch.fold import fold, restore_story
+from airflow_dagsched.switch.log.numbered_files import (
+    list_numbers,
+    name_record_file,
+    name_snapshot_file,
+    read_file,
+)
+from airflow_dagsched.switch.records import GarbledLog, Record, fit_record
+from airflow_dagsched.switch.story import is_needed
+
+
+class Written(NamedTuple):
+    """A record, and the JSON it was made of."""
+
+    raw: Any
+    record: Record
+
+
+def compact_log(folder: Path, keep: int) -> None:
+    """Compact all but the last ``keep`` records. Any process may, several at once. Raises ``GarbledLog``."""
+    numbers = list_numbers(folder)
+    base = numbers.snapshots[-1] if numbers.snapshots else 0
+    last = max(numbers.records, default=0) - keep
+    if last <= base:
+        return
+    old = read_snapshot(folder, base) if base else ()
+    new = _read_records(folder, base + 1, last)
+    if old is None or new is None:  # another process compacts
+        return
+    story = reduce(fold, (each.record for each in new), restore_story((each.record for each in old), base))
+    kept = [each.raw for each in (*old, *new) if is_needed(story, each.record)]
+    # If it is there already, whoever made it may have died before it removed anything.
+    create_exclusive(name_snapshot_file(folder, last), json.dumps(kept))
+    _remove_below(folder, last)
+
+
+def read_snapshot(folder: Path, number: int) -> tuple[Written, ...] | None:
+    """The records of a snapshot, in order; None if it is gone. Raises ``GarbledLog``."""
+    path = name_snapshot_file(folder, number)
+    found = read_file(path)
+    if found is None:
+        return None
+    raw = _load(found[0], path)
+    if not isinstance(raw, list):
+        raise GarbledLog(str(path), "is no list of records")
+    return tuple(Written(each, fit_record(each, str(path))) for each in raw)
+
+
+def _read_records(folder: Path, first: int, last: int) -> tuple[Written, ...] | None:
+    found = []
+    for number in range(first, last + 1):
+        path = name_record_file(folder, number)
+        read = read_file(path)
+        if read is None:
+            return None
+        raw = _load(read[0], path)
+        found.append(Written(raw, fit_record(raw, str(path))))
+    return tuple(found)
+
+
+def _remove_below(folder: Path, number: int) -> None:
+    """Remove records below ``number``, upwards, and then older snapshots."""
+    for path in _list_below(folder, number):
+        path.unlink(missing_ok=True)
+
+
+def _list_below(folder: Path, number: int) -> Iterator[Path]:
+    numbers = list_numbers(folder)
+    yield from (name_record_file(folder, each) for each in numbers.records if each < number)
+    yield from (name_snapshot_file(folder, each) for each in numbers.snapshots if each < number)
+
+
+def _load(text: str, path: Path) -> Any:
+    try:
+        return load_json(text)
+    except Unreadable as error:
+        raise GarbledLog(str(path), f"is no JSON: {error}") from None
