@@ -1,12 +1,49 @@
-"""Story and state in words, for people: a line for each epoch."""
+"""Story, state and reasons in words, for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from airflow_dagsched.switch.reasons import Code, Reason
 from airflow_dagsched.switch.state import MEANING, find_state
 from airflow_dagsched.switch.story import EpochStory, QueryStory, Story
+
+SENTENCES: Mapping[Code, str] = {
+    "already runs": "epoch {epoch}, asked for by run {text}, runs this code",
+    "already asked for": "epoch {epoch}, asked for by run {text}, is of this code",
+    "switch ends first": "epoch {epoch} is taking over: there is no way back, so that ends first",
+    "owner has no batch": "epoch {epoch} has no batch yet",
+    "newest row unknown": "how far epoch {epoch} has read is not known of {names}: its next batch will say",
+    "ahead of the clock": "source {names} has a row of {window}, further ahead of the clock than max_ahead",
+    "windows are open": "{names} of epoch {epoch} emits rows of windows that may get more: nobody would own those",
+    "old runs again": "epoch {epoch} runs again, so it can be switched from",
+    "old fails": "epoch {epoch}, from which to take over, fails",
+    "old must emit": "epoch {epoch} must emit windows up to {window}, and fails: {text}",
+    "replaced by a request": "run {text} asks for another graph",
+    "replaced": "replaced by epoch {epoch} at window {window}",
+    "no executors": "no executors in {seconds:g} s",
+    "no progress": "no batch in {seconds:g} s",
+    "fails": "step {names} fails: {text}",
+    "comes to nothing": "it was started again and again, and never came to a batch: {text}",
+    "ordered": "ordered: {text}",
+    "only forward": "windows are handed over already: deploy the code of epoch {epoch} to go back to it",
+    "waits for confirm": "epoch {epoch} is ready to take over, once someone confirms it",
+    "catches up": "epoch {epoch} is behind: until its watermark is {window}",
+    "waits for rows": "{names} of epoch {epoch} has no batch yet: no rows come",
+    "drains": "epoch {epoch} ends windows up to {window}: rows move its watermark, and nothing else",
+}
+
+
+def tell_reason(reason: Reason) -> str:
+    """The reason as a sentence without a full stop."""
+    return SENTENCES[reason.code].format(
+        epoch=reason.epoch,
+        names=", ".join(map(repr, reason.names)) or "(not known)",
+        window=tell_window(reason.window),
+        seconds=reason.seconds,
+        text=reason.text or "nothing is said of why",
+    )
 
 
 def tell_story(story: Story) -> str:

@@ -1,0 +1,340 @@
+"""What is done at an event: commands, none of which needs to be known to have been done before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from airflow_dagsched.switch.advising.advice import (
+    Answer,
+    Append,
+    Command,
+    Deploy,
+    FinishMoves,
+    Halt,
+    Hold,
+    Wanted,
+)
+from airflow_dagsched.switch.advising.boundary import (
+    Begin,
+    choose_begin,
+    choose_cold_begin,
+    choose_upto,
+    find_newest,
+    list_open,
+)
+from airflow_dagsched.switch.advising.situation import Situation
+from airflow_dagsched.switch.reasons import Reason
+from airflow_dagsched.switch.records import Aborted, Cause, Current, Drained, Epoch, Fence, Stopped
+from airflow_dagsched.switch.say import tell_reason
+from airflow_dagsched.switch.signs import Order, find_next_start
+from airflow_dagsched.switch.story import EpochStory
+
+Action = Callable[[Situation], tuple[Command, ...]]
+
+
+def _number(look: Situation) -> dict[str, Any]:
+    """Number and time of the next record."""
+    return {"n": look.story.last + 1, "at": look.seen.now}
+
+
+# --- ends
+
+
+def _stop(look: Situation, epoch: EpochStory, reason: Reason, cause: Cause) -> tuple[Command, ...]:
+    """Halt it, and once no driver works for it say so; nothing to do if that was said."""
+    if epoch.stopped is not None:
+        return ()
+    if look.is_held(epoch):
+        return (Halt(epoch.record.epoch),)
+    number = epoch.record.epoch
+    return (Append(Stopped(**_number(look), epoch=number, reason=tell_reason(reason), x_cause=cause)),)
+
+
+def _abort(look: Situation, reason: Reason, cause: Cause) -> tuple[Command, ...]:
+    if look.new is None:
+        return ()
+    number = look.new.record.epoch
+    return (Append(Aborted(**_number(look), epoch=number, reason=tell_reason(reason), x_cause=cause)),)
+
+
+def _get_order(look: Situation, order: Order) -> Reason:
+    orders = [look.seen.orders.get(each.record.epoch, {}) for each in (look.old, look.new) if each is not None]
+    return Reason("ordered", text=next((each[order] for each in orders if each.get(order)), ""))
+
+
+def stop_old(look: Situation) -> tuple[Command, ...]:
+    """End the owner, as was ordered."""
+    return _stop(look, look.old, _get_order(look, "stop"), "person") if look.old else ()
+
+
+def stop_both(look: Situation) -> tuple[Command, ...]:
+    """End both graphs, as was ordered; whoever starts them again goes on with the switch."""
+    both = [each for each in (look.old, look.new) if each is not None and each.begun is not None]
+    return tuple(command for each in both for command in _stop(look, each, _get_order(look, "stop"), "person"))
+
+
+def abort_for_stop(look: Situation) -> tuple[Command, ...]:
+    """Give the switch up, as nothing is to run."""
+    return _abort(look, _get_order(look, "stop"), "person")
+
+
+def abort_ordered(look: Situation) -> tuple[Command, ...]:
+    """Give the switch up, as was ordered."""
+    return _abort(look, _get_order(look, "abort"), "person")
+
+
+def refuse_abort(look: Situation) -> tuple[Command, ...]:
+    """There is no way back behind a fence."""
+    return (Answer("refuse", Reason("only forward", look.story.owner or 0)),)
+
+
+def give_up(look: Situation) -> tuple[Command, ...]:
+    """The new graph fails: the old one has not noticed."""
+    ended = look.find_ended(look.new) if look.new else None
+    if ended is not None and ended.kind == "author":
+        return _abort(look, Reason("fails", names=_name_step(ended.step), text=ended.message), "author")
+    return _abort(look, Reason("comes to nothing", text=ended.message if ended else ""), "lost")
+
+
+def _name_step(step: str) -> tuple[str, ...]:
+    return (step,) if step else ()
+
+
+def abort_as_old_fails(look: Situation) -> tuple[Command, ...]:
+    """Without the old graph the new one has nobody to take over from in this way."""
+    return _abort(look, Reason("old fails", look.story.owner or 0), "lost")
+
+
+def stop_crashing(look: Situation) -> tuple[Command, ...]:
+    """Start the owner no more: it never comes to a batch."""
+    old = look.old
+    return _stop(look, old, *_explain_end(look, old)) if old else ()
+
+
+def _explain_end(look: Situation, epoch: EpochStory) -> tuple[Reason, Cause]:
+    ended = look.find_ended(epoch)
+    if ended is None or ended.kind != "author":
+        return Reason("comes to nothing", text=ended.message if ended else ""), "lost"
+    return Reason("fails", names=_name_step(ended.step), text=ended.message), "author"
+
+
+def time_out(look: Situation) -> tuple[Command, ...]:
+    """The new graph takes too long."""
+    if look.new is not None and look.new.started is None:
+        return _abort(look, Reason("no executors", seconds=look.limits.deploy_s), "time")
+    return _abort(look, Reason("no progress", seconds=look.limits.stuck_s), "time")
+
+
+# --- starts
+
+
+def _deploy(look: Situation, epoch: EpochStory) -> tuple[Command, ...]:
+    number = epoch.record.epoch
+    return (Deploy(number, find_next_start(look.seen.starts.get(number))),)
+
+
+def restart_old(look: Situation) -> tuple[Command, ...]:
+    """Start the owner again."""
+    return _deploy(look, look.old) if look.old else ()
+
+
+def restart_new(look: Situation) -> tuple[Command, ...]:
+    """Start the successor again."""
+    return _deploy(look, look.new) if look.new else ()
+
+
+def keep_trying_old(look: Situation) -> tuple[Command, ...]:
+    """The old graph must emit what is before the fence, and fails: nobody else may."""
+    old = look.old
+    if old is None:
+        return ()
+    reason, _ = _explain_end(look, old)
+    return (Answer("wait", Reason("old must emit", old.record.epoch, old.upto, text=reason.text)),)
+
+
+def begin_switch(look: Situation) -> tuple[Command, ...]:
+    """Deploy the new graph beside the old one; where only one can run, the fence comes first."""
+    old, new = look.old, look.new
+    if old is None or new is None:
+        return restart_new(look)
+    if new.record.channel == "carry":
+        return _fence_closed(look, old)
+    if new.record.x_overlap == "cold" and old.stopped is None:
+        return _abort(look, Reason("old runs again", old.record.epoch), "replaced")
+    return restart_new(look) if new.record.x_overlap == "beside" else fence(look)
+
+
+def _fence_closed(look: Situation, old: EpochStory) -> tuple[Command, ...]:
+    """Once the old graph has a batch, and has emitted nothing of windows that may get more rows."""
+    if not old.queries:
+        return (Answer("wait", Reason("owner has no batch", old.record.epoch)),)
+    names = list_open(old)
+    return (Answer("wait", Reason("windows are open", old.record.epoch, names=names)),) if names else fence(look)
+
+
+# --- the hand-over
+
+
+def take_over(look: Situation) -> tuple[Command, ...]:
+    """The fence, or what it needs."""
+    new = look.new
+    if new is not None and new.record.channel == "inbox":
+        return (Hold(new.record.epoch),) if look.is_confirmed() else _wait_for_confirm(new)
+    return fence(look) if look.is_confirmed() else _wait_for_confirm(new)
+
+
+def _wait_for_confirm(new: EpochStory | None) -> tuple[Command, ...]:
+    return (Answer("wait", Reason("waits for confirm", new.record.epoch)),) if new else ()
+
+
+def fence(look: Situation) -> tuple[Command, ...]:
+    """From here on there is no way back."""
+    old, new = look.old, look.new
+    if old is None or new is None:
+        return ()
+    upto = choose_upto(old, new)
+    both = {"from_": old.record.epoch, "to": new.record.epoch}
+    return (Append(Fence(**_number(look), **both, upto=upto.window, x_upto=upto.by_query)),)
+
+
+def drain(look: Situation) -> tuple[Command, ...]:
+    """The old graph has emitted all that is its own."""
+    number = look.story.owner or 0
+    return FinishMoves(number), Append(Drained(**_number(look), epoch=number))
+
+
+def halt_old(look: Situation) -> tuple[Command, ...]:
+    """End the old graph: nothing is its own any more."""
+    return (Halt(look.story.owner or 0),)
+
+
+def halt_handed_over(look: Situation) -> tuple[Command, ...]:
+    """End the old graph where its state is the new one's: no batch of it counts any more."""
+    new = look.new
+    return halt_old(look) if new is not None and new.record.channel == "carry" else ()
+
+
+def halt_aborted(look: Situation) -> tuple[Command, ...]:
+    """End the graph that was given up."""
+    newest = look.story.newest
+    return (Halt(newest.record.epoch),) if newest is not None else ()
+
+
+def retire(look: Situation) -> tuple[Command, ...]:
+    """The old graph is gone: say so, then who is the owner now."""
+    old, new = look.old, look.new
+    if new is None:
+        return ()
+    if old is not None and old.stopped is None:
+        return _stop(look, old, Reason("replaced", new.record.epoch, old.upto), "replaced")
+    return (Append(Current(**_number(look), epoch=new.record.epoch)),)
+
+
+# --- what is asked for
+
+
+def ask(look: Situation) -> tuple[Command, ...]:
+    """A new epoch, unless there is one of the same code."""
+    wanted, old = look.wanted, look.old
+    if wanted is None:
+        return ()
+    if old is None:
+        return _request(look, wanted, Begin(wanted.start), "beside")
+    if old.record.fingerprint == wanted.fingerprint and not wanted.again:
+        return _resume(look, old)
+    if old.stopped is not None and wanted.channel != "carry":
+        return _ask_cold(look, wanted, old)
+    ended = look.find_ended(old)
+    if old.stopped is None and ended is not None and ended.kind == "author" and look.is_lost(old):
+        return stop_crashing(look)
+    return _ask_running(look, wanted, old)
+
+
+def _resume(look: Situation, old: EpochStory) -> tuple[Command, ...]:
+    told = Answer("tell", Reason("already runs", old.record.epoch, text=old.record.run_id))
+    return (told,) if look.is_held(old) else (*_deploy(look, old), told)
+
+
+def _ask_cold(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
+    names = list_open(old)
+    if names and not wanted.open_windows:
+        return (Answer("refuse", Reason("windows are open", old.record.epoch, names=names)),)
+    begin = choose_cold_begin(old, wanted.reads, wanted.window, wanted.reach)
+    return _request(look, wanted, begin, "cold")
+
+
+def _ask_running(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
+    if wanted.channel != "replay":
+        return _request(look, wanted, Begin(wanted.start), "beside")
+    if not old.queries:
+        return (Answer("wait", Reason("owner has no batch", old.record.epoch)),)
+    begin = choose_begin(old, wanted.reads, wanted.window, wanted.reach)
+    if isinstance(begin, Reason):
+        return (Answer("wait", begin),)
+    latest = look.seen.now + wanted.max_ahead + wanted.window
+    if begin.boundary is not None and begin.boundary > latest:
+        source, newest = find_newest(old) or ("", begin.boundary)
+        return (Answer("refuse", Reason("ahead of the clock", window=newest, names=(source,))),)
+    # Offsets that the author names are of before: what they have too much is dropped as it is read.
+    return _request(look, wanted, replace(begin, start=wanted.start or begin.start), wanted.overlap)
+
+
+def _request(look: Situation, wanted: Wanted, begin: Begin, overlap: Any) -> tuple[Command, ...]:
+    newest = look.story.newest
+    record = Epoch(
+        **_number(look),
+        epoch=(newest.record.epoch if newest else 0) + 1,
+        fingerprint=wanted.fingerprint,
+        run_id=wanted.run_id,
+        channel=wanted.channel,
+        start=begin.start,
+        boundary=begin.boundary,
+        x_folder=wanted.folder,
+        x_after=look.story.owner or 0,
+        x_queries=tuple(wanted.reads),
+        x_window=wanted.window,
+        x_reach=wanted.reach,
+        x_rows_from=begin.rows_from,
+        x_drain=wanted.drain,
+        x_overlap=overlap,
+        x_confirm=wanted.confirm,
+        x_order=wanted.order,
+    )
+    return (Append(record),)
+
+
+def ask_instead(look: Situation) -> tuple[Command, ...]:
+    """In place of a switch that has no fence yet, if it is to other code."""
+    wanted, new = look.wanted, look.new
+    if wanted is None or new is None:
+        return ()
+    if new.record.fingerprint == wanted.fingerprint and not wanted.again:
+        return (Answer("tell", Reason("already asked for", new.record.epoch, text=new.record.run_id)),)
+    return _abort(look, Reason("replaced by a request", text=wanted.run_id), "replaced")
+
+
+def ask_later(look: Situation) -> tuple[Command, ...]:
+    """Behind a fence the switch ends first; what of it was stopped goes on."""
+    both = [each for each in (look.old, look.new) if each is not None and each.stopped and not each.drained]
+    again = tuple(command for each in both if not look.is_held(each) for command in _deploy(look, each))
+    return *again, Answer("wait", Reason("switch ends first", look.story.successor or 0))
+
+
+def _do_nothing(look: Situation) -> tuple[Command, ...]:
+    return ()
+
+
+ACTIONS: Mapping[str, Action] = {
+    ".": _do_nothing,
+    **{
+        action.__name__: action
+        for action in (
+            *(stop_old, stop_both, abort_for_stop, abort_ordered, refuse_abort, give_up, abort_as_old_fails),
+            *(stop_crashing, time_out, restart_old, restart_new, keep_trying_old, begin_switch, take_over, fence),
+            *(drain, halt_old, halt_handed_over, halt_aborted, retire, ask, ask_instead, ask_later),
+        )
+    },
+}
+"""By the names that the table has them under."""

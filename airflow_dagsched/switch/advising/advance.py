@@ -1,0 +1,110 @@
+"""What is to be done at each event in each state: a table, every pair in it, and its reading.
+
+Events are looked for in the order of the table; the first one that asks for a record is the last: its record changes
+the story, and with it all that comes after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from airflow_dagsched.switch.advising.actions import ACTIONS, Action
+from airflow_dagsched.switch.advising.advice import Advice, Answer, Append, Command, Limits, Wanted
+from airflow_dagsched.switch.advising.boundary import find_watermark
+from airflow_dagsched.switch.advising.situation import Situation
+from airflow_dagsched.switch.reasons import Reason
+from airflow_dagsched.switch.signs import Seen
+from airflow_dagsched.switch.state import STATES, State
+from airflow_dagsched.switch.story import EpochStory, Story
+
+LIMITS = Limits()
+EVENTS: Mapping[str, Callable[[Situation], bool]] = {
+    "stop ordered": Situation.is_stop_ordered,
+    "abort ordered": Situation.is_abort_ordered,
+    "new failed": Situation.has_new_failed,
+    "old crashes": Situation.does_old_crash,
+    "timed out": Situation.has_timed_out,
+    "passed": Situation.has_old_passed,
+    "old held": Situation.is_old_held,
+    "old gone": Situation.is_old_gone,
+    "held in vain": Situation.is_aborted_held,
+    "asked": Situation.is_asked,
+    "old lost": Situation.is_old_lost,
+    "new lost": Situation.is_new_lost,
+    "due": Situation.is_due,
+    "caught up": Situation.is_caught_up,
+}
+"""Event -> whether it is seen."""
+LAST = "stop ordered"
+"""Who wants nothing to run wants nothing else."""
+ROWS = """
+               steady         requested       deploying       catching_up     fenced           retiring     aborted
+stop ordered   stop_old       abort_for_stop  abort_for_stop  abort_for_stop  stop_both        stop_both    stop_old
+abort ordered  .              abort_ordered   abort_ordered   abort_ordered   refuse_abort     refuse_abort .
+new failed     .              give_up         give_up         give_up         .                .            .
+old crashes    stop_crashing  abort_as_old_fails abort_as_old_fails abort_as_old_fails keep_trying_old . stop_crashing
+timed out      .              time_out        time_out        time_out        .                .            .
+passed         .              .               .               .               drain            .            .
+old held       .              .               .               .               halt_handed_over halt_old     .
+old gone       .              .               .               .               .                retire       .
+held in vain   .              .               .               .               .                .            halt_aborted
+asked          ask            ask_instead     ask_instead     ask_instead     ask_later        ask_later    ask
+old lost       restart_old    restart_old     restart_old     restart_old     restart_old      .            restart_old
+new lost       .              .               .               restart_new     restart_new      restart_new  .
+due            restart_old    begin_switch    .               .               .                .            restart_old
+caught up      .              .               .               take_over       .                .            .
+"""
+"""Of "." nothing comes: the event means nothing there, however late or often it is seen."""
+
+
+def read_rows(text: str) -> dict[tuple[State, str], Action]:
+    """The table that ``text`` shows."""
+    table: dict[tuple[State, str], Action] = {}
+    header, *lines = text.strip().splitlines()
+    for line in lines:
+        event = next(each for each in EVENTS if line.startswith(f"{each} "))
+        cells = dict(zip(header.split(), line.removeprefix(event).split(), strict=True))
+        table.update({(state, event): ACTIONS[cells[state]] for state in STATES})
+    return table
+
+
+OBSERVED = read_rows(ROWS)
+
+
+def advance(story: Story, seen: Seen, wanted: Wanted | None = None, limits: Limits = LIMITS) -> Advice:
+    """What is to be done now, and what is waited for.
+
+    :param wanted: epoch that the caller asks for; it may ask again and again until it is in the story.
+    """
+    look = Situation(story, seen, wanted, limits)
+    commands = tuple(_list_commands(look))
+    waits = [each.reason for each in commands if isinstance(each, Answer) and each.kind == "wait"]
+    return Advice(look.state, commands, (*waits, *_list_waits(look)))
+
+
+def _list_commands(look: Situation) -> Iterator[Command]:
+    for event, is_seen in EVENTS.items():
+        commands = OBSERVED[look.state, event](look) if is_seen(look) else ()
+        for command in commands:
+            yield command
+            if isinstance(command, Append):
+                return
+        if commands and event == LAST:
+            return
+
+
+def _list_waits(look: Situation) -> Iterator[Reason]:
+    """What the rows have to do, which nobody can do for them."""
+    old, new = look.old, look.new
+    if new is not None and look.state == "catching_up" and not look.is_caught_up():
+        yield _explain_behind(old, new)
+    if old is not None and look.state == "fenced" and not look.has_old_passed():
+        yield Reason("drains", old.record.epoch, old.upto)
+
+
+def _explain_behind(old: EpochStory | None, new: EpochStory) -> Reason:
+    watermark = find_watermark(new)
+    if watermark is None:
+        idle = tuple(sorted({*new.record.x_queries} - {*new.queries}))
+        return Reason("waits for rows", new.record.epoch, names=idle)
+    return Reason("catches up", new.record.epoch, window=find_watermark(old) if old else None)

@@ -1,0 +1,164 @@
+"""What can be said of a flow at one look: the log, what is seen beside it, and what is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from airflow_dagsched.switch.advising.advice import Limits, Wanted
+from airflow_dagsched.switch.advising.boundary import find_watermark
+from airflow_dagsched.switch.record_rules import has_passed
+from airflow_dagsched.switch.records import Batch
+from airflow_dagsched.switch.signs import Ended, Order, Seen
+from airflow_dagsched.switch.state import State, find_state
+from airflow_dagsched.switch.story import EpochStory, Story
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One look; nothing in it changes."""
+
+    story: Story
+    seen: Seen
+    wanted: Wanted | None
+    limits: Limits
+
+    @cached_property
+    def state(self) -> State:
+        """The state of the flow."""
+        return find_state(self.story, self.seen.held)
+
+    @property
+    def old(self) -> EpochStory | None:
+        """The owner."""
+        return self.story.old
+
+    @property
+    def new(self) -> EpochStory | None:
+        """Its successor."""
+        return self.story.new
+
+    # --- of one epoch
+
+    def is_held(self, epoch: EpochStory) -> bool:
+        """Whether a driver works for it."""
+        return epoch.record.epoch in self.seen.held
+
+    def find_ended(self, epoch: EpochStory) -> Ended | None:
+        """How its last driver ended; None: one works for it, or that is not known."""
+        return None if self.is_held(epoch) else self.seen.ended.get(epoch.record.epoch)
+
+    def count_tries(self, epoch: EpochStory) -> int:
+        """Starts after each other without a batch."""
+        starts = self.seen.starts.get(epoch.record.epoch)
+        last = find_last_batch(epoch)
+        # Who starts it again puts the count to nothing; until then it is of before the batch.
+        return 0 if starts is None or (last is not None and last.at > starts.at) else starts.count
+
+    def is_ordered(self, epoch: EpochStory, order: Order) -> bool:
+        """Whether someone ordered that of it."""
+        return order in self.seen.orders.get(epoch.record.epoch, {})
+
+    def is_lost(self, epoch: EpochStory) -> bool:
+        """Whether it should run, and no driver works for it."""
+        return epoch.stopped is None and epoch.begun is not None and not self.is_held(epoch)
+
+    # --- events, each of which may be seen late, twice, or not at all
+
+    def is_stop_ordered(self) -> bool:
+        """Someone wants that nothing of the flow runs."""
+        return any(each is not None and self.is_ordered(each, "stop") for each in (self.old, self.new))
+
+    def is_abort_ordered(self) -> bool:
+        """Someone wants no switch."""
+        return self.new is not None and self.is_ordered(self.new, "abort")
+
+    def has_new_failed(self) -> bool:
+        """The new graph fails before its first batch, or was started in vain too often."""
+        new = self.new
+        if new is None or self.is_held(new):
+            return False
+        ended = self.find_ended(new)
+        is_authors = ended is not None and ended.kind == "author" and not new.queries
+        return is_authors or self.count_tries(new) >= self.limits.tries
+
+    def does_old_crash(self) -> bool:
+        """The owner was started in vain too often."""
+        old = self.old
+        return old is not None and self.is_lost(old) and self.count_tries(old) >= self.limits.crashes
+
+    def is_old_lost(self) -> bool:
+        """No driver works for the owner, and one should."""
+        return self.old is not None and self.is_lost(self.old)
+
+    def is_new_lost(self) -> bool:
+        """No driver works for the successor, which was started, and should."""
+        return self.new is not None and self.is_lost(self.new)
+
+    def is_due(self) -> bool:
+        """Something was asked for and nobody has begun it."""
+        waiting = self.new or self.old
+        return waiting is not None and waiting.begun is None and not waiting.stopped and not self.is_held(waiting)
+
+    def is_caught_up(self) -> bool:
+        """The new graph is as far as the old one."""
+        if self.old is None or self.new is None or self.new.started is None:
+            return False
+        if self.new.record.channel == "inbox":
+            return True
+        mine, others = find_watermark(self.new), find_watermark(self.old)
+        return mine is not None and (others is None or mine >= others)
+
+    def is_confirmed(self) -> bool:
+        """Nobody need say that the new graph may take over, or someone did."""
+        new = self.new
+        return new is not None and (new.record.x_confirm == "auto" or self.is_ordered(new, "confirm"))
+
+    def has_timed_out(self) -> bool:
+        """The new graph takes too long to start, or to its next batch."""
+        new = self.new
+        if new is None:
+            return False
+        if new.started is None:
+            return self.seen.now - new.record.at > self.limits.deploy_s
+        last = find_last_batch(new)
+        since = max(new.started.at, last.at if last else 0.0)
+        return self.seen.now - since > self.limits.stuck_s and not self._may_take_long(new)
+
+    def _may_take_long(self, new: EpochStory) -> bool:
+        """Whether there are no rows, or it waits for a person."""
+        sign = self.seen.signs.get(new.record.epoch)
+        is_idle = sign is not None and sign.phase == "idle"
+        return is_idle or (self.is_caught_up() and not self.is_confirmed())
+
+    def has_old_passed(self) -> bool:
+        """The old graph has emitted all that is its own."""
+        old, new = self.old, self.new
+        if old is None or new is None or old.out is None:
+            return False
+        if new.record.x_overlap == "cold":
+            return old.stopped is not None
+        return not self.is_held(old) if new.record.channel == "carry" else has_passed(old)
+
+    def is_old_held(self) -> bool:
+        """A driver works for the owner."""
+        return self.old is not None and self.is_held(self.old)
+
+    def is_old_gone(self) -> bool:
+        """No driver works for the owner, or there is none."""
+        return not self.is_old_held()
+
+    def is_aborted_held(self) -> bool:
+        """A driver works for an epoch that was given up."""
+        newest = self.story.newest
+        return newest is not None and newest.aborted is not None and self.is_held(newest)
+
+    def is_asked(self) -> bool:
+        """An epoch is asked for that is not in the log yet."""
+        wanted = self.wanted
+        return wanted is not None and all(each.record.x_folder != wanted.folder for each in self.story.epochs.values())
+
+
+def find_last_batch(epoch: EpochStory) -> Batch | None:
+    """The batch that was recorded last, of any query."""
+    return max((query.last for query in epoch.queries.values()), key=lambda each: each.n, default=None)
