@@ -31,7 +31,8 @@ def _list_arrows() -> Iterator[tuple[tuple[State, State], list[str]]]:
             # With its driver still there, whoever aborts comes to "aborted" first.
             shown: State = "aborted" if kind == "aborted new" and state != "requested" else target
             if shown != state:
-                found[state, shown].append(kind)
+                # Where a record leads to two states, one of them is where it is: the other is the first graph's way.
+                found[state, shown].append(f"{kind}, of a flow's first" if state in rule.to else kind)
     for source, target, words in BY_LEASE:
         found[source, target].append(words)
     yield from sorted(found.items(), key=lambda each: (STATES.index(each[0][0]), STATES.index(each[0][1])))

@@ -75,7 +75,7 @@ def stop_both(look: Situation) -> tuple[Command, ...]:
     return tuple(command for each in both for command in _stop(look, each, _get_order(look, "stop"), "person"))
 
 
-def abort_for_stop(look: Situation) -> tuple[Command, ...]:
+def abort_to_stop(look: Situation) -> tuple[Command, ...]:
     """Give the switch up, as nothing is to run."""
     return _abort(look, _get_order(look, "stop"), "person")
 
@@ -102,7 +102,7 @@ def _name_step(step: str) -> tuple[str, ...]:
     return (step,) if step else ()
 
 
-def abort_as_old_fails(look: Situation) -> tuple[Command, ...]:
+def abort_with_old(look: Situation) -> tuple[Command, ...]:
     """Without the old graph the new one has nobody to take over from in this way."""
     return _abort(look, Reason("old fails", look.story.owner or 0), "lost")
 
@@ -145,7 +145,7 @@ def restart_new(look: Situation) -> tuple[Command, ...]:
     return _deploy(look, look.new) if look.new else ()
 
 
-def keep_trying_old(look: Situation) -> tuple[Command, ...]:
+def keep_trying(look: Situation) -> tuple[Command, ...]:
     """The old graph must emit what is before the fence, and fails: nobody else may."""
     old = look.old
     if old is None:
@@ -210,7 +210,7 @@ def halt_old(look: Situation) -> tuple[Command, ...]:
     return (Halt(look.story.owner or 0),)
 
 
-def halt_handed_over(look: Situation) -> tuple[Command, ...]:
+def halt_handed(look: Situation) -> tuple[Command, ...]:
     """End the old graph where its state is the new one's: no batch of it counts any more."""
     new = look.new
     return halt_old(look) if new is not None and new.record.channel == "carry" else ()
@@ -331,9 +331,9 @@ ACTIONS: Mapping[str, Action] = {
     **{
         action.__name__: action
         for action in (
-            *(stop_old, stop_both, abort_for_stop, abort_ordered, refuse_abort, give_up, abort_as_old_fails),
-            *(stop_crashing, time_out, restart_old, restart_new, keep_trying_old, begin_switch, take_over, fence),
-            *(drain, halt_old, halt_handed_over, halt_aborted, retire, ask, ask_instead, ask_later),
+            *(stop_old, stop_both, abort_to_stop, abort_ordered, refuse_abort, give_up, abort_with_old),
+            *(stop_crashing, time_out, restart_old, restart_new, keep_trying, begin_switch, take_over, fence),
+            *(drain, halt_old, halt_handed, halt_aborted, retire, ask, ask_instead, ask_later),
         )
     },
 }

@@ -38,21 +38,21 @@ EVENTS: Mapping[str, Callable[[Situation], bool]] = {
 LAST = "stop ordered"
 """Who wants nothing to run wants nothing else."""
 ROWS = """
-               steady         requested       deploying       catching_up     fenced           retiring     aborted
-stop ordered   stop_old       abort_for_stop  abort_for_stop  abort_for_stop  stop_both        stop_both    stop_old
-abort ordered  .              abort_ordered   abort_ordered   abort_ordered   refuse_abort     refuse_abort .
-new failed     .              give_up         give_up         give_up         .                .            .
-old crashes    stop_crashing  abort_as_old_fails abort_as_old_fails abort_as_old_fails keep_trying_old . stop_crashing
-timed out      .              time_out        time_out        time_out        .                .            .
-passed         .              .               .               .               drain            .            .
-old held       .              .               .               .               halt_handed_over halt_old     .
-old gone       .              .               .               .               .                retire       .
-held in vain   .              .               .               .               .                .            halt_aborted
-asked          ask            ask_instead     ask_instead     ask_instead     ask_later        ask_later    ask
-old lost       restart_old    restart_old     restart_old     restart_old     restart_old      .            restart_old
-new lost       .              .               .               restart_new     restart_new      restart_new  .
-due            restart_old    begin_switch    .               .               .                .            restart_old
-caught up      .              .               .               take_over       .                .            .
+               steady         requested       deploying       catching_up     fenced        retiring      aborted
+stop ordered   stop_old       abort_to_stop   abort_to_stop   abort_to_stop   stop_both     stop_both     stop_old
+abort ordered  .              abort_ordered   abort_ordered   abort_ordered   refuse_abort  refuse_abort  .
+new failed     .              give_up         give_up         give_up         .             .             .
+old crashes    stop_crashing  abort_with_old  abort_with_old  abort_with_old  keep_trying   .             stop_crashing
+timed out      .              time_out        time_out        time_out        .             .             .
+passed         .              .               .               .               drain         .             .
+old held       .              .               .               .               halt_handed   halt_old      .
+old gone       .              .               .               .               .             retire        .
+held in vain   .              .               .               .               .             .             halt_aborted
+asked          ask            ask_instead     ask_instead     ask_instead     ask_later     ask_later     ask
+old lost       restart_old    restart_old     restart_old     restart_old     restart_old   .             restart_old
+new lost       .              .               .               restart_new     restart_new   restart_new   .
+due            restart_old    begin_switch    .               .               .             .             restart_old
+caught up      .              .               .               take_over       .             .             .
 """
 """Of "." nothing comes: the event means nothing there, however late or often it is seen."""
 
