@@ -101,8 +101,9 @@ class Situation:
         return waiting is not None and waiting.begun is None and not waiting.stopped and not self.is_held(waiting)
 
     def is_caught_up(self) -> bool:
-        """The new graph is as far as the old one."""
-        if self.old is None or self.new is None or self.new.started is None:
+        """The new graph runs, and is as far as the old one."""
+        # There is no way back behind the fence: a graph that is lost just now may never come again.
+        if self.old is None or self.new is None or self.new.started is None or not self.is_held(self.new):
             return False
         if self.new.record.channel == "inbox":
             return True

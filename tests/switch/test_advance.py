@@ -1,0 +1,355 @@
+"""What is to be done: of each state and event, and of the whole way through a switch.
+
+Stories are those of ``test_record_rules``: epoch 1 is the owner, epoch 2 its successor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.switch.advising.advance import EVENTS, LIMITS, OBSERVED, advance
+from airflow_dagsched.switch.advising.advice import (
+    Advice,
+    Answer,
+    Append,
+    Command,
+    Deploy,
+    FinishMoves,
+    Halt,
+    Hold,
+    Wanted,
+)
+from airflow_dagsched.switch.diagram import draw_states
+from airflow_dagsched.switch.fold import find_broken_rule
+from airflow_dagsched.switch.reasons import Reason
+from airflow_dagsched.switch.record_rules import RECORDS
+from airflow_dagsched.switch.records import Aborted, Current, Drained, Epoch, Fence, Stopped
+from airflow_dagsched.switch.say import SENTENCES, tell_reason
+from airflow_dagsched.switch.signs import Ended, Seen, Sign, Starts
+from airflow_dagsched.switch.state import STATES
+from airflow_dagsched.switch.story import Story
+from tests.switch.drawn import (
+    FIRST,
+    go_on,
+    make_aborted,
+    make_batch,
+    make_current,
+    make_drained,
+    make_epoch,
+    make_fence,
+    make_started,
+    make_stopped,
+    tell,
+)
+from tests.switch.test_record_rules import CATCHING_UP, FENCED, NOTHING, PASSED, REQUESTED, RETIRING, STEADY, STOPPED
+
+WANTED = Wanted("code 2", "run 2", "wanted", {"out": ("in",)}, window=10.0)
+BOTH = frozenset({1, 2})
+CAUGHT_UP = go_on(CATCHING_UP, make_batch(1, 2, watermark=40.0), make_batch(2, 1, watermark=40.0))
+MANUAL = go_on(STEADY, make_epoch(2, x_confirm="manual"), make_started(2), make_batch(2, 0, 30, 40, kept=0))
+SEQUENTIAL = go_on(STEADY, make_epoch(2, x_overlap="sequential"))
+CARRY = go_on(STEADY, make_epoch(2, channel="carry"))
+DEAD = go_on(STEADY, make_stopped(1))
+COLD = go_on(DEAD, make_epoch(2, x_overlap="cold"))
+AUTHORS = Ended(1, "author", 60.0, "out", "no such column")
+
+
+def look(*held: int, now: float = 100.0, **fields: Any) -> Seen:
+    return Seen(now, frozenset(held), **fields)
+
+
+def ask(story: Story, seen: Seen, wanted: Wanted | None = None) -> tuple[Command, ...]:
+    """The commands; a record among them is one that may come."""
+    advice = advance(story, seen, wanted)
+    if advice.record is not None:
+        assert find_broken_rule(story, advice.record) == ""
+        assert advice.record.at == seen.now
+    return advice.commands
+
+
+def get_record(story: Story, seen: Seen, wanted: Wanted | None = None) -> Any:
+    ask(story, seen, wanted)
+    return advance(story, seen, wanted).record
+
+
+def get_answer(commands: tuple[Command, ...]) -> tuple[str, Reason]:
+    (answer,) = (each for each in commands if isinstance(each, Answer))
+    return answer.kind, answer.reason
+
+
+def test_every_pair_is_in_the_table():
+    assert set(OBSERVED) == {(state, event) for state in STATES for event in EVENTS}
+
+
+# --- the ways through a switch
+
+
+def test_a_flow_begins():
+    record = get_record(NOTHING, look(), WANTED)
+    assert isinstance(record, Epoch)
+    assert (record.epoch, record.x_after, record.start, record.boundary, record.x_overlap) == (
+        1,
+        0,
+        None,
+        None,
+        "beside",
+    )
+    asked = tell(make_epoch(1))
+    assert ask(asked, look()) == (Deploy(1),)
+    assert ask(asked, look(1)) == ()
+    assert get_record(tell(*FIRST[:3]), look(1)) == Current(n=4, at=100.0, epoch=1)
+
+
+def test_a_replayed_switch():
+    """In the order in which its records come."""
+    steady = look(1)
+    record = get_record(STEADY, steady, WANTED)
+    assert (record.epoch, record.x_after, record.start, record.x_folder) == (2, 1, {"in": {"logOffset": 1}}, "wanted")
+    assert ask(REQUESTED, steady) == (Deploy(2),)
+    assert ask(REQUESTED, look(*BOTH)) == ()
+    assert ask(CATCHING_UP, look(*BOTH)) != ()
+    assert get_record(CAUGHT_UP, look(*BOTH)) == Fence(n=10, at=100.0, from_=1, to=2, upto=40.0)
+    assert ask(FENCED, look(*BOTH)) == ()
+    assert ask(PASSED, look(*BOTH)) == (FinishMoves(1), Append(Drained(n=10, at=100.0, epoch=1)))
+    assert ask(RETIRING, look(*BOTH)) == (Halt(1),)
+    record = get_record(RETIRING, look(2))
+    assert (record.epoch, record.x_cause) == (1, "replaced")
+    assert "replaced by epoch 2 at window 1970-01-01 00:00:40 UTC" in record.reason
+    assert get_record(STOPPED, look(2)) == Current(n=12, at=100.0, epoch=2)
+    assert ask(go_on(STOPPED, make_current(2)), look(2)) == ()
+
+
+def test_with_room_for_one_graph_the_fence_comes_first_and_the_new_one_last():
+    assert isinstance(get_record(SEQUENTIAL, look(1)), Fence)
+    fenced = go_on(SEQUENTIAL, make_fence(1, 20), make_batch(1, 2, watermark=20.0))
+    assert isinstance(get_record(fenced, look(1)), Drained)
+    retiring = go_on(fenced, make_drained(1))
+    assert ask(retiring, look(1)) == (Halt(1),)
+    current = go_on(retiring, make_stopped(1), make_current(2))
+    assert ask(current, look()) == (Deploy(2),)
+    assert ask(current, look(2)) == ()
+
+
+def test_where_state_is_handed_on_the_old_graph_ends_at_the_fence():
+    assert isinstance(get_record(CARRY, look(1)), Fence)
+    fenced = go_on(CARRY, make_fence(1, 20))
+    assert ask(fenced, look(1)) == (Halt(1),)
+    assert isinstance(get_record(fenced, look()), Drained)
+
+
+def test_no_state_is_handed_on_while_windows_are_open():
+    opened = go_on(STEADY, make_batch(1, 2, 30, 90, watermark=50.0), make_epoch(2, channel="carry"))
+    assert get_answer(ask(opened, look(1)))[1].code == "windows are open"
+
+
+def test_after_a_graph_that_can_run_no_more():
+    """The code crashed, its author mends it: no old graph is waited for."""
+    record = get_record(DEAD, look(), WANTED)
+    assert (record.x_overlap, record.boundary, record.x_after) == ("cold", 20.0, 1)
+    assert get_record(COLD, look()).upto == 20.0
+    fenced = go_on(COLD, make_fence(1, 20))
+    assert isinstance(get_record(fenced, look()), Drained)
+    retiring = go_on(fenced, make_drained(1))
+    assert isinstance(get_record(retiring, look()), Current)
+    assert ask(go_on(retiring, make_current(2)), look()) == (Deploy(2),)
+
+
+def test_one_that_was_stopped_and_runs_again_is_switched_from_as_it_runs():
+    assert isinstance(get_record(go_on(COLD, make_started(1)), look(1)), Aborted)
+
+
+def test_windows_that_may_get_more_rows_are_not_given_up_unasked():
+    opened = go_on(STEADY, make_batch(1, 2, 30, 90, watermark=50.0), make_stopped(1))
+    kind, reason = get_answer(ask(opened, look(), WANTED))
+    assert (kind, reason.code, reason.names) == ("refuse", "windows are open", ("out",))
+    wanted = Wanted("code 2", "run 2", "wanted", {"out": ("in",)}, window=10.0, open_windows=True)
+    assert get_record(opened, look(), wanted).boundary == 90
+
+
+def test_the_inbox_service_writes_the_fence():
+    inbox = go_on(STEADY, make_epoch(2, channel="inbox"), make_started(2))
+    assert ask(inbox, look(*BOTH)) == (Hold(2),)
+
+
+# --- what is asked for
+
+
+def test_who_asks_for_what_runs_is_told_so():
+    wanted = Wanted("code 1", "run 9", "other", {"out": ("in",)}, window=10.0)
+    kind, reason = get_answer(ask(STEADY, look(1), wanted))
+    assert (kind, reason.code, reason.epoch) == ("tell", "already runs", 1)
+    assert Deploy(1) in ask(DEAD, look(), wanted)
+
+
+def test_the_same_code_can_be_asked_for_again():
+    wanted = Wanted("code 1", "run 9", "other", {"out": ("in",)}, window=10.0, again=True)
+    assert isinstance(get_record(STEADY, look(1), wanted), Epoch)
+
+
+def test_who_asks_twice_makes_one_epoch():
+    """A launch task asks until its epoch is there, and does not ask again when that was given up."""
+    mine = Wanted("code 2", "run 2", f"{2:08x}", {"out": ("in",)}, window=10.0)
+    assert ask(REQUESTED, look(1), mine) == (Deploy(2),)
+    assert ask(go_on(REQUESTED, make_aborted(2)), look(1), mine) == ()
+
+
+def test_a_request_replaces_one_without_a_fence_and_waits_for_one_with():
+    wanted = Wanted("code 3", "run 3", "wanted", {"out": ("in",)}, window=10.0)
+    for story in (REQUESTED, CATCHING_UP, CAUGHT_UP):
+        assert isinstance(get_record(story, look(*BOTH), wanted), Aborted)
+    for story in (FENCED, RETIRING):
+        assert get_answer(ask(story, look(*BOTH), wanted))[1].code == "switch ends first"
+    same = Wanted("code 2", "run 3", "wanted", {"out": ("in",)}, window=10.0)
+    assert get_answer(ask(CATCHING_UP, look(*BOTH), same))[1].code == "already asked for"
+
+
+def test_a_new_graph_waits_for_a_batch_of_the_owner():
+    story = go_on(STOPPED, make_current(2), make_epoch(3, x_after=2, x_overlap="sequential"), make_fence(2, 50))
+    story = go_on(story, make_batch(2, 1, watermark=50.0), make_drained(2), make_stopped(2), make_current(3))
+    assert get_answer(ask(story, look(3), WANTED))[1].code == "owner has no batch"
+
+
+def test_a_boundary_in_another_century_is_refused_with_its_row():
+    story = go_on(STEADY, make_batch(1, 2, x_newest={"in": 4e9}))
+    kind, reason = get_answer(ask(story, look(1), WANTED))
+    assert (kind, reason.code, reason.names, reason.window) == ("refuse", "ahead of the clock", ("in",), 4e9)
+
+
+def test_an_owner_that_fails_for_good_is_said_to_before_it_is_switched_from():
+    seen = look(ended={1: AUTHORS})
+    record = get_record(STEADY, seen, WANTED)
+    assert isinstance(record, Stopped)
+    assert (record.x_cause, "no such column" in record.reason) == ("author", True)
+    assert get_record(go_on(STEADY, record), seen, WANTED).x_overlap == "cold"
+
+
+# --- what is ordered
+
+
+def order(epoch: int, name: Any, *held: int) -> Seen:
+    return look(*held, orders={epoch: {name: "maintenance"}})
+
+
+@pytest.mark.parametrize("story", [REQUESTED, CATCHING_UP, CAUGHT_UP, MANUAL])
+@pytest.mark.parametrize("name", ["abort", "stop"])
+def test_before_the_fence_a_switch_is_given_up_when_ordered(story: Story, name: str):
+    record = get_record(story, order(2, name, 1, 2))
+    assert isinstance(record, Aborted)
+    assert (record.x_cause, record.reason) == ("person", "ordered: maintenance")
+
+
+@pytest.mark.parametrize("story", [FENCED, RETIRING])
+def test_behind_the_fence_there_is_only_forward(story: Story):
+    assert get_answer(ask(story, order(2, "abort", 1, 2)))[1].code == "only forward"
+
+
+def test_a_flow_is_stopped_and_stays_so():
+    assert ask(STEADY, order(1, "stop", 1)) == (Halt(1),)
+    record = get_record(STEADY, order(1, "stop"))
+    assert (record.x_cause, record.reason) == ("person", "ordered: maintenance")
+    assert ask(go_on(STEADY, record), order(1, "stop")) == ()
+
+
+def test_a_flow_that_is_stopped_behind_the_fence_goes_on_there():
+    assert ask(FENCED, order(1, "stop", 1, 2)) == (Halt(1), Halt(2))
+    one = get_record(FENCED, order(1, "stop", 2))
+    half = go_on(FENCED, one)
+    assert ask(half, order(1, "stop", 2)) == (Halt(2),)
+    both = go_on(half, get_record(half, order(1, "stop")))
+    assert ask(both, order(1, "stop")) == ()
+    assert ask(both, look()) == ()
+    again = ask(both, look(), WANTED)
+    assert again[:2] == (Deploy(1), Deploy(2))
+
+
+def test_a_graph_that_is_to_be_confirmed_waits_and_is_not_stuck():
+    late = look(*BOTH, now=1e6)
+    assert get_answer(ask(MANUAL, late))[1].code == "waits for confirm"
+    assert isinstance(get_record(MANUAL, order(2, "confirm", 1, 2)), Fence)
+    assert ask(CATCHING_UP, order(2, "confirm", 1, 2)) != ()
+
+
+# --- what fails
+
+
+def test_what_is_lost_is_started_again_ever_later():
+    for story in (STEADY, REQUESTED, CATCHING_UP, FENCED):
+        assert Deploy(1) in ask(story, look(2))
+    assert ask(STEADY, look(starts={1: Starts(3, 90.0)})) == (Deploy(1, 94.0),)
+    for story in (CATCHING_UP, FENCED, RETIRING):
+        assert Deploy(2) in ask(story, look(1))
+    assert ask(DEAD, look()) == ()
+
+
+def test_a_graph_that_fails_in_its_first_batch_is_given_up():
+    started = go_on(REQUESTED, make_started(2))
+    record = get_record(started, look(1, ended={2: AUTHORS}))
+    assert (record.x_cause, record.reason) == ("author", "step 'out' fails: no such column")
+    assert get_record(tell(*FIRST[:2]), look(ended={1: AUTHORS})).epoch == 1
+
+
+def test_a_graph_that_fails_later_is_tried_again_some_times():
+    seen = look(1, ended={2: AUTHORS})
+    assert ask(CATCHING_UP, seen) == (Deploy(2),)
+    spent = look(1, ended={2: AUTHORS}, starts={2: Starts(LIMITS.tries, 90.0)})
+    assert isinstance(get_record(CATCHING_UP, spent), Aborted)
+    # A batch since the last start: it counts from there.
+    fresh = go_on(CATCHING_UP, make_batch(2, 1, at=95.0))
+    assert ask(fresh, spent)[0] == Deploy(2, 94.0)
+    assert Deploy(2, 94.0) in ask(FENCED, spent)
+
+
+def test_an_owner_that_never_comes_to_a_batch_is_stopped():
+    crashing = look(starts={1: Starts(LIMITS.crashes, 90.0)}, ended={1: AUTHORS})
+    record = get_record(STEADY, crashing)
+    assert (record.epoch, record.x_cause) == (1, "author")
+    assert isinstance(get_record(CATCHING_UP, crashing), Aborted)
+    kind, reason = get_answer(ask(FENCED, look(2, starts=crashing.starts, ended=crashing.ended)))
+    assert (kind, reason.code, reason.window) == ("wait", "old must emit", 40.0)
+    assert Deploy(1, 106.0) in ask(FENCED, look(2, starts=crashing.starts))
+
+
+def test_what_takes_too_long_is_given_up_while_it_can_be():
+    late = look(1, now=10_000.0)
+    assert get_record(REQUESTED, late).x_cause == "time"
+    assert "no executors in 900 s" in get_record(REQUESTED, late).reason
+    assert "no batch in 1800 s" in get_record(CATCHING_UP, look(*BOTH, now=10_000.0)).reason
+    for story in (FENCED, RETIRING):
+        assert not isinstance(get_record(story, look(*BOTH, now=10_000.0)), Aborted)
+
+
+def test_without_rows_nothing_takes_too_long():
+    idle = Sign(epoch=2, application="app", at=9_999.0, phase="idle")
+    started = go_on(REQUESTED, make_started(2))
+    advice = advance(started, look(*BOTH, now=10_000.0, signs={2: idle}))
+    assert advice == Advice("catching_up", (), (Reason("waits for rows", 2, names=("out",)),))
+
+
+def test_a_graph_that_was_given_up_is_ended():
+    aborted = go_on(CATCHING_UP, make_aborted(2))
+    assert advance(aborted, look(*BOTH)) == Advice("aborted", (Halt(2),))
+    assert advance(aborted, look(1)) == Advice("steady")
+
+
+def test_what_rows_have_to_do_is_said():
+    assert advance(FENCED, look(*BOTH)).waits_for == (Reason("drains", 1, 40.0),)
+    behind = go_on(CATCHING_UP, make_batch(1, 2, watermark=90.0))
+    assert advance(behind, look(*BOTH)).waits_for == (Reason("catches up", 2, 90.0),)
+
+
+def test_every_reason_has_a_sentence():
+    for code in SENTENCES:
+        text = tell_reason(Reason(code, 3, 40.0, ("out",), 5.0, "why"))
+        assert "{" not in text
+        assert text
+
+
+def test_the_drawing_has_every_state_and_every_way_of_the_table():
+    drawing = draw_states()
+    assert all(f"    {state}: " in drawing for state in STATES)
+    for (state, kind), rule in RECORDS.items():
+        for target in rule.to:
+            arrows = [line for line in drawing.splitlines() if line.startswith(f"    {state} --> ") and kind in line]
+            assert (target == state) or arrows
