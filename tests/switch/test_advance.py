@@ -110,14 +110,14 @@ def test_a_replayed_switch():
     assert ask(REQUESTED, steady) == (Deploy(2),)
     assert ask(REQUESTED, look(*BOTH)) == ()
     assert ask(CATCHING_UP, look(*BOTH)) != ()
-    assert get_record(CAUGHT_UP, look(*BOTH)) == Fence(n=10, at=100.0, from_=1, to=2, upto=40.0)
+    assert get_record(CAUGHT_UP, look(*BOTH)) == Fence(n=11, at=100.0, from_=1, to=2, upto=40.0)
     assert ask(FENCED, look(*BOTH)) == ()
-    assert ask(PASSED, look(*BOTH)) == (FinishMoves(1), Append(Drained(n=10, at=100.0, epoch=1)))
+    assert ask(PASSED, look(*BOTH)) == (FinishMoves(1), Append(Drained(n=11, at=100.0, epoch=1)))
     assert ask(RETIRING, look(*BOTH)) == (Halt(1),)
     record = get_record(RETIRING, look(2))
     assert (record.epoch, record.x_cause) == (1, "replaced")
     assert "replaced by epoch 2 at window 1970-01-01 00:00:40 UTC" in record.reason
-    assert get_record(STOPPED, look(2)) == Current(n=12, at=100.0, epoch=2)
+    assert get_record(STOPPED, look(2)) == Current(n=13, at=100.0, epoch=2)
     assert ask(go_on(STOPPED, make_current(2)), look(2)) == ()
 
 
