@@ -1,0 +1,55 @@
+"""Every order in which drivers, executors and a crash can come, played with the real protocol (``model``)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.switch.model import LENGTH, Mode, Model, World, explore
+
+STATES = {
+    "replay": {"requested", "deploying", "catching_up", "fenced", "retiring", "steady"},
+    "sequential": {"requested", "fenced", "retiring", "steady"},
+    "carry": {"requested", "fenced", "retiring", "steady"},
+}
+
+
+def check(mode: Mode, executors: int, crashes: int, least: int, length: int = LENGTH) -> None:
+    """No window is lost or comes twice, or without a row, and the switch can always end."""
+    model = Model(mode, length)
+    explored = explore(model, executors, crashes)
+    print(f"{mode}, {executors} executors, {crashes} crashes: {explored.worlds} states seen, {explored.ends} ends")
+    assert explored.stuck == ()
+    assert explored.worlds >= least
+    assert explored.states == STATES[mode]
+
+
+def test_two_executors_at_once_in_every_order():
+    check("replay", executors=2, crashes=0, least=20_000)
+
+
+def test_one_crash_anywhere():
+    check("replay", executors=1, crashes=1, least=20_000, length=4)
+
+
+def test_with_room_for_one_graph_two_executors_and_one_crash():
+    check("sequential", executors=2, crashes=1, least=20_000)
+
+
+def test_where_state_is_handed_on_two_executors_and_two_crashes():
+    check("carry", executors=2, crashes=2, least=5_000)
+
+
+@pytest.mark.slow
+def test_two_executors_and_one_crash_in_every_order():
+    check("replay", executors=2, crashes=1, least=300_000)
+
+
+def test_a_world_from_which_no_end_is_to_be_had_is_found():
+    """A protocol that never starts what is lost again."""
+
+    class Forgetful(Model):
+        def do(self, world: World, command: object) -> World:
+            return world if "Deploy(epoch=1" in repr(command) else super().do(world, command)  # type: ignore[arg-type]
+
+    assert explore(Forgetful("sequential"), executors=1, crashes=0).stuck == ()
+    assert explore(Forgetful("sequential"), executors=1, crashes=1).stuck != ()
