@@ -57,7 +57,7 @@ launch                                                   model plan plan/checkin
   moves             .protocol                            model plan/grouping plan/problem
 switch                                                   launch/protocol
   advising                                               switch
-  log                                                    launch/protocol exclusive switch
+  log               .advising                            launch/protocol exclusive switch
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers

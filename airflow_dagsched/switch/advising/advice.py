@@ -101,7 +101,7 @@ class Answer:
 
 
 Command = Append | Deploy | Halt | Hold | FinishMoves | Answer
-"""To be done in order by a process that can, which stops at the first that it can't do. Each may be done twice."""
+"""To be done in order, as far as a process can; after ``FinishMoves`` only by one that can. Each may be done twice."""
 
 
 @dataclass(frozen=True, slots=True)
