@@ -1,7 +1,7 @@
 """Whoever advances a switch: looks at the files, asks what is to be done, and does what it can.
 
-Any number may do so at once, in drivers, launch tasks or commands; each may die at any line. What one adds to the log is
-judged again whenever another was faster.
+Any number may do so at once, in drivers, launch tasks or commands; each may die at any line. What one adds to the log
+is judged again whenever another was faster.
 """
 
 from __future__ import annotations
@@ -75,10 +75,9 @@ class Executor:
 
 def look_at(flow: FlowPlaces, story: Story, now: float) -> Seen:
     """What is to be seen beside the log of its epochs that may still run, at ``now``, seconds since 1970."""
-    living = {
-        number: each for number, each in story.epochs.items() if not each.has_ended or number == max(story.epochs)
-    }
-    places = {number: flow.name_epoch(each.record.x_folder) for number, each in living.items()}
+    newest = max(story.epochs, default=0)
+    living = [each.record for number, each in story.epochs.items() if number == newest or not each.has_ended]
+    places = {record.epoch: flow.name_epoch(record.x_folder) for record in living}
     return Seen(
         now=now,
         held=list_held(flow, places, now),
