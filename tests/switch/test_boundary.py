@@ -257,6 +257,14 @@ def test_where_state_is_handed_on_the_fence_is_what_was_emitted():
     assert choose_upto(told.epochs[1], told.epochs[2]).window == 20
 
 
+def test_a_query_that_is_behind_hands_on_what_it_has_not_emitted():
+    first = (make_epoch(1, x_queries=("fast", "slow")), make_started(1), make_batch(1, 0, 10, 30, query="fast"))
+    slow = make_batch(1, 0, 10, 20, query="slow", watermark=25.0)
+    story = tell(*first, slow, make_current(1), make_epoch(2, channel="carry"))
+    upto = choose_upto(story.epochs[1], story.epochs[2])
+    assert (upto.window, dict(upto.by_query)) == (30.0, {"slow": 20.0})
+
+
 def test_a_fence_is_never_before_the_last_one():
     story = tell(*FIRST, make_epoch(2), make_started(2), make_fence(1, 90), make_batch(1, 1, watermark=90))
     story = go_on(story, make_drained(1), make_stopped(1), make_current(2), make_epoch(3), make_started(3))

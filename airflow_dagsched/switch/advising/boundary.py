@@ -13,7 +13,7 @@ the boundary, and behind all that *either* has emitted: what the new one emitted
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,11 +96,10 @@ def choose_upto(old: EpochStory, new: EpochStory) -> Upto:
     """Where the old graph's windows end, if that is settled now."""
     if new.record.x_overlap == "cold":
         return choose_cold_upto(old)
+    if new.record.channel == "carry":
+        return _make_upto(old, _find_carried_end)
     queries = {*old.queries, *new.queries, ""}
-    upto = max(find_least(old, new, query) for query in queries)
-    if new.record.channel == "carry" and old.newest_window is None:
-        upto = max(upto, _round_watermark(old))
-    return Upto(upto, {})
+    return Upto(max(find_least(old, new, query) for query in queries), {})
 
 
 def choose_inbox_upto(old: EpochStory, new: EpochStory, newest: float | None) -> Upto:
@@ -114,10 +113,7 @@ def choose_inbox_upto(old: EpochStory, new: EpochStory, newest: float | None) ->
 
 def choose_cold_upto(old: EpochStory) -> Upto:
     """Each query's windows end where its watermark was: it has emitted those before, and can emit no other."""
-    names = {*old.record.x_queries, *old.queries}
-    ends = {name: _find_cold_end(old, name) for name in names}
-    upto = max(ends.values(), default=0.0)
-    return Upto(upto, {name: end for name, end in sorted(ends.items()) if end != upto})
+    return _make_upto(old, _find_cold_end)
 
 
 def list_open(epoch: EpochStory) -> tuple[str, ...]:
@@ -147,15 +143,25 @@ def name_offsets(offsets: Mapping[tuple[str, str], Any]) -> dict[str, Any] | Non
     return named or None
 
 
+def _make_upto(old: EpochStory, find_end_of: Callable[[EpochStory, str], float]) -> Upto:
+    """Of a graph that emits nothing more: its queries end where they are, and one may be behind another."""
+    ends = {name: find_end_of(old, name) for name in sorted({*old.record.x_queries, *old.queries})}
+    upto = max(ends.values(), default=0.0)
+    return Upto(upto, {name: end for name, end in ends.items() if end != upto})
+
+
 def _find_cold_end(old: EpochStory, name: str) -> float:
     query = old.queries.get(name)
     before = find_least(old, old, name)
     return before if query is None else max(before, round_down(query.last.watermark, old.record.x_window))
 
 
-def _round_watermark(old: EpochStory) -> float:
-    watermarks = [round_down(query.last.watermark, old.record.x_window) for query in old.queries.values()]
-    return min(watermarks, default=0.0)
+def _find_carried_end(old: EpochStory, name: str) -> float:
+    """The newest window of which the query has emitted rows: all others are in the state that is handed on."""
+    query = old.queries.get(name)
+    if query is None or query.newest_window is None:
+        return _find_cold_end(old, name)
+    return find_least(old, old, name)
 
 
 def _list_pairs(reads: Reads) -> Iterator[tuple[str, str]]:
