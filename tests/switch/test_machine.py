@@ -316,12 +316,14 @@ class Switches(RuleBasedStateMachine):
         # What was asked for last may have been given up: that is not asked for again.
         self.ask("replay", "beside", "auto", True)
         quiet = 0
-        while quiet < 5:
+        for _ in range(1000):
             before = self.story.last, len(self.drivers)
             self.look()
             self.act(0, asks=True)
             self.run_all(5)
             quiet = quiet + 1 if before == (self.story.last, len(self.drivers)) else 0
+            if quiet == 5:
+                break
         self.check_end()
 
     def run_all(self, count: int) -> None:
