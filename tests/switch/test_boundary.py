@@ -299,3 +299,11 @@ def test_one_that_can_run_no_more_ends_at_its_watermark():
     slow = make_batch(1, 0, query="slow", watermark=18.0)
     upto = choose_cold_upto(make_old(make_batch(1, 1, watermark=47.0), slow))
     assert (upto.window, dict(upto.by_query)) == (40.0, {"slow": 10.0})
+
+
+def test_what_was_read_before_the_old_graph_began_bounds_the_new_one():
+    """It has read nothing itself yet; windows that reach further back are not whole in it."""
+    begun = make_epoch(2, start={"in": 70}, x_rows_from=20.0, boundary=20.0)
+    query = tell(*FIRST).epochs[1].queries["out"]
+    old = EpochStory(begun, into=make_fence(1, 20), queries={"out": query})
+    assert choose_begin(old, {"out": ("in",)}, WINDOW, 10.0) == Begin({"in": {"logOffset": 0}}, 30.0, 20.0)
