@@ -311,6 +311,15 @@ def test_an_owner_that_never_comes_to_a_batch_is_stopped():
     assert Deploy(1, 106.0) in ask(FENCED, look(2, starts=crashing.starts))
 
 
+def test_an_owner_that_never_even_starts_is_stopped_too():
+    """One that came after the old graph was gone, for want of room."""
+    story = go_on(SEQUENTIAL, make_fence(1, 20), make_batch(1, 2, watermark=20.0), make_drained(1), make_stopped(1))
+    current = go_on(story, make_current(2))
+    assert ask(current, look(starts={2: Starts(2, 90.0)})) == (Deploy(2, 92.0),)
+    crashing = look(starts={2: Starts(LIMITS.crashes, 90.0)})
+    assert (get_record(current, crashing).epoch, get_record(current, crashing).x_cause) == (2, "lost")
+
+
 def test_what_takes_too_long_is_given_up_while_it_can_be():
     late = look(1, now=10_000.0)
     assert get_record(REQUESTED, late).x_cause == "time"

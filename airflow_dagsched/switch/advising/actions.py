@@ -247,7 +247,7 @@ def ask(look: Situation) -> tuple[Command, ...]:
     if old.stopped is not None and wanted.channel != "carry":
         return _ask_cold(look, wanted, old)
     ended = look.find_ended(old)
-    if old.stopped is None and ended is not None and ended.kind == "author" and look.is_lost(old):
+    if look.is_down(old) and ended is not None and ended.kind == "author":
         return stop_crashing(look)
     return _ask_running(look, wanted, old)
 

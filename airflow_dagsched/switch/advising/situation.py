@@ -60,8 +60,12 @@ class Situation:
         return order in self.seen.orders.get(epoch.record.epoch, {})
 
     def is_lost(self, epoch: EpochStory) -> bool:
-        """Whether it should run, and no driver works for it."""
-        return epoch.stopped is None and epoch.begun is not None and not self.is_held(epoch)
+        """Whether it ran, should still, and no driver works for it."""
+        return epoch.begun is not None and self.is_down(epoch)
+
+    def is_down(self, epoch: EpochStory) -> bool:
+        """Whether no driver works for it, and nobody said that none should."""
+        return epoch.stopped is None and not self.is_held(epoch)
 
     # --- events, each of which may be seen late, twice, or not at all
 
@@ -85,7 +89,7 @@ class Situation:
     def does_old_crash(self) -> bool:
         """The owner was started in vain too often."""
         old = self.old
-        return old is not None and self.is_lost(old) and self.count_tries(old) >= self.limits.crashes
+        return old is not None and self.is_down(old) and self.count_tries(old) >= self.limits.crashes
 
     def is_old_lost(self) -> bool:
         """No driver works for the owner, and one should."""
