@@ -42,7 +42,11 @@ def test_where_state_is_handed_on_two_executors_and_two_crashes():
 @pytest.mark.slow
 def test_two_executors_and_one_crash_in_every_order():
     check("replay", executors=2, crashes=1, least=300_000)
-    check("sequential", executors=2, crashes=2, least=50_000)
+
+
+@pytest.mark.slow
+def test_with_room_for_one_graph_two_executors_and_two_crashes():
+    check("sequential", executors=2, crashes=2, least=50_000, length=4)
 
 
 def test_a_world_from_which_no_end_is_to_be_had_is_found():
