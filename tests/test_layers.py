@@ -48,6 +48,7 @@ launch                                                   model plan plan/checkin
   protocol
   secrecy           .protocol
   retention         .protocol
+  streams           .protocol
   steps             .protocol                            plan/pruning
   managers          .secrecy                             model plan plan/pruning plan/problem plan/passes
   planning          .managers                            model plan plan/pruning plan/problem plan/passes
@@ -55,8 +56,8 @@ launch                                                   model plan plan/checkin
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan
   escalation        .protocol .managers .planning        model plan plan/passes
   moves             .protocol                            model plan/grouping plan/problem
-switch                                                   launch/protocol
-  advising                                               switch
+switch                                                   launch/protocol launch/streams
+  advising                                               launch/streams switch
   log               .advising                            launch/protocol exclusive switch
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan

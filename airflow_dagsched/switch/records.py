@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.wire import Unreadable, encode_plain, fit_dataclass, load_json
+from airflow_dagsched.launch.streams.settings import Channel, Confirm, Order
 
-Channel = Literal["replay", "inbox", "carry"]
-"""How rows come to the successor: it reads the source again; one inbox for each epoch; the owner's state is its own."""
 Overlap = Literal["beside", "sequential", "cold"]
 """Both graphs run at once; one after the other, for want of room; the owner can run no more."""
 Cause = Literal["author", "person", "time", "replaced", "lost"]
@@ -73,8 +72,8 @@ class Epoch(_Numbered):
     x_drain: int = 1
     """Batches that must begin behind the fence before a query has emitted all windows before it."""
     x_overlap: Overlap = "beside"
-    x_confirm: Literal["auto", "manual"] = "auto"
-    x_order: Literal["any", "window"] = "any"
+    x_confirm: Confirm = "auto"
+    x_order: Order = "any"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

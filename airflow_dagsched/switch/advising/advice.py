@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from airflow_dagsched.launch.streams.settings import Channel
 from airflow_dagsched.switch.reasons import Reason
-from airflow_dagsched.switch.records import Channel, Record
+from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.state import State
 
 

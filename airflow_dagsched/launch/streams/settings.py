@@ -1,0 +1,37 @@
+"""What an author says of a whole streaming flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Channel = Literal["replay", "inbox", "carry"]
+"""How rows come to the successor: it reads the source again; one inbox for each epoch; the owner's state is its own."""
+Confirm = Literal["auto", "manual"]
+"""Who says that a graph that has caught up takes over."""
+Order = Literal["any", "window"]
+"""Whether a later window may be in the table before all earlier ones are."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """Of one flow. Times are in seconds."""
+
+    window_s: float
+    """Length of the flow's windows: a switch happens at the end of one. They begin at 1970-01-01T00:00Z."""
+    lateness_s: float
+    """By how much a row may come after rows of later event time, and still be counted."""
+    trigger_s: float
+    """Between the starts of two batches."""
+    max_ahead_s: float = 86_400.0
+    """Rows of an event time further ahead of the clock are left out, and counted."""
+    channel: Channel = "replay"
+    overlap: Literal["beside", "sequential"] = "beside"
+    order: Order = "any"
+    confirm: Confirm = "auto"
+    hold_slot: bool = False
+    """The driver ends with the launch task: for hosts that let nothing outlive it."""
+    standbys: int = 0
+    deploy_within_s: float = 900.0
+    stuck_within_s: float = 1800.0
+    ends_within_s: float = 60.0
