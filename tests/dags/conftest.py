@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,8 @@ import pytest
 from demo.flights_data import prepare
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+TELLING = re.compile(r"\[(?:warning|error) *\]|Error|tried again")
+"""Of the lines that Airflow logs."""
 Play = Callable[..., dict[str, Any]]
 
 
@@ -44,6 +47,8 @@ def play(home: Path) -> Play:
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        # pytest shows it where a test fails: how a task ended says little.
+        print("\n".join(line for line in done.stdout.splitlines() if TELLING.search(line)))
         return found
 
     return run

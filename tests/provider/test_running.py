@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from airflow_dagsched import Interval, SparkDataflow, channel
 from airflow_dagsched.launch.protocol.events import (
     Event,
     Failure,
+    FailureKind,
     Finished,
     Stalled,
     Started,
@@ -63,6 +65,8 @@ class Driver:
         self.conf: list[dict[str, str]] = []
         self.slots: list[int] = []
         self.manifests: list[dict[str, Any]] = []
+        self.prints: tuple[str, ...] = ()
+        """Lines of the output of those that fail."""
         self._fate = fate
 
     def submit(
@@ -81,6 +85,8 @@ class Driver:
         events += [StepDone(name, state, seconds=2.0, failure=failure) for name in targets]  # type: ignore[arg-type]
         on_line(encode_marker(env[ENV_NONCE], 1, [*events, Finished(failure is None, 2.0)]))
         if failure:
+            for line in self.prints:
+                on_line(line)
             raise AirflowException("Cannot execute: spark-submit. Error code is: 1.")
 
 
@@ -271,6 +277,35 @@ def test_out_of_memory_to_the_last(dag: DAG, tmp_path: Path) -> None:
     assert driver.submitted == ["a"] * 4
     assert run.memory.level == 3
     assert run.follower.feed.steps["a"].state == "failed"
+
+
+HEAP = "java.lang.OutOfMemoryError: Java heap space"
+LOST_TASK = f"WARN TaskSetManager: Lost task 0.0 in stage 0.0 (TID 0) (w executor 1): {HEAP}"
+JAVA_ENDS = "ERROR SparkUncaughtExceptionHandler: Uncaught exception in thread Thread[Executor task launch worker]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "prints", "submits"),
+    [
+        ("lost_driver", (HEAP,), 2),
+        ("lost_driver", (), 1),
+        # Of a Java that ends, the driver program saw something that looks like its author's.
+        ("author", (HEAP, JAVA_ENDS, HEAP), 2),
+        ("author", (JAVA_ENDS,), 1),
+        # An executor ended so: Spark has run its tasks again, and the author's own error came later.
+        ("author", (LOST_TASK,), 1),
+    ],
+)
+def test_java_that_ends_for_want_of_memory(
+    dag: DAG, tmp_path: Path, kind: FailureKind, prints: tuple[str, ...], submits: int
+) -> None:
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("a")
+    run, driver = launched(flow, tmp_path, lambda at, targets: Failure(kind, "no answer") if at == 1 else None)
+    driver.prints = prints
+    with nullcontext() if submits > 1 else pytest.raises(AirflowException, match="no answer"):
+        run_attempt(run)
+    assert len(driver.submitted) == submits
 
 
 def test_other_failures_wait_for_a_retry(dag: DAG, tmp_path: Path) -> None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from py4j.clientserver import JavaClient, JavaParameters, PythonParameters  # type: ignore[import-untyped]
 from py4j.java_gateway import GatewayProperty, JavaObject  # type: ignore[import-untyped]
-from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import (  # type: ignore[import-untyped]
+    Py4JError,
+    Py4JJavaError,
+    Py4JNetworkError,
+    get_return_value,
+)
 
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 from airflow_dagsched.spark.driver.failures import (
@@ -105,6 +110,14 @@ def test_java_that_is_gone_when_it_is_asked_for_its_exception():
     assert classify_error(asked_java.value, read_text(asked_java.value)) == "lost_driver"
     of_their_own = ConnectionRefusedError(111, "Connection refused")
     assert classify_error(of_their_own, read_text(of_their_own)) == "author"
+
+
+@pytest.mark.parametrize(("answer", "kind"), [("x", "lost_driver"), ("xsno such method", "author")])
+def test_java_that_goes_before_it_answers(answer: str, kind: str) -> None:
+    """Py4J raises the same error for an empty answer as for a call that Java cannot make: but for the trace."""
+    with pytest.raises(Py4JError) as caught:
+        get_return_value(answer, None, "z:py4j.reflection.TypeUtil", "isInstanceOf")
+    assert classify_error(caught.value, read_text(caught.value)) == kind
 
 
 def test_java_that_is_gone_before_it_is_asked_what_its_exception_says():

@@ -32,6 +32,8 @@ EXIT_CODE = re.compile(r"error code is: (\d+)", re.IGNORECASE)
 """How the provider's hook tells it."""
 KILLED = "137"  # 128 + SIGKILL
 MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
+JAVA_ENDS = "SparkUncaughtExceptionHandler: Uncaught exception"
+"""Of Spark's log: its own Java ends because of an error that nobody handles."""
 BAD = frozenset({"failed", "upstream_failed"})
 
 
@@ -65,8 +67,10 @@ class Follower:
         self.begun: dict[str, float] = {}
         """When each step was called, in seconds of the monotonic clock."""
         self.ran_out_of_memory = False
-        """Whether the output of this submit says so. Java then stops, and what the driver program sees of it may be
-        anything.
+        """Whether the output of this submit says so."""
+        self.is_java_ending = False
+        """Whether the driver's own Java ends by itself. What the driver program sees of it may be anything: no answer,
+        a null where something was, an error that looks like its author's.
         """
         self.stalls: dict[str, Stalled] = {}
         """What each step that gets nowhere waits for, as was last heard."""
@@ -85,7 +89,7 @@ class Follower:
     def open(self, events: str) -> None:
         """A submit begins, whose driver program writes to this event file."""
         self._file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
-        self.ran_out_of_memory, self.executors = False, None
+        self.ran_out_of_memory, self.is_java_ending, self.executors = False, False, None
         self.stalls = {}
 
     def line(self, nonce: str, line: str) -> bool:
@@ -98,6 +102,7 @@ class Follower:
             return True
         if marked is None:
             self.ran_out_of_memory |= is_out_of_memory(line)
+            self.is_java_ending |= JAVA_ENDS in line
             return False
         beats = all(isinstance(event, Heartbeat) for event in marked.events)
         # Heartbeats are on stdout alone, under the number of the batch before them: nothing is lost where one is.

@@ -303,7 +303,8 @@ def _raise_failure(attempt: Attempt, error: AirflowException) -> None:
         return
     cause = failure or next((done.failure for done in bad if done.failure), None)
     # Java that runs out of memory stops anyhow it likes, often without a word but the one in its output.
-    if cause is not None and cause.kind == "lost_driver" and follower.ran_out_of_memory:
+    is_java_gone = cause is not None and (cause.kind == "lost_driver" or follower.is_java_ending)
+    if is_java_gone and follower.ran_out_of_memory:
         cause = Failure("out_of_memory", "the driver program ran out of memory: it gets more of it")
     level = memory.level
     if cause is not None:

@@ -43,6 +43,8 @@ KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
         re.compile(
             r"Py4JNetworkError|Answer from Java side is empty|SparkContext was shut down|a stopped SparkContext"
             rf'|SparkContext\.dagScheduler\(\)" is null|{re.escape(JAVA_IS_GONE)}'
+            # Py4J's words for an answer that is empty; behind any other error of Java it has its trace.
+            r"|\APy4JError: An error occurred while calling \S+\Z"
         ),
     ),
 )
