@@ -48,7 +48,7 @@ launch                                                   model plan plan/checkin
   protocol
   secrecy           .protocol
   retention         .protocol
-  streams           .protocol
+  streams           .protocol .secrecy
   steps             .protocol                            plan/pruning
   managers          .secrecy                             model plan plan/pruning plan/problem plan/passes
   planning          .managers                            model plan plan/pruning plan/problem plan/passes

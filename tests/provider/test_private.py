@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.secrecy.private_files import check_folder, write_file
 from airflow_dagsched.provider.runtime.folders import make_own_folder
-from airflow_dagsched.provider.submission.private import check_folder, write_file
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ from airflow_dagsched.launch.managers.settings import make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.launch.planning.facts import Facts, add_inputs
 from airflow_dagsched.launch.planning.submissions import add_settings
+from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.checking import check
 from airflow_dagsched.plan.report.certainty import say_known
@@ -38,7 +39,6 @@ from airflow_dagsched.provider.clusters.plan_facts import gather_plan_facts
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
 from airflow_dagsched.provider.submission.input_pruning import Pruning
-from airflow_dagsched.provider.submission.private import write_file
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation.levels import Level

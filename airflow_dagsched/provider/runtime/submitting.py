@@ -28,6 +28,7 @@ from airflow_dagsched.launch.protocol.events import Failure, StepDone
 from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.launch.retention.expiry import PRIVATE
 from airflow_dagsched.launch.secrecy.java_options import hide_java_options
+from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.steps.outcome import find_hopeless
 from airflow_dagsched.launch.steps.pruned import end_uncalled, has_no_rows
 from airflow_dagsched.plan.pruning.steps import name_dataset
@@ -48,7 +49,6 @@ from airflow_dagsched.provider.runtime.folders import make_own_folder
 from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, offer_while_waiting
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
-from airflow_dagsched.provider.submission.private import check_folder
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
 from airflow_dagsched.provider.submission.shipping import (
     Packed,

@@ -26,9 +26,9 @@ from airflow_dagsched.launch.protocol.manifest import (
 )
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.plan.plan_types import Group
 from airflow_dagsched.provider.submission.payload import join_payload, pickle_calls
-from airflow_dagsched.provider.submission.private import write_file
 from airflow_dagsched.provider.submission.specs import Parts, Submit
 from airflow_dagsched.version import __version__
 

@@ -26,9 +26,9 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
 from airflow_dagsched.launch.protocol.manifest import ENV_PROPERTIES
 from airflow_dagsched.launch.retention.expiry import PRIVATE
+from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
 from airflow_dagsched.provider.submission.draining import Drained
-from airflow_dagsched.provider.submission.private import write_file
 from airflow_dagsched.provider.submission.submit_options import collect_options
 
 ENV_SETTINGS = {"yarn": "spark.yarn.appMasterEnv.", "k8s": "spark.kubernetes.driverEnv."}
