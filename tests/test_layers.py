@@ -70,6 +70,7 @@ spark
   inputs            .files .session .outputs             launch/protocol
   steps             .session .outputs                    launch/protocol launch/steps
   reuse             .files .outputs .inputs .steps       launch/protocol launch/steps
+  streams                                                switch
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
                     .inputs .steps .reuse
 local                                                    launch/protocol launch/managers spark/driver

@@ -1,0 +1,1 @@
+"""Queries of a stream's epoch, on Spark."""
