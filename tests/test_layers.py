@@ -78,6 +78,7 @@ provider
   following                                              launch/protocol launch/secrecy launch/escalation
   mirrors                                                launch/protocol
   spec                                                   model plan plan/grouping launch/protocol launch/managers
+                                                         launch/streams
   clusters          .spec                                model plan plan/checking plan/pruning plan/problem
                                                          launch/managers launch/planning launch/escalation
   moving                                                 launch/protocol launch/moves
@@ -91,7 +92,7 @@ provider
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime                 launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
-                                                         launch/managers local
+                                                         launch/managers launch/streams local
   commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact
                     .runtime .wiring .authoring          launch/protocol launch/planning launch/retention
                                                          launch/escalation cli

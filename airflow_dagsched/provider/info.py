@@ -12,7 +12,15 @@ def get_provider_info() -> dict[str, Any]:
         "name": "dagsched",
         "description": "Runs a DAG of PySpark steps as few Spark applications, planned by the cluster it runs on.",
         "task-decorators": [
-            {"name": "spark_step", "class-name": "airflow_dagsched.provider.authoring.steps.spark_step"}
+            {"name": "spark_step", "class-name": "airflow_dagsched.provider.authoring.steps.spark_step"},
+            {
+                "name": "spark_stream_source",
+                "class-name": "airflow_dagsched.provider.authoring.streams.steps.spark_stream_source",
+            },
+            {
+                "name": "spark_stream_sink",
+                "class-name": "airflow_dagsched.provider.authoring.streams.steps.spark_stream_sink",
+            },
         ],
         "cli": ["airflow_dagsched.provider.commands.cli.commands"],
         "config": {

@@ -129,7 +129,7 @@ def test_what_a_connection_says_of_the_deploy_mode_is_not_heard(dag: DAG, monkey
     ("arguments", "rule"),
     [
         ({"memry": "1g"}, "memry: is no argument of a step; did you mean 'memory'?"),
-        ({"window_s": 5}, "window_s is of steps with state or without end"),
+        ({"window_s": 5}, "window_s is no setting of a step in a DAG"),
         ({"start_from_trigger": False}, "start_from_trigger: is no argument of a step"),
         ({"pre_execute": print}, "pre_execute: belongs to the launch task: set it on SparkDataflow"),
         ({"post_execute": print}, "post_execute: belongs to the launch task"),

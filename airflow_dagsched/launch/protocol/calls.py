@@ -1,8 +1,12 @@
-"""Values that stand for rows and for the run's context in a step's call, until it is called."""
+"""Values that stand for rows, and for what else is known later, in a step's call, until it is called."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Given = Literal["rows", "key"]
+"""Of a source its raw rows; of a sink the key by which a repeated batch is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +22,10 @@ class ContextValue:
     """Placeholder in a call's arguments for a value of the run's context."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """Placeholder for what a function of a stream is given by whoever calls it: see ``Given``."""
+
+    what: Given

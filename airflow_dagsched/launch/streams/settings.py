@@ -9,6 +9,8 @@ Channel = Literal["replay", "inbox", "carry"]
 """How rows come to the successor: it reads the source again; one inbox for each epoch; the owner's state is its own."""
 Confirm = Literal["auto", "manual"]
 """Who says that a graph that has caught up takes over."""
+Overlap = Literal["beside", "sequential"]
+"""Whether both graphs run for a while, or there is room for one alone."""
 Order = Literal["any", "window"]
 """Whether a later window may be in the table before all earlier ones are."""
 
@@ -26,7 +28,7 @@ class StreamSettings:
     max_ahead_s: float = 86_400.0
     """Rows of an event time further ahead of the clock are left out, and counted."""
     channel: Channel = "replay"
-    overlap: Literal["beside", "sequential"] = "beside"
+    overlap: Overlap = "beside"
     order: Order = "any"
     confirm: Confirm = "auto"
     hold_slot: bool = False

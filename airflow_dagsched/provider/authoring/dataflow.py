@@ -13,7 +13,12 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.managers.author_conf import CORES, read_count
 from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings, refuse_idle_lists
-from airflow_dagsched.provider.authoring.flow_settings import find_launch_args_mistake, find_mistake, mistake_in_pool
+from airflow_dagsched.provider.authoring.flow_settings import (
+    find_launch_args_mistake,
+    find_mistake,
+    mistake_in_pool,
+    take_streaming,
+)
 from airflow_dagsched.provider.authoring.policy_check import check_policy, check_settings_act
 from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, read_dataflow
 from airflow_dagsched.provider.authoring.step_group import StepGroup
@@ -67,6 +72,7 @@ class SparkDataflow(StepGroup):
     :param lease_s: seconds after which an output whose writer died may be written by another.
     :param stall_s: seconds without progress (no task ended, no row read) after which a step's log says what it waits
         for; 0: never.
+    :param mode: ``"streaming"``: its steps never end; see ``docs/streaming.md`` for what else such a dataflow takes.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
     """
@@ -100,6 +106,7 @@ class SparkDataflow(StepGroup):
         **launch_args: Any,
     ) -> None:
         super().__init__(group_id=name, tooltip=tooltip, doc_md=doc_md, prefix_group_id=prefix_group_id)
+        streaming = take_streaming(launch_args, self.make_error)
         mistake = find_mistake(
             {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
              "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
@@ -120,9 +127,7 @@ class SparkDataflow(StepGroup):
                 container_cores=read_count(conf or {}, CORES) or DEFAULTS.container_cores,  # the author's win at launch
             )
         )
-        planner = self._check_placement(placement, planner, placement_settings or {})
-        mistake = mistake_in_pool(pool_cores, given)
-        if mistake is not None:
+        if (mistake := mistake_in_pool(pool_cores, given)) is not None:
             raise self.make_error(mistake[1], mistake[0])
         self.declared = FlowSettings(
             conn_id=conn_id,
@@ -133,7 +138,7 @@ class SparkDataflow(StepGroup):
             prune=prune,
             pruned=pruned,
             replan=replan,
-            settings=planner,
+            settings=self._check_placement(placement, planner, placement_settings or {}),
             task_runtimes=dict(task_runtimes or {}),
             placement=placement,
             placement_settings=dict(placement_settings or {}),
@@ -142,6 +147,7 @@ class SparkDataflow(StepGroup):
             stall_s=stall_s,
             launch_args=launch_args,
             authors_args=given,
+            streaming=streaming,
         )
         self.steps: dict[str, StepMirror] = {}
         self.repeats: tuple[RepeatBlock, ...] = ()

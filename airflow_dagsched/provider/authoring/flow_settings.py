@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from airflow_dagsched.plan.settings import Mode
 from airflow_dagsched.provider.spec.dataflow_spec import Replan
 from airflow_dagsched.provider.spec.hints import suggest_name
 from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, list_launch_settings
+
+if TYPE_CHECKING:
+    from airflow_dagsched.launch.streams.settings import StreamSettings
 
 Rule = tuple[Callable[[Any], bool], str]
 Mistake = tuple[str, str]
@@ -74,6 +77,12 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
+OF_STREAMS = frozenset({
+    "channel", "confirm", "hold_slot", "lateness", "max_ahead", "order", "overlap", "standbys", "trigger", "window",
+})  # fmt: skip
+"""Arguments that a stream alone has: they are taken before launch tasks get the rest."""
+
+
 def find_mistake(settings: Mapping[str, Any]) -> Mistake | None:
     """The first of ``settings`` that is not what it must be."""
     for name, rules in RULES.items():
@@ -93,6 +102,22 @@ def _find_conf_mistake(conf: Any) -> Mistake | None:
 
     mistake = find_settings_mistake(conf)
     return ("conf", mistake) if mistake else None
+
+
+def take_streaming(arguments: dict[str, Any], refuse: Callable[[str, str], Exception]) -> StreamSettings | None:
+    """What makes a dataflow a stream, taken out of the ``arguments`` of launch tasks; None where it is none.
+
+    Raises what ``refuse`` makes of a rule and the name of an argument.
+    """
+    if "mode" not in arguments:
+        return None
+    # Here: most dataflows are none, and a DAG file is parsed every few seconds.
+    from airflow_dagsched.provider.authoring.streams.settings import SettingRefused, take_stream_settings
+
+    try:
+        return take_stream_settings(arguments)
+    except SettingRefused as error:
+        raise refuse(error.rule, error.name) from None
 
 
 def find_launch_args_mistake(arguments: Mapping[str, Any]) -> Mistake | None:
@@ -115,6 +140,8 @@ def _explain_refusal(name: Any) -> str:
     """Why an argument is refused; empty if it is not."""
     if name in SET_BY_US:
         return f"is no setting of a dataflow: {SET_BY_US[name]}"
+    if name in OF_STREAMS:
+        return "is of streams alone: it needs mode='streaming'"
     if name in list_launch_settings():
         return ""
     hint = suggest_name(name, list_launch_settings())

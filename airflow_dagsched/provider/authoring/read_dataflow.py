@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.calls import Output
@@ -48,14 +49,26 @@ class DeclaredFlow(Struct, frozen=True):
 def read_dataflow(flow: DeclaredFlow) -> DataflowSpec:
     """The dataflow with the edges of its DAG as they are now (without ours)."""
     steps = {step_id: read_step(step_id, mirror, flow.mirrors) for step_id, mirror in flow.mirrors.items()}
-    return DataflowSpec(
+    graph = _read_graph(flow, steps)
+    spec = DataflowSpec(
         **{field: getattr(flow.settings, field) for field in flow.settings.__struct_fields__},
         name=flow.name,
         dag_id=flow.dag.dag_id,
         steps=steps,
         repeats=flow.repeats,
-        graph=_read_graph(flow, steps),
+        graph=graph,
+        stream=None,
     )
+    return spec if flow.settings.streaming is None else _add_stream(spec, flow)
+
+
+def _add_stream(spec: DataflowSpec, flow: DeclaredFlow) -> DataflowSpec:
+    """``spec`` with its stream, planned as one group."""
+    # Here: most dataflows are none, and a DAG file is parsed every few seconds.
+    from airflow_dagsched.provider.authoring.streams.read_stream import read_stream
+
+    stream = read_stream(spec, flow.mirrors, flow.dag)
+    return replace(spec, stream=stream, settings=replace(spec.settings, together=(tuple(spec.steps),)))
 
 
 def read_step(step_id: str, mirror: StepMirror, mirrors: Mirrors) -> AuthoredStep:
@@ -159,8 +172,9 @@ def _build_step(flow: DeclaredFlow, step: AuthoredStep, order: int) -> Step:
         memory_mb=parse_mebibytes(declared.memory),
         disk_mb=parse_mebibytes(declared.disk),
         runtime_s=declared.runtime_s,
-        mode=declared.mode,
-        stateful=declared.stateful,
+        # Also of a stream: its state is partitioned into tasks that run in waves, as those of any batch do.
+        mode="batch",
+        stateful=False,
         works_without_input=declared.works_without_input,
         needs=declared.needs,
         repeat=any(step.id in block.steps for block in flow.repeats),

@@ -23,6 +23,10 @@ class StepGroup(TaskGroup):
         """Take in a step made inside this group."""
 
     @abstractmethod
+    def step_id(self, task_id: str) -> str:
+        """Id of a step inside the dataflow."""
+
+    @abstractmethod
     def note_new_edge(self) -> None:
         """An edge to a step was made."""
 

@@ -44,7 +44,7 @@ class StepMirror(BaseOperator):
 
     ui_color = "#e8f0fb"
     start_from_trigger = True
-    shallow_copy_attrs = ("flow", "function", "arguments", "channels", "declared")
+    shallow_copy_attrs: Sequence[str] = ("flow", "function", "arguments", "channels", "declared")
 
     def __init__(self, *, task_id: str, trigger_rule: str = "all_success", outlets: Any = None, **kwargs: Any) -> None:
         declared = {name: kwargs.pop(name) for name in DECLARED if name in kwargs}
@@ -68,6 +68,8 @@ class StepMirror(BaseOperator):
             self.declared = Declared(rule=str(trigger_rule), **declared)
         except (ValueError, TypeError) as error:
             raise self.make_error(str(error)) from None
+        if self.declared.of_streams and self.flow.declared.streaming is None:
+            raise self.make_error(f"{self.declared.of_streams} needs SparkDataflow(..., mode='streaming')")
         self._check_placement()
         self.flow.add_step(self)
         # Airflow tells nobody of a new edge; this set is where each one arrives.

@@ -19,12 +19,14 @@ from airflow_dagsched.model.codec import read_file
 
 if TYPE_CHECKING:
     from airflow_dagsched.launch.protocol.calls import Output
+    from airflow_dagsched.launch.streams.settings import StreamSettings
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.plan.grouping.coarsest import Grouped
     from airflow_dagsched.plan.settings import Mode, Settings
     from airflow_dagsched.provider.spec.channel_declaration import DeclaredChannel
     from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
     from airflow_dagsched.provider.spec.step_declaration import Declared
+    from airflow_dagsched.provider.spec.stream_spec import StreamSpec
 
 
 Replan = Literal["off", "sizes", "regroup"]
@@ -54,6 +56,8 @@ class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for t
     """Arguments of the launch tasks, as the author gave them to the dataflow."""
     authors_args: Mapping[str, Any]
     """The same, with what ``default_args`` of dataflow and DAG say beside them."""
+    streaming: StreamSettings | None
+    """What the author says of a stream; None: its steps read what is there, and end."""
 
     @cached_property
     def declared_cluster(self) -> Cluster | None:
@@ -113,6 +117,8 @@ class DataflowSpec(FlowSettings, frozen=True, kw_only=True, dict=True):
     """In the author's order."""
     repeats: tuple[RepeatBlock, ...]
     graph: DataflowGraph
+    stream: StreamSpec | None
+    """None: its steps end."""
 
     def map_repeat_blocks(self) -> dict[str, tuple[str, ...]]:
         """Step -> all steps of its repeat block, for steps that are in one."""

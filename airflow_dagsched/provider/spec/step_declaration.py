@@ -27,14 +27,14 @@ def parse_mebibytes(size: str | float) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
-OF_STREAMS = {"state_mb": 0, "rate_rows_s": 0.0, "window_s": None, "lateness_s": 0.0}
-"""What a step of the planner's files can have that no step of a DAG has yet, with the default of each."""
+NOT_IN_DAGS = {"state_mb": 0, "rate_rows_s": 0.0, "window_s": None, "lateness_s": 0.0}
+"""What a step of the planner's files can have that no step of a DAG has, with the default of each."""
 
 
 class Declared(Struct, frozen=True, kw_only=True):
     """Sizes are per instance. 0 means not declared. ``application`` has Spark settings: steps of different ones are in
-    different applications. ``mode``, ``stateful`` and what only a step with state or without end has are in the
-    planner's files, but do not run in a DAG.
+    different applications. ``mode``, ``stateful`` and ``carries`` are of steps of a stream (``SparkDataflow(...,
+    mode="streaming")``); what else the planner's files have of such steps follows from the stream's settings.
     """
 
     cores: int = 1
@@ -51,6 +51,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     application: Mapping[str, Any] = field(default_factory=dict)
     mode: Literal["batch", "streaming"] = "batch"
     stateful: bool = False
+    carries: Sequence[str] = ()
+    """Names of the state that a changed graph takes over (``channel="carry"``)."""
     pinned: Sequence[str] = ()
     """Ids of the only workers it may be on. Steps of unlike pins are in different applications."""
     weight: float = 1.0
@@ -93,14 +95,28 @@ class Declared(Struct, frozen=True, kw_only=True):
             raise ValueError(f"weight must be a number above 0, not {weight!r}")
 
     def _check_what_runs(self) -> None:
-        said = next((name for name, default in OF_STREAMS.items() if getattr(self, name) != default), None)
+        said = next((name for name, default in NOT_IN_DAGS.items() if getattr(self, name) != default), None)
         if said is not None:
-            raise ValueError(f"{said} is of steps with state or without end, which do not run yet: leave it out")
-        if self.mode != "batch" or self.stateful:
-            wanted = "stateful=True" if self.mode == "batch" else f"mode={self.mode!r}"
-            raise ValueError(f"{wanted} does not run yet: a step of a DAG reads what is there, and ends; leave it out")
+            raise ValueError(f"{said} is no setting of a step in a DAG: a stream has window=, lateness= of its own")
+        if self.mode not in ("batch", "streaming"):
+            raise ValueError(f"mode must be 'batch' or 'streaming', not {self.mode!r}")
+        if not isinstance(self.stateful, bool):
+            raise ValueError(f"stateful must be True or False, not {self.stateful!r}")
+        self._check_carries()
         if self.application != {}:
             self._check_application()
+
+    def _check_carries(self) -> None:
+        # A text is a sequence, too: each of its letters would be a name.
+        names = self.carries if isinstance(self.carries, (list, tuple)) else [None]
+        if not all(isinstance(name, str) and name for name in names):
+            raise ValueError(f"carries must be a list of names of state, not {self.carries!r}")
+
+    @property
+    def of_streams(self) -> str:
+        """What was said that is of a step of a stream alone; empty: nothing."""
+        said = {"mode='streaming'": self.mode != "batch", "stateful=True": self.stateful, "carries": self.carries}
+        return next((name for name, value in said.items() if value), "")
 
     def _check_application(self) -> None:
         # Here, since few steps have settings of their own, and a DAG file is parsed every few seconds.

@@ -1,0 +1,1 @@
+"""Tests of how an author writes a stream."""

@@ -1,0 +1,208 @@
+"""What a parse makes of a stream."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.sdk import DAG, task
+
+from airflow_dagsched import SparkDataflow, Table
+from airflow_dagsched.launch.protocol.calls import Handed, Output
+from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.provider.commands.bag import find_flows
+
+CLICKS = """
+from airflow.sdk import DAG, task
+from pyspark.sql import functions as F
+
+from airflow_dagsched import SparkDataflow, Table
+
+with DAG("clicks", schedule=None, max_active_runs=3, catchup=False):
+    with SparkDataflow("clicks", mode="streaming", window="10 minutes", lateness="5 minutes", trigger="10 seconds"):
+        @task.spark_stream_source(
+            format="parquet", path="/data/clicks", event_time="ts",
+            schema="ts timestamp, user string, amount decimal(12,2)",
+        )
+        def clicks(rows): return rows
+
+        @task.spark_step(stateful=True, parallelism=8)
+        def by_user(clicks):
+            return clicks.groupBy(F.window("ts", "10 minutes"), "user").agg(F.sum("amount").alias("amount"))
+
+        @task.spark_step(writes=Table("/data/by_user", mode="append"))
+        def out(by_user): return by_user
+
+        out(by_user(clicks()))
+"""
+"""The example of the docs."""
+GOLDEN = {
+    "settings": {
+        "window_s": 600.0,
+        "lateness_s": 300.0,
+        "trigger_s": 10.0,
+        "max_ahead_s": 86400.0,
+        "channel": "replay",
+        "overlap": "beside",
+        "order": "any",
+        "confirm": "auto",
+        "hold_slot": False,
+        "standbys": 0,
+        "deploy_within_s": 900.0,
+        "stuck_within_s": 1800.0,
+        "ends_within_s": 60.0,
+    },
+    "sources": [
+        {
+            "name": "clicks",
+            "format": "parquet",
+            "event_time": "ts",
+            "path": "/data/clicks",
+            "schema": "ts timestamp, user string, amount decimal(12,2)",
+            "options": {},
+            "start": None,
+        }
+    ],
+    "queries": [
+        {
+            "step": "out",
+            "writes": {
+                "location": "/data/by_user",
+                "format": "parquet",
+                "partition_by": [],
+                "mode": "append",
+                "where": None,
+                "options": {},
+            },
+            "partitions": 8,
+            "stateful": 1,
+            "carries": [],
+        }
+    ],
+}
+
+
+def write_example(tmp_path: Path, source: str = CLICKS) -> str:
+    file = tmp_path / "clicks.py"
+    file.write_text(textwrap.dedent(source))
+    return str(file)
+
+
+def test_the_example_is_one_stream(tmp_path: Path) -> None:
+    (flow,) = find_flows(write_example(tmp_path))
+    stream = flow.spec.stream
+    assert stream is not None
+    found = encode_plain(stream)
+    assert {name: found[name] for name in GOLDEN} == GOLDEN
+
+
+def test_the_example_is_planned_as_slots_of_one_group(tmp_path: Path) -> None:
+    (flow,) = find_flows(write_example(tmp_path))
+    assert [group.steps for group in flow.grouping.groups] == [("clicks", "by_user", "out")]
+    assert {step.mode for step in flow.dataflow.steps} == {"batch"}
+    assert not any(step.stateful for step in flow.dataflow.steps)
+
+
+def test_the_example_is_planned_on_a_small_machine(tmp_path: Path) -> None:
+    """Three steps, one of eight instances, on two cores."""
+    (tmp_path / "small.json").write_text(json.dumps({
+        "version": 1, "manager": "local",
+        "workers": [{"id": "here", "host": "here", "cores": 2, "memory_mb": 4096}],
+    }))  # fmt: skip
+    source = CLICKS.replace('mode="streaming"', f'mode="streaming", cluster={str(tmp_path / "small.json")!r}')
+    (flow,) = find_flows(write_example(tmp_path, source))
+    assert [group.steps for group in flow.grouping.groups] == [("clicks", "by_user", "out")]
+
+
+def test_a_launch_says_that_streams_do_not_run(tmp_path: Path) -> None:
+    (flow,) = find_flows(write_example(tmp_path))
+    (launch,) = flow.launches()
+    with pytest.raises(AirflowFailException, match=r"^clicks\.launch: streams are planned and checked, but not run"):
+        launch.execute({})
+
+
+def test_functions_are_called_with_what_a_driver_has(dag: DAG) -> None:
+    """Rows of a source and a key of a sink are placeholders, as rows of other steps are."""
+
+    @task.spark_stream_source(format="rate-micro-batch", event_time="timestamp", options={"rowsPerBatch": 10})
+    def ticks(spark, raw, factor):
+        return raw
+
+    @task.spark_stream_sink
+    def push(rows, key):
+        pass
+
+    with SparkDataflow("f", mode="streaming", window=60, lateness=0, trigger="1 second", channel="inbox") as flow:
+        push(ticks(factor=2))
+    steps = flow.spec.steps
+    assert steps["ticks"].arguments["raw"] == Handed("rows")
+    assert steps["ticks"].arguments["factor"] == 2
+    assert steps["push"].arguments == {"key": Handed("key"), "rows": Output("ticks")}
+    stream = flow.spec.stream
+    assert stream is not None
+    assert [(query.step, query.writes, query.stateful) for query in stream.queries] == [("push", None, 0)]
+    assert stream.sources[0].options == {"rowsPerBatch": "10"}
+    assert stream.settings == StreamSettings(60.0, 0.0, 1.0, channel="inbox")
+
+
+def test_several_queries_share_what_is_above_them(dag: DAG) -> None:
+    """Partitions of state are the most that a stateful step above asks for."""
+
+    @task.spark_stream_source(format="json", path="/in", schema="ts timestamp", event_time="ts")
+    def events(rows):
+        return rows
+
+    @task.spark_step
+    def keep(rows):
+        return rows
+
+    with SparkDataflow(
+        "f", mode="streaming", window="1 hour", lateness="1 minute", trigger="5 seconds", channel="carry"
+    ) as f:
+        first = keep.override(task_id="first", stateful=True, parallelism=3)(events())
+        total = {"stateful": True, "parallelism": 5, "carries": ["total", "open"]}
+        keep.override(task_id="one", writes=Table("/one", mode="append"), **total)(first)
+        keep.override(task_id="two", writes=Table("/two", mode="append"))(first)
+    stream = f.spec.stream
+    assert stream is not None
+    assert [(each.step, each.partitions, each.stateful, each.carries) for each in stream.queries] == [
+        ("one", 5, 2, ("open", "total")),
+        ("two", 3, 1, ()),
+    ]
+
+
+def test_parallelism_without_state_is_warned_of(dag: DAG) -> None:
+    @task.spark_stream_source(format="json", path="/in", schema="ts timestamp", event_time="ts", parallelism=3)
+    def events(rows):
+        return rows
+
+    @task.spark_step(writes=Table("/out", mode="append"))
+    def out(rows):
+        return rows
+
+    with (
+        pytest.warns(UserWarning, match=r"DAG 'sales', step 'f.events': parallelism: counts partitions of state"),
+        SparkDataflow("f", mode="streaming", window="1 hour", lateness="1 minute", trigger="5 seconds"),
+    ):
+        out(events())
+
+
+def test_a_dag_without_a_stream_loads_nothing_of_streams() -> None:
+    code = """
+    import sys
+    from airflow.sdk import DAG, task
+    from airflow_dagsched import SparkDataflow, Table
+    @task.spark_step(writes=Table("/out"))
+    def out(spark): return spark.range(3)
+    with DAG("d", schedule=None), SparkDataflow("f", mode="batch"): out()
+    print(sorted(name for name in sys.modules if name.startswith("airflow_dagsched") and "stream" in name))
+    """
+    code = textwrap.dedent(code).replace(', mode="batch"', "")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
