@@ -1,6 +1,6 @@
-"""The command ``dagsched``: makes, checks and simulates plans from files, without Airflow or Spark.
+"""The command ``dagsched``: makes, checks and simulates plans, and checks logs of streams, without Airflow or Spark.
 
-Exit codes: 0 fine, 1 the plan has violations, 2 bad input (one line on stderr), 3 does not fit.
+Exit codes: 0 fine, 1 the plan, or a stream's log, has violations, 2 bad input (one line on stderr), 3 does not fit.
 What one command, option or format alone needs is imported there: imports take longer than the plan of a usual dataflow.
 """
 
@@ -40,6 +40,7 @@ from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings
 from airflow_dagsched.plan.settings_file import parse_placement_settings, read_settings
 from airflow_dagsched.plan.simulate.values import POLICIES as LAUNCHES
 from airflow_dagsched.plan.simulate.values import Conditions, Work
+from airflow_dagsched.stream_cli import add_stream_commands
 
 FINE, VIOLATIONS, BAD_INPUT, DOES_NOT_FIT = range(4)
 LOCAL_MEMORY_MB = 4096
@@ -126,6 +127,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     offering.set_defaults(run=_write_worker_resources)
     _add_simulation(commands.add_parser("simulate", help="run a plan on a modelled cluster"))
+    add_stream_commands(commands)
     return parser
 
 

@@ -59,9 +59,11 @@ launch                                                   model plan plan/checkin
 switch                                                   launch/protocol launch/streams
   advising                                               launch/streams switch
   log               .advising                            launch/protocol exclusive switch
+  checking
+stream_cli                                               switch/checking
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
-                                                         launch/managers
+                                                         launch/managers stream_cli
 spark
   files                                                  exclusive
   session                                                launch/protocol launch/secrecy
@@ -196,6 +198,15 @@ def test_the_table_keeps_edges_out_of_pure_rooms_and_apart() -> None:
     arrows = {(package[room], package[other]) for room, others in TABLE.items() for other in others}
     forbidden = {(one, edge) for one in PURE for edge in ("spark", "provider", "cli", "local")}
     assert arrows & (forbidden | {("spark", "provider"), ("provider", "spark")}) == set()
+
+
+def test_what_checks_logs_shares_no_code_with_what_writes_them() -> None:
+    """Two heads, two implementations."""
+    checking = [module for module in GRAPH if room_of(module) == "switch/checking"]
+    assert {other for module in checking for other in GRAPH.successors(module)} <= {
+        *checking,
+        "airflow_dagsched.errors",
+    }
 
 
 def test_there_are_no_circles() -> None:

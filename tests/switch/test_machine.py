@@ -27,6 +27,7 @@ from airflow_dagsched.switch.say import tell_story
 from airflow_dagsched.switch.signs import Ended, Seen
 from airflow_dagsched.switch.story import Story, is_needed
 from airflow_dagsched.switch.windows import find_end
+from tests.switch.checked import check_records
 from tests.switch.drawn import WINDOW, make_batch, make_started, number
 
 READS = {"q": ("a",), "r": ("a", "b")}
@@ -63,6 +64,7 @@ class Switches(RuleBasedStateMachine):
         super().__init__()
         self.story = Story()
         self.records: list[Record] = []
+        self.compacted = 0
         self.drivers: dict[int, Driver] = {}
         self.checkpoints: dict[tuple[int, str], Checkpoint] = {}
         self.handed: dict[int, dict[str, Offsets]] = {}
@@ -138,7 +140,8 @@ class Switches(RuleBasedStateMachine):
     def compact(self) -> None:
         kept = [each for each in self.records if is_needed(self.story, each)]
         assert restore_story(kept, self.story.last) == self.story
-        self.records = kept
+        assert check_records(self.records, self.compacted).violations == ()
+        self.records, self.compacted = kept, self.story.last
 
     # --- drivers
 
@@ -325,6 +328,7 @@ class Switches(RuleBasedStateMachine):
             if quiet == 5:
                 break
         self.check_end()
+        assert check_records(self.records, self.compacted).violations == ()
 
     def run_all(self, count: int) -> None:
         """A line of each query that has rows left."""
