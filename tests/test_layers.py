@@ -91,6 +91,7 @@ provider
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning
                                                          launch/history launch/escalation launch
+  streaming         .mirrors                             launch/secrecy launch/streams switch switch/advising switch/log
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime                 launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol

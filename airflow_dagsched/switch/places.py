@@ -6,7 +6,7 @@
         log/0000000001.json .. snapshot-0000000500.json
         epochs/<folder>/manifest.json plan.json                     for people, without secrets
                         private/                                    what a driver is started from again, secrets too
-                        status.json exit.json starts.json           replaced in place
+                        status.json exit.json starts.json spawned.json    replaced in place
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json offset.json
                         aside/<step>/<batch>  compare/<step>-<batch>.json  output/driver.log
@@ -60,6 +60,11 @@ class EpochPlaces:
     def starts(self) -> Path:
         """How often it was started without a batch."""
         return self.folder / "starts.json"
+
+    @property
+    def spawned(self) -> Path:
+        """The process that was started last."""
+        return self.folder / "spawned.json"
 
     @property
     def orders(self) -> Path:

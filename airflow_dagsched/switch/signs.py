@@ -82,7 +82,7 @@ class Seen:
 
     now: float
     held: frozenset[int] = frozenset()
-    """Epochs whose lease somebody holds."""
+    """Epochs whose lease somebody holds, or whose driver starts."""
     signs: Mapping[int, Sign] = field(default_factory=dict)
     ended: Mapping[int, Ended] = field(default_factory=dict)
     starts: Mapping[int, Starts] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from airflow_dagsched.switch.advising.advice import Advice, Append, Command, Fin
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, read_starts
+from airflow_dagsched.switch.log.spawned import is_starting
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.signs import Seen
@@ -78,9 +79,11 @@ def look_at(flow: FlowPlaces, story: Story, now: float) -> Seen:
     newest = max(story.epochs, default=0)
     living = [each.record for number, each in story.epochs.items() if number == newest or not each.has_ended]
     places = {record.epoch: flow.name_epoch(record.x_folder) for record in living}
+    # Until it has its lease, a driver that starts works for its epoch all the same: nobody is to start another.
+    starting = {number for number, each in places.items() if is_starting(each, now)}
     return Seen(
         now=now,
-        held=list_held(flow, places, now),
+        held=list_held(flow, places, now) | starting,
         signs=_read_each(places, read_sign),
         ended=_read_each(places, read_ended),
         starts=_read_each(places, read_starts),

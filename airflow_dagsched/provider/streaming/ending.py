@@ -1,0 +1,52 @@
+"""A task that follows an epoch is ended by somebody: whether the stream is to end with it, and how that is ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+from airflow_dagsched.switch.log.executor import look_at
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import place_order
+from airflow_dagsched.switch.places import FlowPlaces
+from airflow_dagsched.switch.signs import Order
+from airflow_dagsched.switch.state import find_state
+from airflow_dagsched.switch.story import Story
+
+AT_WORK = frozenset({"deferred", "running"})
+"""States in which a task follows its epoch: what ended was its worker, or the triggerer that had it, and no person's
+wish; or its next try is there already, and has found the driver.
+"""
+BEFORE_FENCE = frozenset({"requested", "deploying", "catching_up"})
+
+
+def is_ended(state: str | None) -> bool:
+    """Whether a person, or a clear, ended the task; None: it is cleared, or is no more."""
+    return state not in AT_WORK
+
+
+def ask_state(dag_id: str, run_id: str, task_id: str) -> str | None:
+    """Airflow's state of the task; raises what a request may raise."""
+    states = RuntimeTaskInstance.get_task_states(dag_id=dag_id, task_ids=[task_id], run_ids=[run_id])
+    known: str | None = states.get(run_id, {}).get(task_id)
+    return known
+
+
+def order_end(flow: FlowPlaces, epoch: int, by: str, clock: Callable[[], float]) -> Order | None:
+    """Order that the epoch ends after its batch; what was ordered, None if there is nothing to end."""
+    log = FlowLog(flow.log, clock)
+    log.read()
+    found = log.story.epochs.get(epoch)
+    if found is None or found.has_ended or found.stopped is not None:
+        return None
+    order = choose_order(log.story, epoch, look_at(flow, log.story, clock()).held)
+    reason = f"the task that follows epoch {epoch} was ended, or cleared"
+    place_order(flow.name_epoch(found.record.x_folder), order, by, clock(), reason)
+    return order
+
+
+def choose_order(story: Story, epoch: int, held: frozenset[int]) -> Order:
+    """A graph that has not taken over is given up, and the owner does not notice; else nothing is to run."""
+    is_new = epoch == story.successor and story.owner is not None
+    return "abort" if is_new and find_state(story, held) in BEFORE_FENCE else "stop"

@@ -1,0 +1,95 @@
+"""Starts the driver program of an epoch, from nothing but the epoch's private folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airflow_dagsched.launch.secrecy.private_files import check_folder
+from airflow_dagsched.launch.streams.private_folder import read_start_command
+from airflow_dagsched.switch.advising.advice import Deploy
+from airflow_dagsched.switch.advising.situation import find_last_batch
+from airflow_dagsched.switch.log.signs_files import read_starts, remove_order, write_starts
+from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.signs import Starts
+from airflow_dagsched.switch.story import EpochStory, Story
+
+_CHILDREN: list[subprocess.Popen[bytes]] = []
+"""Of this process, so that one that ends meanwhile is buried; they go on without it."""
+
+
+def start_detached(places: EpochPlaces, work_dir: Path) -> int:
+    """Start the driver as a process that outlives this one; its number.
+
+    Raises :class:`LaunchRefused` where others than this user may have written what it runs.
+    """
+    check_folder(places.private, work_dir, places.folder.name)
+    command = read_start_command(places.private)
+    places.output.parent.mkdir(exist_ok=True)
+    # Appended, so that the driver may cut the file short while it writes; no pipe, which would end with this process.
+    with places.output.open("ab") as output:
+        child = subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env={**os.environ, **command.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _CHILDREN[:] = [each for each in (*_CHILDREN, child) if each.poll() is None]
+    return child.pid
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """Starts the drivers of a flow, each time a bit later while nothing comes of it."""
+
+    flow: FlowPlaces
+    tell_story: Callable[[], Story]
+    """What the log says now."""
+    clock: Callable[[], float]
+    start: Callable[[EpochPlaces, Path], int] = field(default=start_detached)
+
+    def deploy(self, command: Deploy) -> bool:
+        """Start the epoch's driver, unless it is too early; an ability of an executor."""
+        epoch = self.tell_story().epochs.get(command.epoch)
+        if epoch is None or self.clock() < command.not_before:
+            return False
+        self.start_epoch(epoch)
+        return True
+
+    def resume(self, epoch: EpochStory) -> None:
+        """Start an epoch that someone had stopped, or that was given up after so many starts: they begin anew."""
+        places = self.flow.name_epoch(epoch.record.x_folder)
+        remove_order(places, "stop")
+        places.starts.unlink(missing_ok=True)
+        self.start_epoch(epoch)
+
+    def start_epoch(self, epoch: EpochStory) -> None:
+        """Start the epoch's driver now, if none starts already."""
+        places, now = self.flow.name_epoch(epoch.record.x_folder), self.clock()
+        _bury_children()
+        if is_starting(places, now):
+            return
+        # Before the start: one that kills whoever starts it must not go on for ever.
+        write_starts(places, count_start(epoch, read_starts(places), now))
+        # How the last one ended is no news of this one.
+        places.exit.unlink(missing_ok=True)
+        write_spawned(places, self.start(places, self.flow.folder.parents[2]), now)
+
+
+def count_start(epoch: EpochStory, before: Starts | None, now: float) -> Starts:
+    """The starts after each other without a batch, with one more at ``now``."""
+    last = find_last_batch(epoch)
+    is_first = before is None or (last is not None and last.at > before.at)
+    return Starts(1 if is_first or before is None else before.count + 1, now)
+
+
+def _bury_children() -> None:
+    for child in _CHILDREN:
+        child.poll()
