@@ -165,15 +165,15 @@ def test_several_queries_share_what_is_above_them(dag: DAG) -> None:
     with SparkDataflow(
         "f", mode="streaming", window="1 hour", lateness="1 minute", trigger="5 seconds", channel="carry"
     ) as f:
-        first = keep.override(task_id="first", stateful=True, parallelism=3)(events())
+        first = keep.override(task_id="first", stateful=True, parallelism=3, carries=["seen"])(events())
         total = {"stateful": True, "parallelism": 5, "carries": ["total", "open"]}
         keep.override(task_id="one", writes=Table("/one", mode="append"), **total)(first)
         keep.override(task_id="two", writes=Table("/two", mode="append"))(first)
     stream = f.spec.stream
     assert stream is not None
     assert [(each.step, each.partitions, each.stateful, each.carries) for each in stream.queries] == [
-        ("one", 5, 2, ("open", "total")),
-        ("two", 3, 1, ()),
+        ("one", 5, 2, ("open", "seen", "total")),
+        ("two", 3, 1, ("seen",)),
     ]
 
 
