@@ -21,6 +21,11 @@ def round_up(moment: float, window: float) -> float:
     return -_count_whole(-moment, window) * _count_ticks(window) / _TICKS
 
 
+def is_multiple(length: float, of: float) -> bool:
+    """Whether so many times ``of`` is ``length``, both in seconds."""
+    return _count_ticks(length) % _count_ticks(of) == 0
+
+
 def _count_whole(moment: float, window: float) -> int:
     return _count_ticks(moment) // _count_ticks(window)
 
