@@ -25,7 +25,8 @@ SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
 """Event time of the first rows, in microseconds since 1970, as all times here."""
 SCHEMA = pa.schema([
-    ("ts", pa.timestamp("us", tz="UTC")), ("user", pa.string()), ("clicks", pa.int64()), ("amount", pa.decimal128(12, 2)),
+    ("ts", pa.timestamp("us", tz="UTC")), ("user", pa.string()), ("clicks", pa.int64()),
+    ("amount", pa.decimal128(12, 2)),
 ])  # fmt: skip
 DDL = "ts timestamp, user string, clicks bigint, amount decimal(12,2)"
 """The same for Spark."""

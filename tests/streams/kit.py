@@ -1,0 +1,235 @@
+"""A stream without Airflow: an epoch's folder made by hand, its driver as a process, its log as it grows.
+
+::
+
+    Flow(folder)   source/000000.parquet ..     ask(Graph(..)) ── epochs/<folder>/private/, "epoch" in the log
+                   work/streams/dag/clicks/log   start()        ── spark-submit, as a launch task starts it
+                   table/*.parquet               wait_for(..)   ── until the log says so
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import airflow_dagsched
+from airflow_dagsched.launch.protocol.calls import Handed, Output
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.payload import Call
+from airflow_dagsched.launch.protocol.tables import Table
+from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec, StreamManifest
+from airflow_dagsched.launch.streams.private_folder import StartCommand, make_payload, write_private_folder
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.provider.streaming.start_driver import start_detached
+from airflow_dagsched.provider.submission.payload import pickle_calls
+from airflow_dagsched.switch.advising.advice import Wanted
+from airflow_dagsched.switch.log.executor import Executor
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
+from airflow_dagsched.switch.records import Batch, Record
+from airflow_dagsched.version import __version__
+from tests.streams.rows import DDL
+
+ROOT = Path(airflow_dagsched.__file__).parents[1]
+PROGRAM = ROOT / "airflow_dagsched" / "spark" / "stream_driver" / "main.py"
+DAG, FLOW = "dag", "clicks"
+SOURCE, STEP, QUERY = "clicks", "by_user", "out"
+"""Steps of the graph: a source, windowed sums, the step that writes them."""
+SMALL = {"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.driver.memory": "700m"}
+DEADLINE_S = 180.0
+"""For whatever a test waits for; only a failure takes so long."""
+POLL_S = 0.05
+
+
+def read_clicks(rows: Any) -> Any:
+    return rows
+
+
+def sum_by_user(clicks: Any) -> Any:
+    from pyspark.sql.functions import count, sum, window  # noqa: A004
+
+    sums = (count("*").alias("rows"), sum("clicks").alias("clicks"), sum("amount").alias("amount"))
+    return clicks.groupBy(window("ts", "10 seconds"), "user").agg(*sums)
+
+
+def write_sums(by_user: Any) -> Any:
+    return by_user
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What an epoch of the flow runs."""
+
+    code: str = "first"
+    """Stands for the fingerprint."""
+    sums: Callable[[Any], Any] = sum_by_user
+    partitions: int = 2
+    files_per_batch: int = 1
+    settings: StreamSettings = field(default_factory=lambda: StreamSettings(10.0, 5.0, 0.2))
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Of the application."""
+
+
+class Flow:
+    """A flow with one source, one table and everything else below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.table, self.work_dir = folder / "source", folder / "table", folder / "work"
+        self.places: FlowPlaces = name_flow(self.work_dir, DAG, FLOW)
+        self.source.mkdir()
+        self.work_dir.mkdir()
+        self._log = FlowLog(self.places.log)
+        self.records: list[Record] = []
+        """All that has been read so far."""
+
+    def ask(self, graph: Graph) -> EpochPlaces:
+        """Make the folder of a new epoch, and ask for it: it is in the log then, and nothing runs."""
+        places = self.places.name_epoch(uuid.uuid4().hex[:8])
+        self._make_private_folder(places, graph)
+        settings = graph.settings
+        wanted = Wanted(
+            graph.code, f"run of {graph.code}", places.folder.name, {QUERY: (SOURCE,)}, settings.window_s,
+            channel=settings.channel, overlap=settings.overlap, confirm=settings.confirm, order=settings.order,
+            max_ahead=settings.max_ahead_s,
+        )  # fmt: skip
+        executor = Executor(self.places.folder, {})
+
+        def is_asked() -> bool:
+            executor.step(wanted)
+            return any(each.record.x_folder == wanted.folder for each in executor.log.story.epochs.values())
+
+        wait_until(is_asked, lambda: f"asked for {wanted}")
+        return places
+
+    def _make_private_folder(self, places: EpochPlaces, graph: Graph) -> None:
+        manifest = make_manifest(self, places, graph)
+        calls = {
+            SOURCE: Call(read_clicks, (Handed("rows"),)),
+            STEP: Call(graph.sums, (Output(SOURCE),)),
+            QUERY: Call(write_sums, (Output(STEP),)),
+        }
+        payload = make_payload(manifest, pickle_calls(DAG, calls, (Path(__file__).parents[1],)))
+        properties = {
+            "spark.master": "local[2]",
+            "spark.ui.enabled": "false",
+            "spark.driver.memory": "700m",
+            **graph.conf,
+        }
+        lines = "".join(f"{key}={value}\n" for key, value in properties.items())
+        submit = str(Path(sys.executable).with_name("spark-submit"))
+        file = str(places.private / "spark.properties")
+        argv = (submit, "--properties-file", file, str(PROGRAM), str(places.folder))
+        environment = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+        write_private_folder(places.private, payload, lines, StartCommand(argv, str(self.work_dir), environment))
+
+    @contextmanager
+    def run(self, places: EpochPlaces) -> Iterator[Driver]:
+        """A driver of the epoch, which is killed at the end if it still runs."""
+        driver = Driver(self, places, start_detached(places, self.work_dir))
+        try:
+            yield driver
+        finally:
+            driver.kill()
+
+    def read(self) -> list[Record]:
+        """All records until now."""
+        self.records += self._log.read()
+        return self.records
+
+    def list_batches(self, epoch: int) -> list[Batch]:
+        """Records of the batches of an epoch until now."""
+        return [each for each in self.read() if isinstance(each, Batch) and each.epoch == epoch]
+
+    def find_watermark(self, epoch: int) -> float:
+        """That the last batch of the epoch began with: all windows that end up to it are recorded."""
+        return max((each.watermark for each in self.list_batches(epoch)), default=0.0)
+
+
+class Driver:
+    """A driver program of an epoch: a process group of its own, with Java and Python in it."""
+
+    def __init__(self, flow: Flow, places: EpochPlaces, pid: int) -> None:
+        self.pid = pid
+        self.code: int | None = None
+        """Exit code, once it has ended; negative: the signal that ended it."""
+        self._flow = flow
+        self._places = places
+
+    def wait_for(self, is_reached: Callable[[], bool]) -> None:
+        """Until the log, or whatever is looked at, says so; at once an error if the driver ends before."""
+
+        def is_over() -> bool:
+            reached = is_reached()
+            assert reached or self.is_alive(), f"the driver has ended with {self.code}:\n{self.read_output()}"
+            return reached
+
+        wait_until(is_over, self.read_output)
+
+    def is_alive(self) -> bool:
+        if self.code is None:
+            with suppress(ChildProcessError):
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code is None
+
+    def kill(self) -> None:
+        """As ``kill -9`` of all its processes: nothing of it does anything after this."""
+        if self.is_alive():
+            os.killpg(self.pid, signal.SIGKILL)
+            wait_until(lambda: not self.is_alive(), self.read_output)
+
+    def stop(self) -> int:
+        """Ask it to end after its batch; its exit code."""
+        os.kill(self.pid, signal.SIGTERM)
+        wait_until(lambda: not self.is_alive(), self.read_output)
+        assert self.code is not None
+        return self.code
+
+    def read_output(self) -> str:
+        """The end of what it has printed."""
+        return self._places.output.read_text(errors="replace")[-6000:]
+
+
+def wait_until(is_so: Callable[[], bool], tell: Callable[[], str]) -> None:
+    """Look again and again; an error with what ``tell`` says at the deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < deadline, f"it did not come about in {DEADLINE_S} s:\n{tell()}"
+        time.sleep(POLL_S)
+
+
+def make_manifest(flow: Flow, places: EpochPlaces, graph: Graph) -> StreamManifest:
+    """Of an epoch that sums rows by window and user."""
+    table = Table(str(flow.table), mode="append")
+    steps = (
+        StepSpec(SOURCE, graph.code),
+        StepSpec(STEP, graph.code, (Output(SOURCE),), (SOURCE,)),
+        StepSpec(QUERY, graph.code, (Output(STEP),), (STEP,), writes=table),
+    )
+    options = {"maxFilesPerTrigger": str(graph.files_per_batch)}
+    return StreamManifest(
+        package_version=__version__,
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        dag_id=DAG,
+        flow=FLOW,
+        work_dir=str(flow.work_dir),
+        folder=places.folder.name,
+        fingerprint=graph.code,
+        run_id=f"run of {graph.code}",
+        try_id=TryId("", 0, 1),
+        steps=steps,
+        sources=(SourceSpec(SOURCE, "parquet", "ts", str(flow.source), DDL, options),),
+        queries=(QuerySpec(QUERY, table, graph.partitions, stateful=1),),
+        settings=graph.settings,
+        session={"spark.sql.session.timeZone": "UTC"},
+        application=graph.conf,
+    )
