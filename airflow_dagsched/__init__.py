@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.authoring.steps import SparkSqlStep as SparkSqlStep
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook as PlannerHook
     from airflow_dagsched.provider.spec.channel_declaration import channel as channel
+    from airflow_dagsched.provider.streaming.stream_epochs import StreamEpochs as StreamEpochs
     from airflow_dagsched.version import __version__ as __version__
 
 _HOMES = {
@@ -24,10 +25,11 @@ _HOMES = {
     "PlannerHook": "provider.clusters.planner_hook",
     "SparkDataflow": "provider.authoring.dataflow",
     "SparkSqlStep": "provider.authoring.steps",
+    "StreamEpochs": "provider.streaming.stream_epochs",
     "Table": "launch.protocol.tables",
     "channel": "provider.spec.channel_declaration",
 }
-__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "Table", "channel"]
+__all__ = ["Interval", "PlannerHook", "SparkDataflow", "SparkSqlStep", "StreamEpochs", "Table", "channel"]
 
 
 # PEP 562: called for a name that is not there yet.

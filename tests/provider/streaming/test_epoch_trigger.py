@@ -1,0 +1,134 @@
+"""The watcher on real files: what it asks for, and that nothing ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+from airflow_dagsched.provider.streaming import epoch_trigger
+from airflow_dagsched.provider.streaming.epoch_trigger import EpochTrigger
+from airflow_dagsched.provider.streaming.epoch_watch import EpochWatch
+from airflow_dagsched.provider.streaming.need_of_run import SETTLES_S
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.places import name_flow
+from airflow_dagsched.switch.records import Record
+from tests.switch.drawn import FIRST, make_epoch, number
+
+LAUNCH = "clicks.launch"
+
+
+class Site:
+    """A flow whose driver is a lease, a launch task that is a state, and a clock."""
+
+    def __init__(self, work_dir: Path) -> None:
+        self.flow = name_flow(work_dir, "dag", "clicks")
+        self.log = FlowLog(self.flow.log)
+        self.now = 1_000.0
+        self.states: dict[str, str | None] = {}
+
+    def add(self, *records: Record) -> None:
+        for record in records:
+            self.log.append(lambda story, n, at, record=record: number((record,), n)[0])
+
+    def hold(self, epoch: int, seconds: float) -> None:
+        folder = self.flow.name_leases(epoch)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "0000000001.json").write_text(json.dumps({"expires": self.now + seconds}))
+
+    def watch(self, code: int) -> EpochWatch:
+        return EpochWatch(self.flow, f"code {code}", lambda: self.now)
+
+
+def test_a_deploy_and_a_loss_each_make_a_run(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    watch = site.watch(1)
+    assert watch.look(site.states) == "changed"
+    site.add(*FIRST)
+    site.hold(1, 1000)
+    site.states["run 1"] = "deferred"
+    assert watch.look(site.states) is None
+    deployed = site.watch(2)
+    assert deployed.look(site.states) == "changed"
+    site.add(make_epoch(2))
+    site.states["run 2"] = "running"
+    assert deployed.look(site.states) is None
+    site.states["run 2"] = "failed"
+    assert deployed.look(site.states) is None
+    site.now += max(SETTLES_S.values()) + 60
+    assert deployed.look(site.states) == "lost"
+
+
+def test_weeks_of_looks_make_no_file_and_no_run(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.add(*FIRST)
+    site.hold(1, 1e9)
+    site.states["run 1"] = "deferred"
+    watch = site.watch(1)
+    before = sorted(tmp_path.rglob("*"))
+    for _ in range(1000):
+        site.now += 1800
+        assert watch.look(site.states) is None
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+class Server:
+    """Answers as Airflow's API server does, after a while of silence."""
+
+    def __init__(self, states: Mapping[str, str | None], silent: int = 0) -> None:
+        self.states, self.silent = states, silent
+
+    def get_task_states(self, dag_id: str, task_ids: list[str]) -> dict[str, dict[str, str | None]]:
+        assert (dag_id, task_ids) == ("dag", [LAUNCH])
+        self.silent -= 1
+        if self.silent >= 0:
+            raise ConnectionError("nobody answers")
+        return {run: {LAUNCH: state} for run, state in self.states.items()}
+
+
+def take_first(trigger: EpochTrigger) -> Any:
+    async def take() -> Any:
+        async with aclosing(trigger.run()) as events:  # type: ignore[type-var]
+            return await asyncio.wait_for(anext(events), 60)
+
+    return asyncio.run(take()).payload
+
+
+def make_trigger(work_dir: Path, code: int) -> EpochTrigger:
+    path, arguments = EpochTrigger("dag", "clicks", LAUNCH, str(work_dir), f"code {code}").serialize()
+    assert path == "airflow_dagsched.provider.streaming.epoch_trigger.EpochTrigger"
+    return EpochTrigger(**json.loads(json.dumps(arguments)))
+
+
+def test_its_event_says_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", Server({"run 1": "deferred"}).get_task_states)
+    Site(tmp_path).add(*FIRST)
+    event = take_first(make_trigger(tmp_path, 2))
+    assert event == {"dag_id": "dag", "flow": "clicks", "fingerprint": "code 2", "reason": "changed"}
+
+
+def test_neither_silence_nor_a_garbled_log_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epoch_trigger, "POLL_S", 0.0)
+    server = Server({}, silent=3)
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", server.get_task_states)
+    site = Site(tmp_path)
+    site.flow.log.mkdir(parents=True)
+    torn = site.flow.log / "0000000001.json"
+    torn.write_text("{")
+
+    async def take() -> Any:
+        async with aclosing(make_trigger(tmp_path, 1).run()) as events:  # type: ignore[type-var]
+            wanted = asyncio.ensure_future(anext(events))
+            while server.silent > -5:
+                await asyncio.sleep(0)
+            assert not wanted.done()
+            torn.unlink()
+            return await asyncio.wait_for(wanted, 60)
+
+    assert asyncio.run(take()).payload["reason"] == "changed"

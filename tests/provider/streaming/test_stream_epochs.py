@@ -1,0 +1,104 @@
+"""The asset in its DAG: an edit of the code changes what Airflow stores of the watcher, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, Asset, task
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_dagsched import StreamEpochs
+from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.provider.streaming.stream_epochs import fill_epochs
+
+Schedule = Callable[[], Any]
+
+
+def parse(code: str, dag_id: str = "dag", schedule: Schedule = lambda: StreamEpochs("clicks"), runs: int = 3) -> DAG:
+    """A DAG as its file has it, with a stream ``clicks`` of this fingerprint."""
+    with DAG(dag_id, schedule=schedule(), max_active_runs=runs, start_date=datetime(2026, 1, 1)) as dag:
+
+        @task
+        def launch() -> None: ...
+
+        launch()
+        fill_epochs(dag, "clicks", "launch", "/work", code)
+    return dag
+
+
+def list_stored(dag: DAG) -> list[Any]:
+    """The assets of the schedule as Airflow reads them from what it stored."""
+    stored = json.loads(json.dumps(DagSerialization.to_dict(dag)))
+    return [asset for _, asset in DagSerialization.from_dict(stored).timetable.asset_condition.iter_assets()]
+
+
+def test_the_watcher_is_stored_with_the_fingerprint() -> None:
+    (asset,) = list_stored(parse("one"))
+    assert (asset.name, asset.uri) == ("dag/clicks", "dag/clicks")
+    (watcher,) = asset.watchers
+    assert watcher.trigger == {
+        "classpath": "airflow_dagsched.provider.streaming.epoch_trigger.EpochTrigger",
+        "kwargs": {
+            "dag_id": "dag", "flow": "clicks", "launch": "launch", "work_dir": "/work", "fingerprint": "one",
+        },
+    }  # fmt: skip
+
+
+def test_only_an_edit_changes_the_watcher() -> None:
+    def read(dag: DAG) -> Any:
+        return list_stored(dag)[0].watchers[0].trigger
+
+    assert read(parse("one")) == read(parse("one")) != read(parse("two"))
+
+
+def test_wired_again_it_is_the_same() -> None:
+    dag = parse("one")
+    fill_epochs(dag, "clicks", "launch", "/work", "one")
+    assert list_stored(dag) == list_stored(parse("one"))
+
+
+def test_two_dags_share_no_asset() -> None:
+    assert list_stored(parse("one", "a"))[0].name != list_stored(parse("one", "b"))[0].name
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda: [StreamEpochs("clicks")],
+        lambda: StreamEpochs("clicks") | Asset("table"),
+        lambda: Asset("table") | StreamEpochs("clicks"),
+    ],
+)
+def test_it_may_be_one_of_several(schedule: Schedule) -> None:
+    filled = {asset.name: asset.watchers for asset in list_stored(parse("one", schedule=schedule))}
+    assert len(filled["dag/clicks"]) == 1
+    assert filled.get("table", []) == []
+
+
+def test_a_schedule_without_it_stays_as_it_is() -> None:
+    assert list_stored(parse("one", schedule=lambda: Asset("table"), runs=1))[0].watchers == []
+    assert DagSerialization.to_dict(parse("one", schedule=lambda: None, runs=1))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "runs", "said"),
+    [
+        (lambda: StreamEpochs("clicks"), 1, "max_active_runs: is 1: .*write 3"),
+        (lambda: [StreamEpochs("clicks"), StreamEpochs("b")], 3, "waits for both 'clicks' and 'b'.*join them with ."),
+        (lambda: StreamEpochs("clicks") & Asset("table"), 3, "waits for both 'clicks' and 'table'"),
+        (lambda: StreamEpochs("click"), 3, r"'click'\) and none for stream 'clicks': write StreamEpochs\('clicks'\)"),
+    ],
+)
+def test_a_schedule_that_would_switch_nothing_is_refused(schedule: Schedule, runs: int, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        parse("one", schedule=schedule, runs=runs)
+
+
+def test_one_that_names_no_stream_makes_the_dag_an_import_error() -> None:
+    dag = DAG("dag", schedule=StreamEpochs("click"), start_date=datetime(2026, 1, 1))
+    with pytest.raises(Exception, match=r"StreamEpochs\('click'\).*no streaming dataflow of this name"):
+        DagSerialization.to_dict(dag)
