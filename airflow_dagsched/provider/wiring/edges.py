@@ -123,6 +123,8 @@ class Wiring(Struct, frozen=True):
         for step, mirror in mirrors.items():
             launch = launches[frame.home[step]].task_id
             mirror.start_trigger_args = make_trigger_args(MirrorArgs(launch, step, alike.get(launch, ())))
+        if flow.stream is not None:
+            _fill_schedule(flow, flow.stream.fingerprint, group.dag, launches)
         return wiring
 
     def undo_wiring(self) -> None:
@@ -153,6 +155,15 @@ def _cut_edges(edges: Iterable[tuple[Any, Any]]) -> None:
         # The sets themselves: Airflow adds edges, and has nothing to take one away.
         above.downstream_task_ids.discard(below.task_id)
         below.upstream_task_ids.discard(above.task_id)
+
+
+def _fill_schedule(flow: DataflowSpec, fingerprint: str, dag: DAG, launches: Mapping[str, LaunchOperator]) -> None:
+    """Tell the DAG's schedule, which was made before the steps, of which code the stream is."""
+    # Here, since most DAG files have no stream.
+    from airflow_dagsched.provider.streaming.stream_epochs import fill_epochs
+
+    (launch,) = launches.values()
+    fill_epochs(dag, flow.name, launch.task_id, flow.work_dir, fingerprint)
 
 
 def _find_structure(flow: DataflowSpec, dag_file: str) -> Structure:

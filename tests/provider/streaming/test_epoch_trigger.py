@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -79,17 +79,20 @@ def test_weeks_of_looks_make_no_file_and_no_run(tmp_path: Path) -> None:
 
 
 class Server:
-    """Answers as Airflow's API server does, after a while of silence."""
+    """Answers as Airflow's API server does, but for its first answers."""
 
-    def __init__(self, states: Mapping[str, str | None], silent: int = 0) -> None:
-        self.states, self.silent = states, silent
+    def __init__(self, states: Mapping[str, str | None], *firsts: Callable[[], None]) -> None:
+        self.states, self.firsts = states, list(firsts)
 
     def get_task_states(self, dag_id: str, task_ids: list[str]) -> dict[str, dict[str, str | None]]:
         assert (dag_id, task_ids) == ("dag", [LAUNCH])
-        self.silent -= 1
-        if self.silent >= 0:
-            raise ConnectionError("nobody answers")
+        if self.firsts:
+            self.firsts.pop(0)()
         return {run: {LAUNCH: state} for run, state in self.states.items()}
+
+
+def be_silent() -> None:
+    raise ConnectionError("nobody answers")
 
 
 def take_first(trigger: EpochTrigger) -> Any:
@@ -114,21 +117,11 @@ def test_its_event_says_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_neither_silence_nor_a_garbled_log_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(epoch_trigger, "POLL_S", 0.0)
-    server = Server({}, silent=3)
-    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", server.get_task_states)
-    site = Site(tmp_path)
-    site.flow.log.mkdir(parents=True)
-    torn = site.flow.log / "0000000001.json"
+    torn = Site(tmp_path).flow.log / "0000000001.json"
+    torn.parent.mkdir(parents=True)
     torn.write_text("{")
-
-    async def take() -> Any:
-        async with aclosing(make_trigger(tmp_path, 1).run()) as events:  # type: ignore[type-var]
-            wanted = asyncio.ensure_future(anext(events))
-            while server.silent > -5:
-                await asyncio.sleep(0)
-            assert not wanted.done()
-            torn.unlink()
-            return await asyncio.wait_for(wanted, 60)
-
-    assert asyncio.run(take()).payload["reason"] == "changed"
+    server = Server({}, be_silent, be_silent, lambda: None, lambda: None, torn.unlink)
+    monkeypatch.setattr(epoch_trigger, "POLL_S", 0.0)
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", server.get_task_states)
+    assert take_first(make_trigger(tmp_path, 1))["reason"] == "changed"
+    assert server.firsts == []

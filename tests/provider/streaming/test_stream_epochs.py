@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +14,16 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_dagsched import StreamEpochs
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.provider.commands.bag import find_flows
 from airflow_dagsched.provider.streaming.stream_epochs import fill_epochs
+from tests.provider.streams.test_parse import CLICKS
 
 Schedule = Callable[[], Any]
 
 
 def parse(code: str, dag_id: str = "dag", schedule: Schedule = lambda: StreamEpochs("clicks"), runs: int = 3) -> DAG:
     """A DAG as its file has it, with a stream ``clicks`` of this fingerprint."""
-    with DAG(dag_id, schedule=schedule(), max_active_runs=runs, start_date=datetime(2026, 1, 1)) as dag:
+    with DAG(dag_id, schedule=schedule(), max_active_runs=runs, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
 
         @task
         def launch() -> None: ...
@@ -99,6 +102,32 @@ def test_a_schedule_that_would_switch_nothing_is_refused(schedule: Schedule, run
 
 
 def test_one_that_names_no_stream_makes_the_dag_an_import_error() -> None:
-    dag = DAG("dag", schedule=StreamEpochs("click"), start_date=datetime(2026, 1, 1))
+    dag = DAG("dag", schedule=StreamEpochs("click"), start_date=datetime(2026, 1, 1, tzinfo=UTC))
     with pytest.raises(Exception, match=r"StreamEpochs\('click'\).*no streaming dataflow of this name"):
         DagSerialization.to_dict(dag)
+
+
+def write_file(folder: Path, named: str, source: str = CLICKS) -> Path:
+    """The DAG file of the docs, scheduled by the stream of this name."""
+    file = folder / "clicks.py"
+    imported = source.replace("import SparkDataflow", "import SparkDataflow, StreamEpochs")
+    file.write_text(imported.replace("schedule=None", f"schedule=StreamEpochs({named!r})"))
+    return file
+
+
+def test_the_dataflow_fills_it_when_its_block_ends(tmp_path: Path) -> None:
+    (flow,) = find_flows(str(write_file(tmp_path, "clicks")))
+    (launch,) = flow.launches()
+    assert flow.spec.stream is not None
+    assert list_stored(flow.dag)[0].watchers[0].trigger["kwargs"] == {
+        "dag_id": "clicks",
+        "flow": "clicks",
+        "launch": launch.task_id,
+        "work_dir": flow.spec.work_dir,
+        "fingerprint": flow.spec.stream.fingerprint,
+    }
+
+
+def test_a_stream_of_another_name_is_refused_at_parse(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="none for stream 'clicks'"):
+        find_flows(str(write_file(tmp_path, "click")))
