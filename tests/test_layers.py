@@ -86,7 +86,7 @@ provider
   moving                                                 launch/protocol launch/moves
   submission        .spec .clusters                      model plan plan/reasons plan/report plan/pruning
                                                          launch/protocol launch/secrecy launch/retention launch/steps
-                                                         launch/managers
+                                                         launch/streams launch/managers
   runtime           .following .spec .clusters .moving   model plan/checking plan/report plan/pruning plan/problem
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning

@@ -13,7 +13,8 @@ import hashlib
 import inspect
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -71,6 +72,21 @@ def read_code(function: Any, arguments: Any, roots: tuple[Path, ...]) -> Code:
     return Code(digest.hexdigest(), uses)
 
 
+def read_parts(function: Any, arguments: Mapping[str, Any], roots: tuple[Path, ...]) -> dict[str, str]:
+    """As ``read_code``, but each part apart: what it is called (``global 'RATE'``) -> hex digest.
+
+    Two looks at what cannot be hashed by value differ in the parts that hold it.
+    """
+    walk = _Walk(roots, Uses())
+    digests: defaultdict[str, Any] = defaultdict(hashlib.sha256)
+    try:
+        for part in walk.visit_call(function, arguments):
+            digests[walk.name_place()].update(part.encode(errors="surrogatepass") + b"\0")
+    except RecursionError:  # a list that holds itself
+        digests[walk.name_place()].update(uuid.uuid4().bytes)
+    return {name: digest.hexdigest() for name, digest in digests.items()}
+
+
 _SCALARS = frozenset(
     (type(None), type(...), bool, int, float, complex, str, bytes, bytearray, range, date, timedelta, Decimal)
 )
@@ -88,6 +104,22 @@ class _Walk:
         self.uses = uses
         self.seen: set[str] = set()
         self.visited: dict[int, tuple[int, Any]] = {}  # holds the values: an id is free once its value is gone
+        self.path: list[str] = []
+        """What is being visited, by the names that lead to it."""
+
+    def name_place(self) -> str:
+        """What is being visited, as its author knows it."""
+        return " of ".join(reversed(self.path)) or "code"
+
+    def visit_call(self, function: Any, arguments: Mapping[str, Any]) -> Iterator[str]:
+        yield from self.visit_value(function)
+        for name, value in sorted(arguments.items()):
+            yield from self.visit_named(f"argument {name!r}", value)
+
+    def visit_named(self, name: str, value: Any) -> Iterator[str]:
+        self.path.append(name)
+        yield from self.visit_value(value)
+        self.path.pop()
 
     def visit_value(self, value: Any) -> Iterator[str]:
         # To the DAG file the name of a step is its decorator's object.
@@ -150,22 +182,24 @@ class _Walk:
             return
         yield from self.visit_code(function.__code__)
         yield from self.visit_value([function.__defaults__, function.__kwdefaults__])
-        for cell in function.__closure__ or ():
-            yield from self.visit_cell(cell)
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            yield from self.visit_cell(variable, cell)
         for name in sorted(_collect_names(function.__code__)):
             if name in function.__globals__:
                 yield name
-                yield from self.visit_value(function.__globals__[name])
+                yield from self.visit_named(f"global {name!r}", function.__globals__[name])
         for name in self.list_modules(
             list_code_imports(function.__code__), function.__globals__.get("__package__") or ""
         ):
             yield from self.visit_imported(name)
 
-    def visit_cell(self, cell: Any) -> Iterator[str]:
+    def visit_cell(self, variable: str, cell: Any) -> Iterator[str]:
         try:
-            yield from self.visit_value(cell.cell_contents)
+            content = cell.cell_contents
         except ValueError:
             yield "empty"
+        else:
+            yield from self.visit_named(f"variable {variable!r}", content)
 
     def visit_code(self, code: CodeType) -> Iterator[str]:
         self.uses.names.update(code.co_names)

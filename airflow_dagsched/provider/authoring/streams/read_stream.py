@@ -10,6 +10,7 @@ from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec
 from airflow_dagsched.provider.authoring.streams.refusals import SHUFFLE_PARTITIONS, Look, make_look, refuse_mistakes
 from airflow_dagsched.provider.authoring.streams.steps import SourceStep
 from airflow_dagsched.provider.spec.stream_spec import StreamSpec
+from airflow_dagsched.provider.submission.stream_code import add_code
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -30,7 +31,8 @@ def read_stream(flow: DataflowSpec, mirrors: Mapping[str, StepMirror], dag: DAG)
     look = make_look(flow, mirrors, dag)
     refuse_mistakes(look)
     warn_of_idle_words(mirrors)
-    return StreamSpec(flow.streaming, tuple(_list_sources(mirrors)), tuple(_build_query(n, look) for n in look.ends))
+    queries = tuple(_build_query(name, look) for name in look.ends)
+    return add_code(StreamSpec(flow.streaming, tuple(_list_sources(mirrors)), queries), flow, dag.fileloc)
 
 
 def _list_sources(mirrors: Mapping[str, StepMirror]) -> Iterator[SourceSpec]:
