@@ -9,7 +9,7 @@
                         status.json exit.json starts.json spawned.json    replaced in place
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json offset.json
-                        aside/<step>/<batch>  compare/<step>-<batch>.json  output/driver.log
+                        aside/<draft>  compare/<step>-<batch>.json  output/driver.log
         inbox/  inbox-service/  dead/<step>/  standby/<id>/
     <work_dir>/leases/<stream:dag/flow>/epoch-<n>/                  the inbox service has epoch 0
 """
@@ -80,9 +80,10 @@ class EpochPlaces:
         """Folder of a query: its checkpoint, and what is told of its progress."""
         return self.folder / "queries" / escape_key(step)
 
-    def name_aside(self, step: str, batch: int) -> Path:
-        """Folder for what a batch writes that goes into no table."""
-        return self.folder / "aside" / escape_key(step) / str(batch)
+    @property
+    def aside(self) -> Path:
+        """Folder with drafts of batches that go into no table."""
+        return self.folder / "aside"
 
     def name_comparison(self, step: str, batch: int) -> Path:
         """File with what a batch has in each window, to compare epochs by."""

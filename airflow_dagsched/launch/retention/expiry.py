@@ -31,7 +31,7 @@ from airflow_dagsched.launch.retention.inventory import Files, Inventory, Listed
 from airflow_dagsched.launch.retention.records import Record, Term, find_superseded, read_record, strip_scheme
 
 PROBE = ".dagsched-probe-"
-APART = frozenset({"commits", "leases", "lock"})
+APART = frozenset({"commits", "leases", "lock", "stream"})
 """Folders beside a table that are no drafts."""
 
 

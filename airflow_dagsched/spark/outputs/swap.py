@@ -51,7 +51,9 @@ log = logging.getLogger(__name__)
 
 EMPTY = "dagsched-empty-"
 """First part of the name of a file that only gives an empty table its schema."""
-COORDINATION = frozenset({"commits", "leases", "lock"})
+STREAMS = "stream"
+"""Name of the folder with drafts of streams, which are moved by what their logs say (``spark/streams/mover``)."""
+COORDINATION = frozenset({"commits", "leases", "lock", STREAMS})
 """Names in the hidden folder that are no drafts."""
 ATTEMPTS = 20
 """How often a move that others were in the way of is looked at again: each of them is there once."""

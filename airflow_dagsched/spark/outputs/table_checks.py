@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.keys import digest_parts, name_hidden_folder
 from airflow_dagsched.spark.files.store import Store, join_path, walk_files
-from airflow_dagsched.spark.outputs.commits import Committed, Files
+from airflow_dagsched.spark.outputs.commits import Files
 from airflow_dagsched.spark.outputs.swap import Swap, list_draft_files
 
 
@@ -94,13 +94,17 @@ def find_missing_files(store: Store, root: str, files: Files) -> tuple[str, ...]
     return tuple(path for path, size in files if there.get(path) != size)
 
 
-def make_durable(store: Store, committed: Committed, swap: Swap) -> None:
-    """Return when the draft, with its journal, would outlive a power cut."""
-    new = join_path(swap.draft, "new")
-    folders = {join_path(new, each) for path, _ in committed.files for each in _list_above(path)}
-    names = [join_path(new, path) for path, _ in committed.files]
+def make_durable(store: Store, files: Files, draft: str, top: str) -> None:
+    """Return when the draft, with its journal, would outlive a power cut.
+
+    :param top: folder above the draft up to which names are looked after.
+    """
+    new = join_path(draft, "new")
+    folders = {join_path(new, each) for path, _ in files for each in _list_above(path)}
+    names = [join_path(new, path) for path, _ in files]
     # Files, then folders from the deepest up: a name lasts once the folder it is in does.
-    store.sync((*names, *sorted(folders, reverse=True), swap.draft, name_hidden_folder(swap.table)))
+    above = [join_path(top, each) for each in _list_above(draft.removeprefix(top).strip("/"))]
+    store.sync((*names, *sorted(folders, reverse=True), draft, *above))
 
 
 def make_table_durable(store: Store, swap: Swap) -> None:

@@ -161,7 +161,7 @@ class TableCommits:
         check_draft(store, swap, committed.files)
         check_way_in(store, swap)
         write_journal(store, swap)
-        make_durable(store, committed, swap)
+        make_durable(store, committed.files, swap.draft, name_hidden_folder(swap.table))
         return swap
 
     def _find_replaced(self, store: Store, committed: Committed, swap: Swap) -> Swap:

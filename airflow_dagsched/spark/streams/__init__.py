@@ -1,1 +1,1 @@
-"""Queries of a stream's epoch, on Spark."""
+"""The queries of a stream's epoch: what their plans may be, and how what they emit comes into tables."""

@@ -1,0 +1,1 @@
+"""The queries of a stream."""

@@ -1,0 +1,243 @@
+"""The sink of a query: each batch is written aside, recorded in the flow's log, and only then delivered.
+
+::
+
+    draft written -- judged -- made smaller -- durable -- judged again, and recorded -- delivered -- Spark commits
+                       ^ waits for its turn                  ^ the point at which it counts
+
+A batch is judged as it gets its number in the log, by all records before it: what another epoch, or another driver of
+this one, was faster with is known then. Spark repeats a batch that it has not committed itself: the repeat is executed,
+for Spark counts the commits of its state, and delivers what the first try left.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+
+from airflow_dagsched.spark.files.clock import MACHINE, Clock
+from airflow_dagsched.spark.files.store import Store
+from airflow_dagsched.spark.outputs.commits import WriteRefused
+from airflow_dagsched.spark.outputs.locks import FencedStore
+from airflow_dagsched.spark.streams.draft_writer import Draft
+from airflow_dagsched.spark.streams.drafts import DraftName, DraftPlace, make_name
+from airflow_dagsched.spark.streams.mover import finish_moves
+from airflow_dagsched.switch.judgement import Judgement, judge_batch
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.records import Batch
+from airflow_dagsched.switch.story import Story
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 0.5
+"""Between two looks for a record that is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchBegin:
+    """Where a batch began, as Spark wrote down before it ran it."""
+
+    watermark: float
+    """Seconds since 1970; 0: none yet."""
+    offsets: Mapping[str, Any] = field(default_factory=dict)
+    """Source -> offset; null: the start."""
+    newest: Mapping[str, float | None] = field(default_factory=dict)
+    """Source -> newest event time read before the batch; null: no row was; missing: unknown."""
+
+
+@dataclass
+class StreamRefused(WriteRefused):
+    """A batch does not count, and Spark may not commit it."""
+
+    epoch: int
+    query: str
+    batch: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"batch {self.batch} of {self.query!r} in epoch {self.epoch} is not taken: {self.reason}"
+
+
+class Writer(Protocol):
+    """Writes batches aside."""
+
+    def write(self, df: DataFrame, folder: str) -> Draft:
+        """Write the rows into a new draft."""
+        ...
+
+    def narrow(self, draft: Draft, judged: Judgement) -> Draft:
+        """Keep only the rows of windows that count."""
+        ...
+
+    def execute(self, df: DataFrame) -> None:
+        """Run the batch, and keep nothing of it."""
+        ...
+
+
+class Target(Protocol):
+    """Where a query's rows go."""
+
+    @property
+    def store(self) -> Store:
+        """That its drafts are in."""
+        ...
+
+    @property
+    def place(self) -> DraftPlace:
+        """Where its drafts are."""
+        ...
+
+    @property
+    def writer(self) -> Writer:
+        """Of its drafts."""
+        ...
+
+    def prepare(self, draft: Draft) -> None:
+        """Return when the draft would outlive a power cut, and nothing is known that keeps it from being delivered."""
+        ...
+
+    def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:
+        """Bring what the record says of the draft where it belongs; may be called again for one draft."""
+        ...
+
+
+class StreamSink:
+    """Takes the batches of one query, one after the other.
+
+    :param log: read and written by this sink alone.
+    :param read_begin: of a batch that runs.
+    :param check: raises what is to end the query: the epoch's lease was lost, or the driver ends.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: FlowLog,
+        epoch: int,
+        query: str,
+        target: Target,
+        read_begin: Callable[[int], BatchBegin],
+        check: Callable[[], None],
+        clock: Clock = MACHINE,
+    ) -> None:
+        self._log = log
+        self._epoch = epoch
+        self._query = query
+        self._target = target
+        self._read_begin = read_begin
+        self._check = check
+        self._clock = clock
+
+    def take(self, df: DataFrame, batch: int) -> None:
+        """What ``foreachBatch`` calls. Raises ``StreamRefused``, or as ``check``."""
+        if self._has_record(batch):
+            self._target.writer.execute(df)
+        else:
+            self._take_new(df, batch)
+        self.finish()
+
+    def finish(self) -> None:
+        """Deliver what was recorded, by this driver or one that died."""
+        self._log.read()
+        finish_moves(self._target.store, self._target.place, self._log.story, self._target.deliver, self._clock)
+
+    def _take_new(self, df: DataFrame, batch: int) -> None:
+        name = make_name(self._epoch, self._query, batch)
+        folder = self._target.place.name_folder(name)
+        try:
+            self._record(name, self._target.writer.write(df, folder))
+        except Exception as error:
+            # Looked for first: it may have been recorded for all the error.
+            if not self._has_record(batch):
+                self._target.store.delete(folder)
+                raise
+            if isinstance(error, WriteRefused):
+                raise
+            log.info(
+                "batch %d of %s: another driver was faster, which removed this one's draft: %s", batch, folder, error
+            )
+            self._target.writer.execute(df)
+
+    def _record(self, name: DraftName, draft: Draft) -> None:
+        """Add the record of the batch, for what of it counts at that moment; nothing if another driver was faster."""
+        whole, begin = draft, self._read_begin(name.batch)
+        while True:
+            judged = self._await_turn(name.batch, whole)
+            if judged.kind == "repeated":
+                return
+            if judged.kind == "part":
+                draft = self._target.writer.narrow(draft, judged)
+            if judged.kind in ("all", "part"):
+                self._target.prepare(draft)
+            kept = draft if judged.kind in ("all", "part") else None
+            if self._log.append(self._make_record(name, judged, whole, kept, begin)) is not None:
+                return
+
+    def _make_record(
+        self, name: DraftName, judged: Judgement, whole: Draft, kept: Draft | None, begin: BatchBegin
+    ) -> Callable[[Story, int, float], Batch | None]:
+        rows = kept.rows if kept else 0
+
+        def make(story: Story, n: int, at: float) -> Batch | None:
+            if self._judge(story, name.batch, whole) != judged:
+                return None
+            self._check()
+            return Batch(
+                n=n,
+                at=at,
+                epoch=self._epoch,
+                query=self._query,
+                batch=name.batch,
+                first=whole.first,
+                last=whole.last,
+                rows=whole.rows,
+                kept=rows,
+                watermark=begin.watermark,
+                files=tuple(path for path, _ in kept.files) if kept and rows else (),
+                x_begin=begin.offsets,
+                x_newest=begin.newest,
+                x_tag=name.tag,
+            )
+
+        return make
+
+    def _judge(self, story: Story, batch: int, draft: Draft) -> Judgement:
+        return judge_batch(story, self._epoch, self._query, batch, draft.first, draft.last)
+
+    def _await_turn(self, batch: int, draft: Draft) -> Judgement:
+        """The judgement, once it is one that holds. Raises ``StreamRefused``, or as ``check``."""
+        while True:
+            self._check()
+            self._log.read()
+            judged = self._judge(self._log.story, batch, draft)
+            if not must_wait(self._log.story, self._epoch, judged):
+                break
+            self._clock.sleep(_LOOK_S)
+        if judged.kind == "refused":
+            raise StreamRefused(self._epoch, self._query, batch, str(judged.reason))
+        return judged
+
+    def _has_record(self, batch: int) -> bool:
+        self._log.read()
+        return is_recorded(self._log.story, self._epoch, self._query, batch)
+
+
+def is_recorded(story: Story, epoch: int, query: str, batch: int) -> bool:
+    """Whether the log has the batch, whatever became of its rows."""
+    found = story.epochs.get(epoch)
+    return found is not None and query in found.queries and batch <= found.queries[query].last.batch
+
+
+def must_wait(story: Story, epoch: int, judged: Judgement) -> bool:
+    """Whether a record is to come that makes another judgement, or makes this one the batch's turn."""
+    if judged.kind == "refused":
+        # Spark runs a query before its driver can say that all queries are active.
+        return judged.reason in ("not started", "stopped")
+    record = story.epochs[epoch].record
+    before = story.epochs.get(record.x_after)
+    is_ahead = record.x_order == "window" and before is not None and not before.drained
+    return is_ahead and judged.kind in ("all", "part")

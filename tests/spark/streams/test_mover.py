@@ -1,0 +1,248 @@
+"""A driver killed at every change it makes, and drivers that stand still and wake: each window is in the table once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from itertools import count, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_dagsched.launch.retention.expiry import APART
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.outputs.homes import name_hidden_folder
+from airflow_dagsched.spark.outputs.swap import COORDINATION, STREAMS, list_torn
+from airflow_dagsched.spark.streams.drafts import list_drafts, make_name, parse_name
+from airflow_dagsched.spark.streams.mover import judge_draft
+from airflow_dagsched.spark.streams.sink import StreamRefused, StreamSink
+from airflow_dagsched.switch.record_rules import find_least
+from tests.spark.streams.drivers import Crashed, SteppedClock, SteppedDriver, list_windows, open_sink
+from tests.spark.streams.flow import Flow
+from tests.switch.drawn import make_aborted, make_batch, make_epoch, make_fence, make_started
+
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+BATCHES = ((10, 20), (), (30,), (40, 50, 60))
+"""Windows of the rows of each batch of a query."""
+
+
+def take_all(sink: StreamSink, batches: tuple[tuple[int, ...], ...], first: int = 0) -> None:
+    for number in range(first, len(batches)):
+        sink.take(batches[number], number)  # type: ignore[arg-type]
+
+
+def count_drafts(sink: StreamSink) -> int:
+    return len(list_drafts(LocalStore(), sink._target.place))
+
+
+def crash_after(changes: int) -> Callable[[], None]:
+    left = count(changes, -1)
+
+    def step() -> None:
+        if next(left) <= 0:
+            raise Crashed
+
+    return step
+
+
+@pytest.mark.parametrize("upto", [0, 35, 50])
+def test_a_driver_may_die_at_every_change(upto: int):
+    """The next one repeats the batch that Spark has not committed; the fence cuts some batches, or came later."""
+    for changes in count(1):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            flow, table = Flow(Path(folder) / "work"), f"{folder}/table"
+            flow.begin()
+            if upto:
+                flow.request(2)
+                flow.add(make_fence(1, upto))
+            step = crash_after(changes)
+            batches = ((), *BATCHES) if upto else BATCHES
+            has_crashed = False
+            try:
+                take_all(open_sink(flow, table, step, check=step), batches)
+            except Crashed:
+                has_crashed = True
+            # Spark repeats the last batch it began.
+            last = len(flow.list_batches())
+            sink = open_sink(flow, table)
+            take_all(sink, batches, max(0, last - 1))
+            assert list_windows(table) == [each for batch in BATCHES for each in batch if not upto or each <= upto]
+            assert count_drafts(sink) == 0
+            if not has_crashed:
+                assert changes > 30
+                return
+
+
+def test_a_draft_that_has_no_record_is_left_until_its_batch_has_one(tmp_path: Path):
+    """Whoever writes it may live; then it is somebody else's batch, and it goes."""
+    flow, table = Flow(tmp_path / "work"), f"{tmp_path}/table"
+    flow.begin()
+    sink = open_sink(flow, table)
+    place = sink._target.place
+    drafts = [make_name(1, "out", batch) for batch in (0, 1)]
+    for each in drafts:
+        LocalStore().mkdirs(place.name_folder(each) + "/new")
+    sink.finish()
+    assert set(list_drafts(LocalStore(), place)) == set(drafts)
+    sink.take((10,), 0)  # type: ignore[arg-type]
+    assert list_drafts(LocalStore(), place) == (drafts[1],)
+    assert list_windows(table) == [10]
+
+
+def test_drafts_of_an_aborted_epoch_go(tmp_path: Path):
+    flow = Flow(tmp_path / "work")
+    flow.begin()
+    flow.request(2)
+    assert judge_draft(flow.log.story, make_name(2, "out", 0)) == "leave"
+    flow.add(make_aborted(2))
+    assert judge_draft(flow.log.story, make_name(2, "out", 0)) == "remove"
+    assert judge_draft(flow.log.story, make_name(3, "out", 0)) == "leave"
+
+
+def test_drafts_of_another_log_are_nobody_elses(tmp_path: Path):
+    """Streams of one name in two work dirs write one table: each knows its own drafts only."""
+    one, other = Flow(tmp_path / "one"), Flow(tmp_path / "other")
+    for flow in (one, other):
+        flow.begin()
+    table = f"{tmp_path}/table"
+    sinks = [open_sink(flow, table) for flow in (one, other)]
+    draft = make_name(1, "out", 0)
+    LocalStore().mkdirs(sinks[1]._target.place.name_folder(draft) + "/new")
+    sinks[0].take((10,), 0)  # type: ignore[arg-type]
+    assert list_drafts(LocalStore(), sinks[1]._target.place) == (draft,)
+
+
+def test_writers_of_batches_and_who_cleans_up_leave_drafts_of_streams_alone(tmp_path: Path):
+    flow, table = Flow(tmp_path / "work"), f"{tmp_path}/table"
+    sink = open_sink(flow, table)
+    LocalStore().mkdirs(sink._target.place.name_folder(make_name(1, "out", 0)))
+    assert [entry.name for entry in LocalStore().list(name_hidden_folder(table))] == [STREAMS]
+    assert list_torn(LocalStore(), table) == ()
+    assert STREAMS in COORDINATION
+    assert STREAMS in APART
+
+
+def test_names_of_drafts_are_read_back():
+    """Whatever the step is called."""
+    for query in ("out", "a-1", "3-b-4", "déjà/vu"):
+        name = make_name(12, query, 7)
+        assert parse_name(str(name)) == name
+    assert parse_name("lock") is None
+
+
+def test_a_batch_that_may_not_be_committed_leaves_nothing(tmp_path: Path):
+    flow, table = Flow(tmp_path / "work"), f"{tmp_path}/table"
+    flow.begin()
+    sink = open_sink(flow, table)
+    with pytest.raises(StreamRefused, match="not the next batch"):
+        sink.take((10,), 1)  # type: ignore[arg-type]
+    assert (count_drafts(sink), flow.list_batches(), list_windows(table)) == (0, [], [])
+
+
+def test_a_batch_waits_until_its_epoch_is_said_to_run(tmp_path: Path):
+    """Spark runs a query before its driver can say so."""
+    flow, table = Flow(tmp_path / "work"), f"{tmp_path}/table"
+    flow.add(make_epoch(1))
+    looks = count()
+
+    def check() -> None:
+        if next(looks) == 1:
+            flow.add(make_started(1))
+
+    open_sink(flow, table, check=check).take((10,), 0)  # type: ignore[arg-type]
+    assert list_windows(table) == [10]
+
+
+# --- drivers that stand still, and wake
+
+WINDOWS = tuple(range(10, 80, 10))
+Batches = tuple[tuple[int, ...], ...]
+
+
+@st.composite
+def draw_batches(draw: st.DrawFn) -> Batches:
+    """All windows in order, a few a batch; batch 0 is recorded before, by hand, and has none."""
+    cuts = sorted(draw(st.lists(st.integers(0, len(WINDOWS)), max_size=4)))
+    ends = [0, *cuts, len(WINDOWS)]
+    return ((), *(WINDOWS[first:last] for first, last in pairwise(ends)))
+
+
+Turn = tuple[str, int]
+TURNS = st.lists(
+    st.one_of(
+        st.tuples(st.just("advance"), st.integers(0, 3)),
+        st.tuples(st.just("advance far"), st.integers(0, 3)),
+        st.tuples(st.just("kill"), st.integers(0, 3)),
+        st.tuples(st.just("start"), st.integers(1, 2)),
+        st.tuples(st.just("fence"), st.integers(0, 3)),
+    ),
+    max_size=40,
+)
+
+
+class Drivers:
+    """Any number of drivers of two epochs, of which none knows of another."""
+
+    def __init__(self, folder: str, batches: dict[int, Batches]) -> None:
+        self.flow, self.table = Flow(Path(folder) / "work"), f"{folder}/table"
+        self.flow.begin()
+        self.flow.request(2)
+        self.flow.add(make_batch(2, 0))
+        self.batches = batches
+        self.passed: list[float] = [0.0]
+        self.living: list[SteppedDriver] = []
+        self.upto: float | None = None
+
+    def play(self, turn: Turn) -> None:
+        what, number = turn
+        if what == "start":
+            self.living.append(SteppedDriver(lambda driver: self._work(driver, number)))
+        elif what == "fence":
+            self._add_fence(number)
+        elif self.living:
+            driver = self.living[number % len(self.living)]
+            for _ in range({"advance": 1, "advance far": 15, "kill": 0}[what]):
+                driver.advance()
+            if what == "kill":
+                driver.kill()
+
+    def end(self) -> None:
+        """All die, and one driver of each epoch does what is left."""
+        for each in self.living:
+            each.kill()
+        assert [each.error for each in self.living if each.error] == []
+        clock = SteppedClock(lambda: None, self.passed)
+        for epoch, batches in self.batches.items():
+            take_all(open_sink(self.flow, self.table, epoch=epoch, clock=clock), batches)
+
+    def _work(self, driver: SteppedDriver, epoch: int) -> None:
+        clock = SteppedClock(driver.step, self.passed)
+        sink = open_sink(self.flow, self.table, driver.step, epoch, driver.step, clock)
+        take_all(sink, self.batches[epoch])
+
+    def _add_fence(self, later: int) -> None:
+        self.flow.log.read()
+        story = self.flow.log.story
+        if self.upto is None and story.old and story.new:
+            self.upto = find_least(story.old, story.new, "out") + later * 10
+            self.flow.add(make_fence(1, self.upto))
+
+
+@given(draw_batches(), draw_batches(), TURNS)
+@settings(max_examples=60, deadline=None)
+def test_drivers_that_stand_still_and_wake_do_no_harm(old: Batches, new: Batches, turns: list[Turn]):
+    """Each window is in the table once, and is of the epoch that the fence gives it to; nothing is left beside it."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        drivers = Drivers(folder, {1: old, 2: new})
+        for turn in turns:
+            drivers.play(turn)
+        drivers.end()
+        assert list_windows(drivers.table) == list(WINDOWS)
+        kept = {each.epoch: 0 for each in drivers.flow.list_batches()}
+        for each in drivers.flow.list_batches():
+            kept[each.epoch] += each.kept
+        of_old = [each for each in WINDOWS if drivers.upto is None or each <= drivers.upto]
+        assert (kept[1], kept[2]) == (len(of_old), len(WINDOWS) - len(of_old))
+        assert count_drafts(open_sink(drivers.flow, drivers.table)) == 0
