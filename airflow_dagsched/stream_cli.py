@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from airflow_dagsched.errors import DagschedError, InvalidInput
+
+FINE, VIOLATIONS = range(2)
 REPORTS = "text", "json"
 LOG = "log"
 """Folder of the records in a flow's folder."""
@@ -16,10 +23,40 @@ def add_stream_commands(commands: Any) -> None:
     """Add ``stream`` and its own commands to those of the parser."""
     stream = commands.add_parser("stream", help="look at the log of a streaming flow")
     asked = stream.add_subparsers(required=True, metavar="COMMAND")
-    checking = asked.add_parser("check", help="list every violation of a log, and whose each window is")
-    checking.add_argument("log", metavar="LOG", type=Path, help="folder of the records, or of the flow")
-    checking.add_argument("--format", choices=REPORTS, default="text")
-    checking.set_defaults(run=_run_check)
+    _add_command(asked, "status", "say how a flow is, and what it waits for", _run_status)
+    _add_command(asked, "log", "print the records of a flow, the newest last", _run_log)
+    _add_command(asked, "check", "list every violation of a log, and whose each window is", _run_check)
+
+
+def _add_command(asked: Any, name: str, told: str, run: Callable[[argparse.Namespace], int]) -> None:
+    command = asked.add_parser(name, help=told)
+    command.add_argument("log", metavar="LOG", type=Path, help="folder of the flow, or of its records")
+    command.add_argument("--format", choices=REPORTS, default="text")
+    command.set_defaults(run=run)
+
+
+def _run_status(options: argparse.Namespace) -> int:
+    from airflow_dagsched.switch.log.status import describe_status, read_status, tell_status
+
+    with _blame_log(options.log):
+        status = read_status(_find_log(options.log).parent, time.time())
+    sys.stdout.write(
+        tell_status(status) if options.format == "text" else f"{json.dumps(describe_status(status), indent=2)}\n"
+    )
+    return FINE
+
+
+def _run_log(options: argparse.Namespace) -> int:
+    from airflow_dagsched.switch.log.flow_log import FlowLog
+    from airflow_dagsched.switch.records import encode_record
+    from airflow_dagsched.switch.say import tell_record, tell_window
+
+    with _blame_log(options.log):
+        records = FlowLog(_find_log(options.log)).read()
+    for each in records:
+        is_text = options.format == "text"
+        print(f"{each.n:>6}  {tell_window(each.at)}  {tell_record(each)}" if is_text else encode_record(each))
+    return FINE
 
 
 def _run_check(options: argparse.Namespace) -> int:
@@ -28,8 +65,20 @@ def _run_check(options: argparse.Namespace) -> int:
 
     checked = check_log(_find_log(options.log))
     sys.stdout.write((write_text if options.format == "text" else write_json)(checked))
-    return 1 if checked.violations else 0
+    return VIOLATIONS if checked.violations else FINE
+
+
+@contextmanager
+def _blame_log(folder: Path) -> Iterator[None]:
+    """A log that is no log, or that is damaged, is bad input."""
+    if not _find_log(folder).is_dir():
+        raise InvalidInput(str(folder), "", "is no folder of a flow")
+    try:
+        yield
+    except DagschedError as error:
+        raise InvalidInput(str(folder), "", f"{str(error).splitlines()[0]} (see dagsched stream check)") from None
 
 
 def _find_log(folder: Path) -> Path:
-    return folder / LOG if (folder / LOG).is_dir() else folder
+    """Of a flow's folder, which need not be absolute."""
+    return (folder / LOG if (folder / LOG).is_dir() else folder).absolute()

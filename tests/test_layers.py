@@ -60,7 +60,7 @@ switch                                                   launch/protocol launch/
   advising                                               launch/streams switch
   log               .advising                            launch/protocol exclusive switch
   checking
-stream_cli                                               switch/checking
+stream_cli                                               switch switch/log switch/checking
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers stream_cli

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 
 from airflow_dagsched.switch.reasons import Code, Reason
+from airflow_dagsched.switch.records import Aborted, Batch, Current, Drained, Epoch, Fence, Record, Started, Stopped
+from airflow_dagsched.switch.signs import Sign, is_alive
 from airflow_dagsched.switch.state import MEANING, find_state
 from airflow_dagsched.switch.story import EpochStory, QueryStory, Story
 
@@ -46,9 +48,55 @@ def tell_reason(reason: Reason) -> str:
     )
 
 
-def tell_story(story: Story) -> str:
-    """All that is known of the flow, the newest record last."""
-    state = find_state(story)
+def tell_record(record: Record) -> str:
+    """The record as a sentence without a full stop."""
+    match record:
+        case Epoch(epoch=epoch, run_id=run, channel=channel):
+            return f"epoch {epoch} is asked for by run {run}: {channel}"
+        case Started(epoch=epoch, application=application):
+            return f"epoch {epoch} has started as {application}"
+        case Batch():
+            return _tell_batch(record)
+        case Fence(from_=old, to=new, upto=upto):
+            return f"windows behind {tell_window(upto)} are epoch {new}'s, up to there epoch {old}'s"
+        case Drained(epoch=epoch):
+            return f"epoch {epoch} has emitted all windows that are its own"
+        case Current(epoch=epoch):
+            return f"epoch {epoch} is the owner"
+        case Stopped(epoch=epoch, reason=reason):
+            return f"epoch {epoch} has stopped: {reason}"
+        case Aborted(epoch=epoch, reason=reason):
+            return f"epoch {epoch} is given up: {reason}"
+
+
+def _tell_batch(batch: Batch) -> str:
+    windows = "no window" if batch.first is None else f"windows {tell_window(batch.first)} to {tell_window(batch.last)}"
+    rows = f"{batch.kept} of {batch.rows} rows in the table"
+    at = tell_window(batch.watermark)
+    return f"epoch {batch.epoch}, {batch.query}, batch {batch.batch}: {windows}, {rows}, watermark {at}"
+
+
+def tell_sign(sign: Sign, now: float) -> str:
+    """What a driver says of itself, ``now`` in seconds since 1970."""
+    told = [sign.phase if is_alive(sign, now) else f"silent for {now - sign.at:.0f} s"]
+    told += [f"{name}: batch {number}" for name, number in sorted(sign.batch.items())]
+    if sign.batch_s is not None:
+        told.append(f"{sign.batch_s:.3g} s a batch, trigger {sign.trigger_s:g} s")
+    if sign.rows_s is not None:
+        told.append(f"{sign.rows_s:.3g} rows/s")
+    told.append(f"watermark {tell_window(sign.watermark)}")
+    counts = {"rows of state": sign.state_rows, "late rows": sign.late, "rows ahead of the clock": sign.ahead}
+    told += [f"{count} {what}" for what, count in counts.items() if count]
+    told += [each for each in (sign.ui, sign.waits_for) if each]
+    return f"driver of epoch {sign.epoch}: {', '.join(told)}"
+
+
+def tell_story(story: Story, held: Collection[int] = ()) -> str:
+    """All that is known of the flow, the newest record last.
+
+    :param held: epochs whose lease somebody holds, as far as that is known.
+    """
+    state = find_state(story, held)
     head = f"after record {story.last}: {state} ({MEANING[state]})"
     lines = [line for number in sorted(story.epochs) for line in _tell_epoch(story, story.epochs[number])]
     return "\n".join([head, *lines])

@@ -1,0 +1,71 @@
+"""How a flow is: its log, what is to be seen beside it, and what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.switch.advising.advance import advance
+from airflow_dagsched.switch.advising.advice import Advice
+from airflow_dagsched.switch.log.executor import look_at
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.places import FlowPlaces
+from airflow_dagsched.switch.say import tell_reason, tell_sign, tell_story
+from airflow_dagsched.switch.signs import Seen
+from airflow_dagsched.switch.story import Story
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One look at a flow."""
+
+    story: Story
+    seen: Seen
+    advice: Advice
+
+
+def read_status(folder: Path, now: float) -> Status:
+    """Look at the flow in a folder, ``now`` in seconds since 1970. Raises ``GarbledLog`` and ``IllegalTransition``."""
+    flow = FlowPlaces(folder)
+    log = FlowLog(flow.log)
+    log.read()
+    seen = look_at(flow, log.story, now)
+    return Status(log.story, seen, advance(log.story, seen))
+
+
+def tell_status(status: Status) -> str:
+    """For people, line by line."""
+    return "".join(f"{line}\n" for line in _list_lines(status))
+
+
+def _list_lines(status: Status) -> Iterator[str]:
+    seen = status.seen
+    yield tell_story(status.story, seen.held)
+    yield from (tell_sign(sign, seen.now) for _, sign in sorted(seen.signs.items()))
+    yield from (f"no driver of epoch {epoch} runs" for epoch in _list_lost(status))
+    yield from (f"waits: {tell_reason(each)}" for each in status.advice.waits_for)
+
+
+def _list_lost(status: Status) -> list[int]:
+    """Epochs that are to run, and whose lease nobody holds."""
+    return [
+        number
+        for number, each in sorted(status.story.epochs.items())
+        if not (each.has_ended or each.stopped or number in status.seen.held)
+    ]
+
+
+def describe_status(status: Status) -> dict[str, Any]:
+    """The same for programs, as JSON values."""
+    return {
+        "state": status.advice.state,
+        "last": status.story.last,
+        "owner": status.story.owner,
+        "successor": status.story.successor,
+        "lost": _list_lost(status),
+        "drivers": {str(number): encode_plain(sign) for number, sign in sorted(status.seen.signs.items())},
+        "waits_for": [tell_reason(each) for each in status.advice.waits_for],
+    }
