@@ -25,7 +25,7 @@ import os, sys
 print("begins", os.environ["STREAM"], os.getsid(0) == os.getpid(), flush=True)
 open(sys.argv[1], "w").close()     # a fifo: whoever reads it lets this go on
 print("goes on", flush=True)
-open(sys.argv[1], "w").close()
+open(sys.argv[2], "w").close()
 """
 PARENT = """
 import sys
@@ -42,15 +42,16 @@ def make_places(work_dir: Path) -> EpochPlaces:
 
 def test_a_driver_outlives_whoever_started_it(tmp_path: Path):
     """In a session of its own, with what it prints in its own file, and the environment it was given."""
-    places, fifo = make_places(tmp_path), tmp_path / "fifo"
-    os.mkfifo(fifo)
-    write_epoch(places, WRITES, str(fifo))
+    places, fifos = make_places(tmp_path), [tmp_path / "first", tmp_path / "second"]
+    for fifo in fifos:
+        os.mkfifo(fifo)
+    write_epoch(places, WRITES, *map(str, fifos))
     command = [sys.executable, "-c", PARENT, str(places.folder), str(tmp_path)]
     parent = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     write_spawned(places, int(parent.stdout), 100.0)
     assert is_starting(places, 100.0), "its parent is gone, and it is there"
-    fifo.read_bytes()
-    fifo.read_bytes()
+    for fifo in fifos:
+        fifo.read_bytes()
     assert places.output.read_text() == "begins yes True\ngoes on\n"
 
 
