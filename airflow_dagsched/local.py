@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from airflow_dagsched.launch.protocol.interval import Interval
     from airflow_dagsched.launch.protocol.payload import Call
+    from airflow_dagsched.launch.streams.rehearsal import Rehearsal
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.managers.spark_versions import judge_version
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec
@@ -23,6 +24,7 @@ def run_local(
     context: Mapping[str, Any],
     inputs: Mapping[str, Any],
     repeats: tuple[Repeat, ...] = (),
+    stream: Rehearsal | None = None,
     spark: SparkSession | None = None,
 ) -> dict[str, Any]:
     """Run the steps, in the order given, in this process; tables are not written.
@@ -30,6 +32,7 @@ def run_local(
     :param calls: by step id, and by ``repeat:<id>`` the condition that ends a block.
     :param inputs: results by step id, instead of running it: a DataFrame (Spark's or pandas', or a list of
         dicts), a dict of named ones, or a plain value.
+    :param stream: what its functions are given besides, where the steps are a stream's.
     :param spark: the session to run in; else the one there is, else a new ``local[2]``.
     :returns: what each step returned, by step id; DataFrames are not executed. None for a skipped step.
 
@@ -42,6 +45,10 @@ def run_local(
     unfit = judge_version(session.version)
     if unfit is not None:
         raise LaunchRefused("run_local", unfit.reason, unfit.remedy)
+    if stream is not None:
+        from airflow_dagsched.spark.driver.rehearse_stream import hand_in_rows
+
+        calls = hand_in_rows(stream, calls, session)
     return rehearse_steps(
         specs, calls, interval=interval, context=context, inputs=inputs, repeats=repeats, spark=session
     )

@@ -75,8 +75,8 @@ spark
   streams           .files .session .outputs             launch/protocol launch/streams switch switch/log
   streams           .files .session .outputs             launch/protocol switch switch/log
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
-                    .inputs .steps .reuse
-local                                                    launch/protocol launch/managers spark/driver
+                    .inputs .steps .reuse                launch/streams
+local                                                    launch/protocol launch/managers launch/streams spark/driver
 provider
   following                                              launch/protocol launch/secrecy launch/escalation
   mirrors                                                launch/protocol

@@ -266,7 +266,9 @@ class SparkDataflow(StepGroup):
     ) -> dict[str, Any]:
         """Run the steps in this process, without Airflow: for unit tests.
 
-        :param inputs: results by step or task id, instead of running it (DataFrames, or plain values).
+        :param inputs: results by step or task id, instead of running it (DataFrames, or plain values). Of a stream's
+            source what its function gets; the other steps then return what the stream gives in the end, the windows
+            that are still open included.
         :returns: what each step returned, by step id. Tables are not written.
         """
         from airflow_dagsched.provider.authoring.rehearsal import run_local

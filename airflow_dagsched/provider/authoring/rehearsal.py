@@ -15,7 +15,9 @@ from airflow_dagsched.provider.submission.specs import Submit, build_parts
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
+    from airflow_dagsched.launch.streams.rehearsal import Rehearsal
     from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec
+    from airflow_dagsched.provider.spec.stream_spec import StreamSpec
 
 
 def run_local(
@@ -30,15 +32,30 @@ def run_local(
     parts = build_parts(Submit(flow, flow.graph.sort_steps(), facts, _make_renderer(dag, facts, inputs), roots))
     # Of a step's id: instead of running it. The others are ordinary tasks, whose values the renderer looks up.
     rows = {name: value for name, value in inputs.items() if name in flow.steps}
+    stream = None if flow.stream is None else _rehearse_stream(flow.name, flow.stream, rows)
     return run(
         parts.specs,
         parts.calls,
         interval=facts.interval,
         context=facts.context,
-        inputs=rows,
+        inputs={name: value for name, value in rows.items() if stream is None or name not in stream.rows},
         repeats=parts.repeats,
+        stream=stream,
         spark=spark,
     )
+
+
+def _rehearse_stream(name: str, stream: StreamSpec, rows: Mapping[str, Any]) -> Rehearsal:
+    """What functions of a stream are given; raises ``KeyError`` for a source without rows."""
+    from airflow_dagsched.launch.streams.rehearsal import Rehearsal
+
+    for source in stream.sources:
+        if source.name not in rows:
+            raise KeyError(f"source {source.name!r} is not read here: give its rows in inputs={{{source.name!r}: ...}}")
+    sinks = [query.step for query in stream.queries if query.writes is None]
+    raw = {source.name: rows[source.name] for source in stream.sources}
+    keys = {sink: f"local/{name}/{sink}" for sink in sinks}
+    return Rehearsal(stream.sources, raw, keys, stream.settings.max_ahead_s)
 
 
 def _make_facts(dag: DAG, interval: Interval) -> RunFacts:

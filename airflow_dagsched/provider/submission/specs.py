@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.launch.managers.author_conf import find_settings_mistake
-from airflow_dagsched.launch.protocol.calls import ContextValue, Output
+from airflow_dagsched.launch.protocol.calls import ContextValue, Handed, Output
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec, hash_content
 from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.secrecy.masking import Masking
@@ -232,7 +232,7 @@ def _build_call(submit: Submit, step: AuthoredStep) -> Call:
 
 
 def _render_leaf(submit: Submit, leaf: Any) -> Any:
-    return leaf if isinstance(leaf, (Output, ContextValue)) else submit.render(leaf)
+    return leaf if isinstance(leaf, (Output, ContextValue, Handed)) else submit.render(leaf)
 
 
 def _is_absent(submit: Submit, step: AuthoredStep, value: Any) -> bool:
