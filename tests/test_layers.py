@@ -72,7 +72,6 @@ spark
   inputs            .files .session .outputs             launch/protocol
   steps             .session .outputs                    launch/protocol launch/steps
   reuse             .files .outputs .inputs .steps       launch/protocol launch/steps
-  streams           .files .session .outputs             launch/protocol launch/streams switch switch/log
   streams           .files .session .outputs             launch/protocol switch switch/log
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
                     .inputs .steps .reuse                launch/streams
