@@ -16,6 +16,7 @@ that is still to be delivered. Needs no Spark.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal
 
 from airflow_dagsched.launch.protocol.keys import escape_key
@@ -95,7 +96,9 @@ def _finish_draft(store: FencedStore, draft: str, record: Batch | None, deliver:
     new = join_path(draft, NEW)
     if record is not None and store.exists(new):
         deliver(store, draft, record)
-        # In one step: a half-removed draft must not be taken for one that is still to be delivered.
-        store.rename(new, join_path(draft, DONE))
-        store.sync((draft,))
+        # Whoever lost the lock may have one change left, or meets what the next holder did.
+        with suppress(FileNotFoundError):
+            # In one step: a half-removed draft must not be taken for one that is still to be delivered.
+            store.rename(new, join_path(draft, DONE))
+            store.sync((draft,))
     store.delete(draft)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_dagsched.launch.retention.expiry import APART
-from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.files.store import LocalStore, join_path, walk_files
 from airflow_dagsched.spark.outputs.homes import name_hidden_folder
+from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.swap import COORDINATION, STREAMS, list_torn
 from airflow_dagsched.spark.streams.drafts import list_drafts, make_name, parse_name
-from airflow_dagsched.spark.streams.mover import judge_draft
+from airflow_dagsched.spark.streams.mover import finish_moves, judge_draft
 from airflow_dagsched.spark.streams.sink import StreamRefused, StreamSink
 from airflow_dagsched.switch.record_rules import find_least
+from airflow_dagsched.switch.records import Batch
 from tests.spark.streams.drivers import Crashed, SteppedClock, SteppedDriver, list_windows, open_sink
 from tests.spark.streams.flow import Flow
 from tests.switch.drawn import make_aborted, make_batch, make_epoch, make_fence, make_started
@@ -75,6 +77,33 @@ def test_a_driver_may_die_at_every_change(upto: int):
                 return
 
 
+def test_a_fence_may_come_at_every_change():
+    """A batch is judged as it gets its number, however long before that it was written."""
+    for changes in count(1):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            flow, table = Flow(Path(folder) / "work"), f"{folder}/table"
+            flow.begin()
+            flow.request(2)
+            left = count(changes, -1)
+
+            def step(flow: Flow = flow, left: Iterator[int] = left) -> None:
+                if next(left) == 1:
+                    flow.add(make_fence(1, max(25, find_emitted(flow))))
+
+            take_all(open_sink(flow, table, step), ((), (10, 20, 30), (40,)))
+            if next(left) > 0:
+                assert list_windows(table) == [10, 20, 30, 40]
+                assert changes > 20
+                return
+            upto = flow.log.story.epochs[1].upto or 0.0
+            assert list_windows(table) == [each for each in (10, 20, 30, 40) if each <= upto]
+
+
+def find_emitted(flow: Flow) -> float:
+    """The newest window of which rows were recorded."""
+    return max((each.last for each in flow.list_batches() if each.last), default=0.0)
+
+
 def test_a_draft_that_has_no_record_is_left_until_its_batch_has_one(tmp_path: Path):
     """Whoever writes it may live; then it is somebody else's batch, and it goes."""
     flow, table = Flow(tmp_path / "work"), f"{tmp_path}/table"
@@ -89,6 +118,36 @@ def test_a_draft_that_has_no_record_is_left_until_its_batch_has_one(tmp_path: Pa
     sink.take((10,), 0)  # type: ignore[arg-type]
     assert list_drafts(LocalStore(), place) == (drafts[1],)
     assert list_windows(table) == [10]
+
+
+class HalfDeletingStore(LocalStore):
+    """The files of a driver that dies as it removes a folder."""
+
+    def delete(self, path: str) -> None:
+        folder, entry = next(iter(walk_files(self, path)))
+        super().delete(join_path(path, folder, entry.name))
+        raise Crashed
+
+
+def test_a_draft_that_is_half_removed_is_not_delivered_again(tmp_path: Path):
+    """Else a function would get a part of the rows under the same key."""
+    flow, table = Flow(tmp_path / "work"), f"{tmp_path}/table"
+    flow.begin()
+    sink = open_sink(flow, table)
+    place, name = sink._target.place, make_name(1, "out", 0)
+    for file in ("10", "20"):
+        LocalStore().write_text(join_path(place.name_folder(name), "new", file), "")
+    flow.add(make_batch(1, 0, 10, 20, x_tag=name.tag, files=("10", "20")))
+    calls: list[list[str]] = []
+
+    def deliver(store: FencedStore, draft: str, record: Batch) -> None:
+        calls.append([entry.name for entry in store.list(join_path(draft, "new"))])
+
+    with pytest.raises(Crashed):
+        finish_moves(HalfDeletingStore(), place, flow.log.story, deliver)
+    finish_moves(LocalStore(), place, flow.log.story, deliver)
+    assert calls == [["10", "20"]]
+    assert count_drafts(sink) == 0
 
 
 def test_drafts_of_an_aborted_epoch_go(tmp_path: Path):
@@ -174,11 +233,13 @@ TURNS = st.lists(
     st.one_of(
         st.tuples(st.just("advance"), st.integers(0, 3)),
         st.tuples(st.just("advance far"), st.integers(0, 3)),
+        st.tuples(st.just("advance far"), st.integers(0, 3)),
         st.tuples(st.just("kill"), st.integers(0, 3)),
         st.tuples(st.just("start"), st.integers(1, 2)),
         st.tuples(st.just("fence"), st.integers(0, 3)),
     ),
-    max_size=40,
+    min_size=10,
+    max_size=60,
 )
 
 
@@ -192,8 +253,10 @@ class Drivers:
         self.flow.add(make_batch(2, 0))
         self.batches = batches
         self.passed: list[float] = [0.0]
-        self.living: list[SteppedDriver] = []
         self.upto: float | None = None
+        self.living: list[SteppedDriver] = []
+        for epoch in (1, 1, 2):
+            self.play(("start", epoch))
 
     def play(self, turn: Turn) -> None:
         what, number = turn
@@ -203,7 +266,7 @@ class Drivers:
             self._add_fence(number)
         elif self.living:
             driver = self.living[number % len(self.living)]
-            for _ in range({"advance": 1, "advance far": 15, "kill": 0}[what]):
+            for _ in range({"advance": 1, "advance far": 9, "kill": 0}[what]):
                 driver.advance()
             if what == "kill":
                 driver.kill()
@@ -212,7 +275,9 @@ class Drivers:
         """All die, and one driver of each epoch does what is left."""
         for each in self.living:
             each.kill()
-        assert [each.error for each in self.living if each.error] == []
+        for each in self.living:
+            if each.error:
+                raise each.error
         clock = SteppedClock(lambda: None, self.passed)
         for epoch, batches in self.batches.items():
             take_all(open_sink(self.flow, self.table, epoch=epoch, clock=clock), batches)
