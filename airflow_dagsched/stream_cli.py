@@ -49,13 +49,12 @@ def _run_status(options: argparse.Namespace) -> int:
 def _run_log(options: argparse.Namespace) -> int:
     from airflow_dagsched.switch.log.flow_log import FlowLog
     from airflow_dagsched.switch.records import encode_record
-    from airflow_dagsched.switch.say import tell_record, tell_window
+    from airflow_dagsched.switch.say import tell_line
 
     with _blame_log(options.log):
         records = FlowLog(_find_log(options.log)).read()
     for each in records:
-        is_text = options.format == "text"
-        print(f"{each.n:>6}  {tell_window(each.at)}  {tell_record(each)}" if is_text else encode_record(each))
+        print(tell_line(each) if options.format == "text" else encode_record(each))
     return FINE
 
 

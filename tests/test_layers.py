@@ -98,7 +98,7 @@ provider
                                                          launch/managers launch/streams local
   commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact
                     .runtime .wiring .authoring          launch/protocol launch/planning launch/retention
-                                                         launch/escalation cli
+                                                         launch/escalation switch switch/advising switch/log cli
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 

@@ -28,6 +28,9 @@ Code = Literal[
     "catches up",
     "waits for rows",
     "drains",
+    "nothing runs",
+    "no switch",
+    "needs no word",
 ]
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from airflow_dagsched.switch.reasons import Code, Reason
 from airflow_dagsched.switch.records import Aborted, Batch, Current, Drained, Epoch, Fence, Record, Started, Stopped
-from airflow_dagsched.switch.signs import Sign, is_alive
+from airflow_dagsched.switch.signs import Ended, Sign, is_alive
 from airflow_dagsched.switch.state import MEANING, find_state
 from airflow_dagsched.switch.story import EpochStory, QueryStory, Story
 
@@ -34,6 +34,9 @@ SENTENCES: Mapping[Code, str] = {
     "catches up": "epoch {epoch} is behind: until its watermark is {window}",
     "waits for rows": "{names} of epoch {epoch} has no batch yet: no rows come",
     "drains": "epoch {epoch} ends windows up to {window}: rows move its watermark, and nothing else",
+    "nothing runs": "no epoch runs, or is to run",
+    "no switch": "no graph is about to take over",
+    "needs no word": "epoch {epoch} takes over by itself as soon as it has caught up (confirm='auto')",
 }
 
 
@@ -46,6 +49,11 @@ def tell_reason(reason: Reason) -> str:
         seconds=reason.seconds,
         text=reason.text or "nothing is said of why",
     )
+
+
+def tell_line(record: Record) -> str:
+    """A record with its number and time."""
+    return f"{record.n:>6}  {tell_window(record.at)}  {tell_record(record)}"
 
 
 def tell_record(record: Record) -> str:
@@ -85,10 +93,25 @@ def tell_sign(sign: Sign, now: float) -> str:
     if sign.rows_s is not None:
         told.append(f"{sign.rows_s:.3g} rows/s")
     told.append(f"watermark {tell_window(sign.watermark)}")
-    counts = {"rows of state": sign.state_rows, "late rows": sign.late, "rows ahead of the clock": sign.ahead}
-    told += [f"{count} {what}" for what, count in counts.items() if count]
+    counts = {
+        "rows of state": sign.state_rows,
+        "MiB of state": round(sign.state_bytes / 2**20, 1),
+        "late rows": sign.late,
+        "rows ahead of the clock": sign.ahead,
+        "rows behind": sign.behind_rows,
+        "s of event time behind": sign.behind_s,
+    }
+    told += [f"{count:,} {what}" for what, count in counts.items() if count]
     told += [each for each in (sign.ui, sign.waits_for) if each]
     return f"driver of epoch {sign.epoch}: {', '.join(told)}"
+
+
+def tell_ended(epoch: int, ended: Ended) -> str:
+    """How the last driver of an epoch ended."""
+    if ended.kind is None:
+        return f"the last driver of epoch {epoch} ended as it should at {tell_window(ended.at)}"
+    where = f" in step {ended.step!r}" if ended.step else ""
+    return f"the last driver of epoch {epoch} failed{where} at {tell_window(ended.at)}: {ended.message}"
 
 
 def tell_story(story: Story, held: Collection[int] = ()) -> str:

@@ -11,10 +11,10 @@ import pytest
 
 from airflow_dagsched.cli import main
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.log.signs_files import write_sign
+from airflow_dagsched.switch.log.signs_files import place_order, write_ended, write_sign
 from airflow_dagsched.switch.places import FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Record
-from airflow_dagsched.switch.signs import Sign
+from airflow_dagsched.switch.signs import Ended, Sign
 from tests.switch.drawn import (
     FIRST,
     make_aborted,
@@ -105,7 +105,30 @@ def test_the_status_says_who_owns_what_and_who_runs(flow: FlowPlaces, capsys: py
     told = json.loads("\n".join(run(capsys, "status", str(flow.folder), "--format", "json")))
     assert told["drivers"]["2"]["late"] == 3
     del told["drivers"]
-    assert told == {"state": "steady", "last": 15, "owner": 2, "successor": None, "lost": [2], "waits_for": []}
+    assert told == {
+        "state": "steady", "last": 15, "owner": 2, "successor": None, "lost": [2], "waits_for": [], "ended": {},
+        "orders": {},
+    }  # fmt: skip
+
+
+def test_the_status_says_what_is_ordered_and_how_a_lost_driver_ended(
+    flow: FlowPlaces, capsys: pytest.CaptureFixture[str]
+):
+    places = flow.name_epoch("00000002")
+    place_order(places, "stop", "ann", 20.0, "for the night")
+    write_sign(places, Sign(2, "app 2", 1.0, "running", state_bytes=2**21, behind_rows=40, behind_s=7.5))
+    write_ended(places, Ended(1, "author", 25.0, step="out", message="no such column"))
+    sign, *lines = run(capsys, "status", str(flow.folder))[-4:]
+    assert sign.endswith("2.0 MiB of state, 40 rows behind, 7.5 s of event time behind")
+    assert lines == [
+        "no driver of epoch 2 runs",
+        f"the last driver of epoch 2 failed in step 'out' at {END}: no such column",
+        "ordered of epoch 2: stop, for the night",
+    ]
+    write_ended(places, Ended(0, None, 25.0))
+    assert f"the last driver of epoch 2 ended as it should at {END}" in run(capsys, "status", str(flow.folder))
+    told = json.loads("\n".join(run(capsys, "status", str(flow.folder), "--format", "json")))
+    assert (told["orders"], told["ended"]["2"]["code"]) == ({"2": {"stop": "for the night"}}, 0)
 
 
 def test_the_status_says_what_is_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -18,6 +18,11 @@ WORK_DIR = Arg(("work_dirs",), nargs="*", help="work folders (default: [dagsched
 DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (default: [dagsched] retention_days)")
 EXACT = Arg(("--exact",), action="store_true", help="let a solver prove how good the plan is (small dataflows)")
 DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would be done")
+FLOW = Arg(("--flow",), default=None, help="name of the stream, where the DAG has several")
+REASON = Arg(("--reason",), default="", help="for those who read the stream's log later")
+AGAIN = Arg(("--again",), action="store_true", help="also where this very code runs: a new epoch of it takes over")
+STATUS_FORMAT = Arg(("--format",), choices=("text", "json"), default="text", help="how to print (default: text)")
+STREAMS = "airflow_dagsched.provider.commands.streams"
 WORK = "airflow_dagsched.provider.commands.actions"
 
 
@@ -52,6 +57,48 @@ def commands() -> list[GroupCommand]:
                     lazy_load_command(f"{WORK}.clean"),
                     (WORK_DIR, DAYS, DRY_RUN),
                 ),
+                GroupCommand(name="stream", help="Look at a DAG's streams, and switch them", subcommands=_of_streams()),
             ),
         )
     ]
+
+
+def _of_streams() -> tuple[ActionCommand, ...]:
+    return (
+        ActionCommand(
+            "status",
+            "Say how a DAG's streams stand, and what they wait for",
+            lazy_load_command(f"{STREAMS}.status"),
+            (DAG, FLOW, STATUS_FORMAT),
+        ),
+        ActionCommand(
+            "log",
+            "Print the records of a stream, one line each",
+            lazy_load_command(f"{STREAMS}.log"),
+            (DAG, FLOW, STATUS_FORMAT),
+        ),
+        ActionCommand(
+            "switch",
+            "Start a run, which switches to the DAG file's code, or starts what was stopped",
+            lazy_load_command(f"{STREAMS}.switch"),
+            (DAG, AGAIN),
+        ),
+        ActionCommand(
+            "confirm",
+            "Let a graph that has caught up take over",
+            lazy_load_command(f"{STREAMS}.confirm"),
+            (DAG, FLOW, REASON),
+        ),
+        ActionCommand(
+            "abort",
+            "Give a switch up: the old graph goes on",
+            lazy_load_command(f"{STREAMS}.abort"),
+            (DAG, FLOW, REASON),
+        ),
+        ActionCommand(
+            "stop",
+            "Let a stream end after its batch",
+            lazy_load_command(f"{STREAMS}.stop"),
+            (DAG, FLOW, REASON),
+        ),
+    )

@@ -13,7 +13,7 @@ from airflow_dagsched.switch.advising.advice import Advice
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import FlowPlaces
-from airflow_dagsched.switch.say import tell_reason, tell_sign, tell_story
+from airflow_dagsched.switch.say import tell_ended, tell_reason, tell_sign, tell_story
 from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.story import Story
 
@@ -45,7 +45,11 @@ def _list_lines(status: Status) -> Iterator[str]:
     seen = status.seen
     yield tell_story(status.story, seen.held)
     yield from (tell_sign(sign, seen.now) for _, sign in sorted(seen.signs.items()))
-    yield from (f"no driver of epoch {epoch} runs" for epoch in _list_lost(status))
+    for epoch in _list_lost(status):
+        yield f"no driver of epoch {epoch} runs"
+        yield from ([tell_ended(epoch, seen.ended[epoch])] if epoch in seen.ended else [])
+    for epoch, orders in sorted(seen.orders.items()):
+        yield from (f"ordered of epoch {epoch}: {order}{f', {why}' * bool(why)}" for order, why in orders.items())
     yield from (f"waits: {tell_reason(each)}" for each in status.advice.waits_for)
 
 
@@ -67,5 +71,7 @@ def describe_status(status: Status) -> dict[str, Any]:
         "successor": status.story.successor,
         "lost": _list_lost(status),
         "drivers": {str(number): encode_plain(sign) for number, sign in sorted(status.seen.signs.items())},
+        "ended": {str(number): encode_plain(each) for number, each in sorted(status.seen.ended.items())},
+        "orders": {str(number): dict(each) for number, each in sorted(status.seen.orders.items()) if each},
         "waits_for": [tell_reason(each) for each in status.advice.waits_for],
     }

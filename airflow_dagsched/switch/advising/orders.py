@@ -1,0 +1,29 @@
+"""Of which epoch an order is, and which order means nothing as things stand."""
+
+from __future__ import annotations
+
+from airflow_dagsched.switch.reasons import Reason
+from airflow_dagsched.switch.signs import Order
+from airflow_dagsched.switch.story import Story
+
+
+def choose_ordered(story: Story, order: Order) -> int | Reason:
+    """The epoch that the order is placed with, or why it is refused."""
+    return _choose_stopped(story) if order == "stop" else _choose_switched(story, order)
+
+
+def _choose_stopped(story: Story) -> int | Reason:
+    # One order ends both graphs of a switch.
+    living = [each for each in (story.old, story.new) if each is not None and each.stopped is None]
+    return living[0].record.epoch if living else Reason("nothing runs")
+
+
+def _choose_switched(story: Story, order: Order) -> int | Reason:
+    new = story.new
+    if new is None:
+        return Reason("no switch")
+    if new.into is not None:
+        return Reason("only forward", story.owner or 0)
+    if order == "confirm" and new.record.x_confirm == "auto":
+        return Reason("needs no word", new.record.epoch)
+    return new.record.epoch
