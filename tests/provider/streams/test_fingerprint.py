@@ -66,7 +66,7 @@ def test_what_changes_nothing(tmp_path: Path, change: tuple[str, str]) -> None:
         ('lateness="5 minutes"', 'lateness="6 minutes"'),
         ('mode="streaming"', 'mode="streaming", conf={"spark.executor.memory": "2g"}'),
         ('mode="streaming"', 'mode="streaming", channel="inbox"'),
-        ("def clicks(rows): return rows", "def clicks(rows): return rows.where('amount > 0')"),
+        ("return rows\n", "return rows.where('amount > 0')\n"),
         ('event_time="ts",', 'event_time="ts", memory="2g",'),
         ('event_time="ts",', 'event_time="ts", start={"logOffset": 3},'),
     ],

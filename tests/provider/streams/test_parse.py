@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -16,32 +17,14 @@ from airflow_dagsched import SparkDataflow, Table
 from airflow_dagsched.launch.protocol.calls import Handed, Output
 from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.provider.authoring.flow_settings import OF_STREAMS
+from airflow_dagsched.provider.authoring.streams.settings import NEEDED, TIMES, parse_seconds
 from airflow_dagsched.provider.commands.bag import find_flows
 
-CLICKS = """
-from airflow.sdk import DAG, task
-from pyspark.sql import functions as F
-
-from airflow_dagsched import SparkDataflow, Table
-
-with DAG("clicks", schedule=None, max_active_runs=3, catchup=False):
-    with SparkDataflow("clicks", mode="streaming", window="10 minutes", lateness="5 minutes", trigger="10 seconds"):
-        @task.spark_stream_source(
-            format="parquet", path="/data/clicks", event_time="ts",
-            schema="ts timestamp, user string, amount decimal(12,2)",
-        )
-        def clicks(rows): return rows
-
-        @task.spark_step(stateful=True, parallelism=8)
-        def by_user(clicks):
-            return clicks.groupBy(F.window("ts", "10 minutes"), "user").agg(F.sum("amount").alias("amount"))
-
-        @task.spark_step(writes=Table("/data/by_user", mode="append"))
-        def out(by_user): return by_user
-
-        out(by_user(clicks()))
-"""
-"""The example of the docs."""
+PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+CLICKS, ALARMS, UNIT_TEST = BLOCKS
+"""The examples of the page."""
 GOLDEN = {
     "settings": {
         "window_s": 600.0,
@@ -100,6 +83,24 @@ def test_the_example_is_one_stream(tmp_path: Path) -> None:
     assert stream is not None
     found = encode_plain(stream)
     assert {name: found[name] for name in GOLDEN} == GOLDEN
+
+
+def test_the_other_example_has_a_sink(dag: DAG) -> None:
+    exec(ALARMS, {"task": task, "SparkDataflow": SparkDataflow})
+    (group,) = (each for each in dag.task_group_dict.values() if isinstance(each, SparkDataflow))
+    stream = group.spec.stream
+    assert stream is not None
+    assert (stream.settings.order, [query.writes for query in stream.queries]) == ("window", [None])
+
+
+def test_the_page_names_every_argument_and_its_default() -> None:
+    table = PAGE.read_text().partition("| argument of the dataflow |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    told = {name.strip(" `"): default.strip(" `") for name, default in rows}
+    plain = StreamSettings(1, 1, 1)
+    said = {name: repr(getattr(plain, name)).replace("'", '"') for name in OF_STREAMS - TIMES.keys()}
+    assert told == {**said, **dict.fromkeys(NEEDED, "needed"), "max_ahead": "1 day"}
+    assert plain.max_ahead_s == parse_seconds("1 day")
 
 
 def test_the_example_is_planned_as_slots_of_one_group(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,8 @@ from pyspark.sql.functions import window
 
 from airflow_dagsched import SparkDataflow, Table
 
+PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 SCHEMA = "ts timestamp, user string, amount decimal(12,2)"
 BEGIN = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -113,6 +116,15 @@ def test_a_step_may_be_given_its_answer(spark: SparkSession) -> None:
     rows = spark.sql("select named_struct('end', now()) as window, 'x' as user, 1.0 as amount")
     found = make_flow().run_local(inputs={"clicks": [], "by_user": rows}, spark=spark)
     assert [row.user for row in found["out"].collect()] == ["x"]
+
+
+@pytest.mark.spark
+def test_the_unit_test_of_the_page(spark: SparkSession) -> None:
+    names: dict[str, Any] = {"Decimal": Decimal, "UTC": UTC, "datetime": datetime, "timedelta": timedelta}
+    example, _, unit_test = BLOCKS
+    exec(example, names)
+    exec(unit_test, names)
+    names["test_by_user"](spark)
 
 
 def test_a_source_needs_rows() -> None:
