@@ -78,7 +78,7 @@ spark
 local                                                    launch/protocol launch/managers launch/streams spark/driver
 provider
   following                                              launch/protocol launch/secrecy launch/escalation
-  mirrors                                                launch/protocol
+  mirrors                                                launch/protocol switch switch/log
   spec                                                   model plan plan/grouping launch/protocol launch/managers
                                                          launch/streams
   clusters          .spec                                model plan plan/checking plan/pruning plan/problem
@@ -91,7 +91,8 @@ provider
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning
                                                          launch/history launch/escalation launch
-  streaming         .mirrors                             launch/secrecy launch/streams switch switch/advising switch/log
+  streaming         .following .mirrors .spec .clusters  launch/secrecy launch/managers launch/escalation launch/streams
+                    .submission .runtime                 switch switch/advising switch/log
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime .streaming      launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol

@@ -21,7 +21,7 @@ from typing import Any
 
 from airflow.listeners import hookimpl
 
-LAUNCH_MODULE = "airflow_dagsched.provider.wiring.launch"
+LAUNCH_MODULES = ("airflow_dagsched.provider.wiring.launch", "airflow_dagsched.provider.wiring.stream_launch")
 ANSWERS_WITHIN_S = 2.0
 ASK_EVERY_S = 10.0
 MOST_TRIES = 100
@@ -55,7 +55,7 @@ def on_task_instance_failed(previous_state: Any, task_instance: Any, error: Any)
 
 def is_launch_in_scheduler(task_instance: Any) -> bool:
     """Workers tell listeners of failures too: with the task itself, not as it was read from the database."""
-    return getattr(getattr(task_instance, "task", None), "_task_module", "") == LAUNCH_MODULE
+    return getattr(getattr(task_instance, "task", None), "_task_module", "") in LAUNCH_MODULES
 
 
 def is_api_server_away() -> bool:

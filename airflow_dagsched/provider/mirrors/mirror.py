@@ -275,7 +275,9 @@ def make_event(end: End, logger: Any) -> TriggerEvent:
 def conclude_or_reschedule(start: StartTriggerArgs, context: Context) -> Any:
     """One look from a worker, for ``dag.test()``, which knows no ``start_from_trigger``."""
     ti = context["ti"]
-    args = MirrorArgs(**(start.trigger_kwargs or {}))
+    given = start.trigger_kwargs or {}
+    # That of a stream has the flow's folder beside it.
+    args = MirrorArgs(given["launch"], given["step"], tuple(given.get("others", ())))
     states = RuntimeTaskInstance.get_task_states(dag_id=ti.dag_id, task_ids=[args.launch], run_ids=[ti.run_id])
     raw = BaseXCom.get_one(key=FEED_KEY, dag_id=ti.dag_id, task_id=args.launch, run_id=ti.run_id)
     view = update_view(View(), states.get(ti.run_id, {}).get(args.launch), raw)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TRIGGER = "airflow_dagsched.provider.mirrors.mirror.MirrorTrigger"
 START_TRIGGER = "airflow_dagsched.provider.mirrors.start.StartTrigger"
+STREAM_TRIGGER = "airflow_dagsched.provider.mirrors.stream_mirror.StreamMirrorTrigger"
 
 
 class MirrorArgs(Struct, frozen=True):
@@ -43,6 +44,20 @@ def make_trigger_args(args: MirrorArgs) -> StartTriggerArgs:
 def make_start_args(args: StartArgs) -> StartTriggerArgs:
     """How a gate is started, without a worker."""
     return _start_from_trigger(START_TRIGGER, collect_kwargs(args))
+
+
+class StreamArgs(Struct, frozen=True):
+    """What the trigger of a stream's mirror knows from the DAG: its launch task's id, its step, where the stream is."""
+
+    launch: str
+    step: str
+    work_dir: str
+    flow: str
+
+
+def make_stream_args(args: StreamArgs) -> StartTriggerArgs:
+    """How the mirror of a stream's step is started, without a worker."""
+    return _start_from_trigger(STREAM_TRIGGER, asdict(args))
 
 
 def collect_kwargs(args: MirrorArgs | StartArgs) -> dict[str, Any]:

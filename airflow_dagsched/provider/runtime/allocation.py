@@ -95,7 +95,7 @@ def allocate_room(
     hook: PlannerHook,
     level: Level,
     steps: Sequence[str],
-    pruning: Pruning,
+    pruning: Pruning | None,
     *,
     author: Mapping[str, str] = NOTHING_SET,
     per_step: bool = False,
@@ -103,6 +103,7 @@ def allocate_room(
 ) -> Iterator[Allocation]:
     """Allocation for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
+    :param pruning: None: nothing is known of their inputs.
     :param author: Spark settings that win over the plan's: executors are reserved as they size them.
     :param on_wait: called again and again while there is no room; what it raises ends the waiting.
 

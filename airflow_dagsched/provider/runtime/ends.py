@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_dagsched.errors import DagschedError, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.escalation.overtime import end_overtime_steps, explain_timeout
 from airflow_dagsched.launch.protocol.events import Failure, StepDone
+from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.following.standing import Superseded
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.history import record_applications
@@ -32,16 +33,22 @@ def translate_errors(attempt: Attempt) -> Iterator[None]:
     try:
         yield
     except DagschedError as error:
-        masking = attempt.follower.masking
-        # An error may quote what a template was rendered to, from a connection that was read since.
-        masking.add(read_airflow_secrets())
+        # First: what it learns is masked in what the steps are told, too.
+        refusal = translate_refusal(error, attempt.follower.masking)
         _blame_steps(attempt, error)
-        log.debug("why the launch is refused", exc_info=True)
-        passing = isinstance(error, Superseded) or (isinstance(error, LaunchRefused) and error.passing)
-        raise (AirflowException if passing else AirflowFailException)(masking.text(str(error))) from None
+        raise refusal from None
     except AirflowTaskTimeout:
         # Anew, with what the steps wait for: Airflow's own says the limit alone.
         raise AirflowTaskTimeout(_stop_overtime(attempt)) from None
+
+
+def translate_refusal(error: DagschedError, masking: Masking) -> AirflowException:
+    """What Airflow is to know of it, without secrets; retried if it may pass by itself."""
+    # An error may quote what a template was rendered to, from a connection that was read since.
+    masking.add(read_airflow_secrets())
+    log.debug("why the launch is refused", exc_info=error)
+    passing = isinstance(error, Superseded) or (isinstance(error, LaunchRefused) and error.passing)
+    return (AirflowException if passing else AirflowFailException)(masking.text(str(error)))
 
 
 def _blame_steps(attempt: Attempt, error: DagschedError) -> None:

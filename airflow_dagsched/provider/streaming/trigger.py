@@ -43,7 +43,7 @@ class StreamTrigger(LightTrigger):
         verdict = await wait_for_verdict(self.followed, self.epoch)
         if isinstance(verdict, End):
             self.log.info("%s", verdict.reason)
-        yield make_event(verdict)
+        yield make_event(verdict, self.epoch)
 
     async def on_kill(self) -> None:
         """Order the stream's end, if it was a person who ended the task, or cleared it."""
@@ -60,10 +60,13 @@ class StreamTrigger(LightTrigger):
             self.log.info("the task is %s: ordered of epoch %s: %s", state or "cleared", self.epoch, ordered)
 
 
-def make_event(verdict: Verdict) -> TriggerEvent:
-    """The verdict as Airflow's event; a failure would use up a retry there, so a worker raises it."""
+def make_event(verdict: Verdict, epoch: int) -> TriggerEvent:
+    """The verdict as Airflow's event; a failure would use up a retry there, so a worker raises it.
+
+    :param epoch: that the task follows.
+    """
     if not isinstance(verdict, End):
-        return TriggerEvent({"event": "lost", "epoch": verdict.epoch})
+        return TriggerEvent({"event": "lost", "epoch": verdict.epoch, "follows": epoch})
     if verdict.state == "success":
         return TaskSuccessEvent(xcoms={"return_value": dict(verdict.returned)})
     return TriggerEvent({"event": "ended", "reason": verdict.reason})

@@ -150,16 +150,20 @@ def build_driver_environment(nonce: str, roots: Sequence[Path], packed: Packed, 
     """Environment of the driver program: this Python, this package, the DAG bundle's modules; and what it has to find
     in the files, which others may have changed.
     """
-    package = str(Path(__file__).parents[3])
-    # This very package: a driver of another version refuses the manifest.
-    modules = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
-    # Executors unpickle what this Python has pickled: another minor version cannot. The author's word counts, though.
-    python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
     return {
         ENV_NONCE: nonce,
         ENV_MANIFEST_SHA256: hash_content(packed.shown.encode()),
         ENV_PAYLOAD: str(paths.payload),
         ENV_PAYLOAD_SHA256: hash_content(packed.payload),
-        "PYTHONPATH": os.pathsep.join(path for path in modules if path),
-        **python,
+        **build_python_environment(roots),
     }
+
+
+def build_python_environment(roots: Sequence[Path]) -> dict[str, str]:
+    """This Python, this package, the DAG bundle's modules."""
+    package = str(Path(__file__).parents[3])
+    # This very package: a driver of another version refuses the manifest.
+    modules = [package, *map(str, roots), os.environ.get("PYTHONPATH", "")]
+    # Executors unpickle what this Python has pickled: another minor version cannot. The author's word counts, though.
+    python = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
+    return {"PYTHONPATH": os.pathsep.join(path for path in modules if path), **python}

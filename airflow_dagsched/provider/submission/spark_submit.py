@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,17 @@ LEAVE_WITHIN_S = 5.0
 JAVA_MISSING = "install Java 17 or 21 (Debian: openjdk-17-jre-headless) or set JAVA_HOME"
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A spark-submit that somebody else runs."""
+
+    argv: tuple[str, ...]
+    settings: str
+    """Text of the properties file that ``argv`` names."""
+    environment: Mapping[str, str]
+    """Beside that of whoever runs it."""
+
+
 class FollowedSubmit(SparkSubmitHook):
     """A spark-submit whose output lines pass a filter before they are logged."""
 
@@ -50,21 +62,39 @@ class FollowedSubmit(SparkSubmitHook):
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """One spark-submit. Raises :class:`InvalidInput` for a setting that a file does not carry as it is."""
-        if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
-            raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
-        author = {name: str(value) for name, value in (self._env_vars or {}).items()}
-        collected = self._collect_settings(author)
-        # What is written is what was looked at: nothing comes in between.
-        self.on_settings(collected, frozenset(self._list_author_settings()))
-        settings = write_properties(collected).encode()
+        author = self._list_author_env()
+        settings = self._settle(author)
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
-            write_file(self._file, settings, 0o600)
+            write_file(self._file, settings.encode(), 0o600)
             env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._file)}
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
             return super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
+
+    def describe_submit(self, application: str, file: Path) -> Described:
+        """What ``submit`` would run, to be run by somebody else, again and again; raises as it does.
+
+        :param file: where the settings will be.
+        """
+        author = self._list_author_env()
+        settings = self._settle(author)
+        self._file = file
+        command = self._build_spark_submit_command(application)
+        return Described(tuple(command), settings, {**author, **self.environment})
+
+    def _list_author_env(self) -> dict[str, str]:
+        return {name: str(value) for name, value in (self._env_vars or {}).items()}
+
+    def _settle(self, env_vars: Mapping[str, str]) -> str:
+        """The text of all settings, which somebody has looked at."""
+        if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
+            raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
+        collected = self._collect_settings(env_vars)
+        # What is written is what was looked at: nothing comes in between.
+        self.on_settings(collected, frozenset(self._list_author_settings()))
+        return write_properties(collected)
 
     def _collect_settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
         """All settings of this submit, those of the author's own properties file among them."""

@@ -32,9 +32,10 @@ from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.graph import build_graph
 from airflow_dagsched.plan.grouping.coarsest import Grouping
 from airflow_dagsched.plan.problem.colors import assign_colors
-from airflow_dagsched.provider.mirrors.mirror_args import MirrorArgs, make_trigger_args
+from airflow_dagsched.provider.mirrors.mirror_args import MirrorArgs, StreamArgs, make_stream_args, make_trigger_args
 from airflow_dagsched.provider.mirrors.start_gate import StartGate
 from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
+from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
 from airflow_dagsched.provider.wiring.plan_file import Structure, find_structure
 from airflow_dagsched.provider.wiring.priority import compute_turns
@@ -43,6 +44,7 @@ from airflow_dagsched.provider.wiring.task_runtimes import check_names
 if TYPE_CHECKING:
     from airflow.providers.standard.operators.empty import EmptyOperator
     from airflow.sdk import DAG, BaseOperator, TaskGroup
+    from airflow.triggers.base import StartTriggerArgs
 
 
 FLOW_GATE = "launches_started"
@@ -122,7 +124,7 @@ class Wiring(Struct, frozen=True):
         alike = _find_alike(flow, launches) if movable else {}
         for step, mirror in mirrors.items():
             launch = launches[frame.home[step]].task_id
-            mirror.start_trigger_args = make_trigger_args(MirrorArgs(launch, step, alike.get(launch, ())))
+            mirror.start_trigger_args = _make_mirror_args(flow, launch, step, alike)
         if flow.stream is not None:
             _fill_schedule(flow, flow.stream.fingerprint, group.dag, launches)
         return wiring
@@ -166,6 +168,14 @@ def _fill_schedule(flow: DataflowSpec, fingerprint: str, dag: DAG, launches: Map
     fill_epochs(dag, flow.name, launch.task_id, flow.work_dir, fingerprint)
 
 
+def _make_mirror_args(
+    flow: DataflowSpec, launch: str, step: str, alike: Mapping[str, tuple[str, ...]]
+) -> StartTriggerArgs:
+    if flow.stream is None:
+        return make_trigger_args(MirrorArgs(launch, step, alike.get(launch, ())))
+    return make_stream_args(StreamArgs(launch, step, str(parse_local_root(flow.work_dir)), flow.name))
+
+
 def _find_structure(flow: DataflowSpec, dag_file: str) -> Structure:
     try:
         return find_structure(flow, dag_file)
@@ -194,8 +204,9 @@ def _make_launches(frame: Frame, found: Structure) -> dict[str, LaunchOperator]:
 
 def _make_launch(frame: Frame, spec: LaunchSpec, arguments: Mapping[str, Any]) -> LaunchOperator:
     flow, name = frame.flow, spec.group.id
+    kind = _choose_operator(flow)
     try:
-        launch = LaunchOperator(task_id=name, spec=spec, task_group=frame.group, dag=frame.group.dag, **arguments)
+        launch = kind(task_id=name, spec=spec, task_group=frame.group, dag=frame.group.dag, **arguments)
     except DuplicateTaskIdFound:
         raise flow.make_error(f"a task {name!r} is there already: the launch task needs that id") from None
     except (TypeError, ValueError) as error:
@@ -204,6 +215,15 @@ def _make_launch(frame: Frame, spec: LaunchSpec, arguments: Mapping[str, Any]) -
     if (launch.retries or 0) < 0:
         raise flow.make_error(f"must be 0 or more, not {launch.retries}", "retries")
     return launch
+
+
+def _choose_operator(flow: DataflowSpec) -> type[LaunchOperator]:
+    if flow.stream is None:
+        return LaunchOperator
+    # Here, since most DAG files have no stream.
+    from airflow_dagsched.provider.wiring.stream_launch import StreamLaunchOperator
+
+    return StreamLaunchOperator
 
 
 def _make_head(frame: Frame, launch: LaunchOperator, *, waits: bool) -> Head:

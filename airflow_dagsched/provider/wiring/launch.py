@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.spec.outlets import list_outlets
@@ -107,8 +106,6 @@ class LaunchOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Run what can run; fail if any step failed; return what was measured."""
-        if self.flow.stream is not None:
-            raise AirflowFailException(f"{self.task_id}: streams are planned and checked, but not run yet")
         # Late, and only here: a parse of the DAG file loads nothing of what a run needs.
         from airflow_dagsched.provider.runtime.execute import execute
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ class Flow:
     """Folders of the epochs whose driver was started, each time."""
     dies: bool = False
     """Whether drivers end as soon as they were started."""
+    pid: int = 2**22 + 1
+    """Of a driver's process; by default it is not there any more."""
 
     def __post_init__(self) -> None:
         self.places = name_flow(self.work_dir, "dag", "flow")
@@ -56,13 +59,13 @@ class Flow:
         return self.places.name_epoch(self.story.epochs[epoch].record.x_folder)
 
     def start(self, places: EpochPlaces, work_dir: Path) -> int:
-        """In place of ``start_detached``; a process that is not there any more, as one that has died at once."""
+        """In place of ``start_detached``."""
         assert work_dir == self.work_dir
         self.started.append(places.folder.name)
-        if not self.dies:
+        if not self.dies and self.pid != os.getpid():
             epoch = next(n for n, each in self.story.epochs.items() if each.record.x_folder == places.folder.name)
             self.begin(epoch)
-        return 2**22 + 1
+        return self.pid
 
     def begin(self, epoch: int) -> None:
         """Its driver takes the lease, and starts the queries."""

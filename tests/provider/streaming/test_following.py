@@ -68,10 +68,10 @@ def test_how_an_epoch_ends_is_in_the_log(story: Story, epoch: int, state: str, s
 
 
 def test_a_good_end_needs_no_worker_and_a_bad_one_uses_no_retry():
-    good = make_event(End("success", "", {"replaced_by": 2}))
+    good = make_event(End("success", "", {"replaced_by": 2}), 1)
     assert (type(good).__name__, good.xcoms) == ("TaskSuccessEvent", {"return_value": {"replaced_by": 2}})
-    assert make_event(End("failed", "why")).payload == {"event": "ended", "reason": "why"}
-    assert make_event(Lost(3)).payload == {"event": "lost", "epoch": 3}
+    assert make_event(End("failed", "why"), 1).payload == {"event": "ended", "reason": "why"}
+    assert make_event(Lost(3), 4).payload == {"event": "lost", "epoch": 3, "follows": 4}
 
 
 def test_a_lost_driver_is_told_when_its_time_has_come(tmp_path: Path):

@@ -10,7 +10,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, task
 
 from airflow_dagsched import SparkDataflow, Table
@@ -121,11 +120,16 @@ def test_the_example_is_planned_on_a_small_machine(tmp_path: Path) -> None:
     assert [group.steps for group in flow.grouping.groups] == [("clicks", "by_user", "out")]
 
 
-def test_a_launch_says_that_streams_do_not_run(tmp_path: Path) -> None:
+def test_a_stream_has_a_launch_task_and_mirrors_of_its_own(tmp_path: Path) -> None:
+    """The mirrors know where the stream's log is."""
     (flow,) = find_flows(write_example(tmp_path))
     (launch,) = flow.launches()
-    with pytest.raises(AirflowFailException, match=r"^clicks\.launch: streams are planned and checked, but not run"):
-        launch.execute({})
+    assert type(launch).__name__ == "StreamLaunchOperator"
+    triggers = {name: mirror.start_trigger_args for name, mirror in flow.steps.items()}
+    assert {args.trigger_cls.rpartition(".")[2] for args in triggers.values() if args} == {"StreamMirrorTrigger"}
+    assert triggers["out"].trigger_kwargs == {  # type: ignore[union-attr]
+        "launch": "clicks.launch", "step": "out", "work_dir": flow.spec.work_dir, "flow": "clicks",
+    }  # fmt: skip
 
 
 def test_functions_are_called_with_what_a_driver_has(dag: DAG) -> None:

@@ -1,0 +1,74 @@
+"""Which epoch a launch task follows, by the log, and what it asks for where there is none of its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
+from airflow_dagsched.provider.spec.stream_spec import StreamSpec
+from airflow_dagsched.switch.advising.advice import Limits, Wanted
+from airflow_dagsched.switch.story import Story
+
+
+def find_epoch(story: Story, fingerprint: str, run_id: str, *, again: bool = False) -> int | None:
+    """The epoch of this code that is, or is to be, the owner; None: there is none.
+
+    :param again: whether the run wants one of its own, also of the same code.
+    """
+    meant = story.new or story.old
+    if meant is None or meant.record.fingerprint != fingerprint:
+        return None
+    return None if again and meant.record.run_id != run_id else meant.record.epoch
+
+
+def find_unwanted(story: Story, fingerprint: str) -> int | None:
+    """The epoch to be given up, so that its owner, of this code, may stay; None: there is none."""
+    old, new = story.old, story.new
+    if old is None or new is None or new.into is not None:
+        return None
+    return new.record.epoch if old.record.fingerprint == fingerprint != new.record.fingerprint else None
+
+
+def make_wanted(stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: str, *, again: bool) -> Wanted:
+    """The epoch that is asked for.
+
+    :param folder: name of its folder, made already.
+    """
+    settings = stream.settings
+    return Wanted(
+        stream.fingerprint,
+        run_id,
+        folder,
+        reads=list_reads(stream, graph),
+        window=settings.window_s,
+        drain=max([1, *(query.stateful for query in stream.queries)]),
+        channel=settings.channel,
+        overlap=settings.overlap,
+        confirm=settings.confirm,
+        order=settings.order,
+        max_ahead=settings.max_ahead_s,
+        start={source.name: source.start for source in stream.sources if source.start is not None} or None,
+        again=again,
+    )
+
+
+def list_reads(stream: StreamSpec, graph: DataflowGraph) -> Mapping[str, tuple[str, ...]]:
+    """Query -> names of the sources that it reads, directly or not."""
+    sources = [source.name for source in stream.sources]
+    above = {query.step: _list_above(query.step, graph) for query in stream.queries}
+    return {query: tuple(name for name in sources if name in steps) for query, steps in above.items()}
+
+
+def _list_above(step: str, graph: DataflowGraph) -> set[str]:
+    found, queue = {step}, [step]
+    while queue:
+        more = {output.step for output in graph.inputs[queue.pop()]} - found
+        found |= more
+        queue += more
+    return found
+
+
+def make_limits(settings: StreamSettings) -> Limits:
+    """How long the flow's executors wait."""
+    return Limits(deploy_s=settings.deploy_within_s, stuck_s=settings.stuck_within_s)

@@ -1,0 +1,333 @@
+"""One try of a stream's launch task: finds its epoch, or asks for one; sees that its queries run; then is deferred.
+
+It may be the second try of a task whose worker died, a clear, or woken because a driver was lost: what there is to do
+is in the log, and in what lies beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_dagsched.errors import DagschedError, LaunchRefused
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+from airflow_dagsched.provider.following.links import SparkUiLink
+from airflow_dagsched.provider.runtime.allocation import allocate_room
+from airflow_dagsched.provider.runtime.ends import translate_refusal
+from airflow_dagsched.provider.runtime.folders import list_bundle_roots
+from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
+from airflow_dagsched.provider.spec.work_dir import parse_local_root
+from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_limits, make_wanted
+from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
+from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, render_stream, write_epoch
+from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
+from airflow_dagsched.provider.streaming.trigger import StreamTrigger
+from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
+from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_process
+from airflow_dagsched.provider.submission.spark_home import check_spark
+from airflow_dagsched.provider.submission.spark_submit import check_java
+from airflow_dagsched.switch.advising.advice import Advice, Answer, Deploy, Wanted
+from airflow_dagsched.switch.log.executor import Executor, look_at
+from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_orders, read_sign
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
+from airflow_dagsched.switch.records import Stopped
+from airflow_dagsched.switch.say import tell_reason
+from airflow_dagsched.switch.story import Story
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_dagsched.provider.spec.stream_spec import StreamSpec
+    from airflow_dagsched.provider.streaming.stream_task import StreamTask
+
+log = logging.getLogger(__name__)
+
+STEP_S = 1.0
+
+
+@dataclass(eq=False)
+class Launching:
+    """A launch task of a stream, and the flow that it has to do with."""
+
+    task: StreamTask
+    context: Context
+    flow: FlowPlaces
+    executor: Executor
+    starter: Starter
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    said: str = field(default="")
+    """What is waited for, as it was logged last."""
+    resumed: Stopped | None = None
+    """The end of the epoch that this try has started again after it."""
+
+    @classmethod
+    def open(
+        cls,
+        task: StreamTask,
+        context: Context,
+        start: Callable[[EpochPlaces, Path], int] = start_detached,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Launching:
+        """At the beginning of a try, or when the task was woken."""
+        spec = task.spec.flow
+        flow = name_flow(parse_local_root(spec.work_dir), context["ti"].dag_id, spec.name)
+        starter = Starter(flow, lambda: executor.log.story, clock, start)
+        abilities: dict[type, Any] = {Deploy: starter.deploy}
+        executor = Executor(flow.folder, abilities, make_limits(read_stream(task).settings), clock)
+        return cls(task, context, flow, executor, starter, clock, sleep)
+
+    @property
+    def stream(self) -> StreamSpec:
+        """What is declared of the stream."""
+        return read_stream(self.task)
+
+    @property
+    def run_id(self) -> str:
+        """Of the task's run."""
+        return str(self.context["ti"].run_id)
+
+    @property
+    def story(self) -> Story:
+        """What the log says, at the last look."""
+        return self.executor.log.story
+
+    def step(self, epoch: int = 0, wanted: Wanted | None = None) -> Advice:
+        """Look at the flow, do what can be done, and say what is waited for.
+
+        :param epoch: that the task works for; 0: there is none yet.
+        Raises ``AirflowException`` where Airflow has ended this task.
+        """
+        if self.task.stopped:
+            self._leave(epoch)
+        advice = self.executor.step(wanted)
+        said = "; ".join(map(tell_reason, advice.waits_for))
+        if said and said != self.said:
+            log.info("%s: %s", advice.state, said)
+        self.said = said
+        return advice
+
+    def is_held(self, epoch: int) -> bool:
+        """Whether a driver works for the epoch, or starts."""
+        return epoch in look_at(self.flow, self.story, self.clock()).held
+
+    def pause(self) -> None:
+        """Until the next look."""
+        self.sleep(STEP_S)
+
+    def _leave(self, epoch: int) -> None:
+        """A worker that is shut down ends this task like a person does: Airflow knows which it was."""
+        ti = self.context["ti"]
+        try:
+            is_over = is_ended(ask_state(ti.dag_id, ti.run_id, ti.task_id))
+        except Exception as error:  # noqa: BLE001 - whatever it is: the stream goes on
+            log.warning("whether a person ended this task is not known, so the stream goes on: %s", error)
+            is_over = False
+        if is_over and epoch:
+            order_end(self.flow, epoch, f"run {self.run_id}", self.clock)
+        raise AirflowException("this task was ended")
+
+
+def read_stream(task: StreamTask) -> StreamSpec:
+    """What is declared of the stream of a launch task, which is one of a stream."""
+    stream = task.spec.flow.stream
+    assert stream is not None
+    return stream
+
+
+def execute_stream(launching: Launching) -> Any:
+    """Find or make the epoch, wait until its queries run, and be deferred; what the task returns, if it is over."""
+    with translating_refusals():
+        epoch = adopt_epoch(launching) or request_epoch(launching)
+        return go_on(launching, epoch)
+
+
+def resume_stream(launching: Launching, event: Mapping[str, Any]) -> Any:
+    """See to what the trigger tells: start a driver again, or end."""
+    if event["event"] == "ended":
+        raise AirflowFailException(event["reason"])
+    with translating_refusals():
+        launching.step(event["follows"])
+        return go_on(launching, event["follows"])
+
+
+@contextmanager
+def translating_refusals() -> Iterator[None]:
+    """What is refused inside becomes Airflow's exceptions."""
+    try:
+        yield
+    except DagschedError as error:
+        raise translate_refusal(error, Masking()) from None
+
+
+# --- the epoch
+
+
+def adopt_epoch(launching: Launching) -> int | None:
+    """The epoch of this very code, which runs, or was started anew; None: there is none."""
+    executor, fingerprint = launching.executor, launching.stream.fingerprint
+    executor.log.read()
+    again = wants_again(launching)
+    unwanted = None if again else find_unwanted(launching.story, fingerprint)
+    if unwanted is not None:
+        _give_up(launching, unwanted)
+    while (epoch := find_epoch(launching.story, fingerprint, launching.run_id, again=again)) is not None:
+        if _is_ready(launching, epoch):
+            log.info("epoch %s is of this code: this task follows it", epoch)
+            return epoch
+        # It is to stop after its batch, as a cleared task was to: then it is started again.
+        launching.step(epoch)
+        launching.pause()
+    return None
+
+
+def _is_ready(launching: Launching, epoch: int) -> bool:
+    """Whether the epoch can be followed; it is started anew if it was stopped, and is gone."""
+    found = launching.story.epochs[epoch]
+    places = launching.flow.name_epoch(found.record.x_folder)
+    if found.stopped is not None and not launching.is_held(epoch):
+        launching.resumed = found.stopped
+        launching.starter.resume(found)
+        return True
+    return found.stopped is None and "stop" not in read_orders(places)
+
+
+def _give_up(launching: Launching, epoch: int) -> None:
+    places = launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder)
+    reason = f"run {launching.run_id} is of the code that runs"
+    place_order(places, "abort", f"run {launching.run_id}", launching.clock(), reason)
+    while launching.story.successor == epoch and launching.story.epochs[epoch].into is None:
+        launching.step()
+        launching.pause()
+
+
+def wants_again(launching: Launching) -> bool:
+    """Whether the run's configuration asks for a new epoch of the same code."""
+    conf = getattr(launching.context["dag_run"], "conf", None) or {}
+    said = conf.get("dagsched")
+    return isinstance(said, Mapping) and said.get("switch") == "again"
+
+
+def request_epoch(launching: Launching) -> int:
+    """Make a new epoch's folder, ask for it, and wait until its queries run; the epoch.
+
+    Raises :class:`LaunchRefused` where there is no room, or it is refused.
+    """
+    task, context = launching.task, launching.context
+    spec, group = task.spec, task.spec.group.id
+    hook = PlannerHook(spec.flow.conn_id, None)
+    hook.check_connection(group)
+    check_java(group)
+    check_spark(group, task.spark_submit)
+    check_in_fresh_process(spec.flow, task.dag.fileloc)
+    facts = gather_run_facts(spec, context)
+    rendered = render_stream(task, context, facts, list_bundle_roots(task.dag.fileloc, context))
+    limit = launching.clock() + launching.stream.settings.deploy_within_s
+    room = allocate_room(
+        spec, hook, LEVEL, spec.group.steps, None,
+        author=rendered.named, on_wait=lambda: _check_patience(launching, limit),
+    )  # fmt: skip
+    with room as allocation:
+        places = write_epoch(task, hook, rendered, allocation, launching.flow)
+        epoch = ask_for_epoch(launching, places)
+        if wait_until_started(launching, epoch) is None:
+            allocation.note_start()
+    return epoch
+
+
+def _check_patience(launching: Launching, limit: float) -> None:
+    if launching.task.stopped:
+        raise AirflowException("this task was ended")
+    if launching.clock() > limit:
+        seconds = launching.stream.settings.deploy_within_s
+        raise LaunchRefused(
+            launching.task.spec.group.id,
+            f"no room on the cluster within {seconds:g} s: what runs goes on",
+            "free some, or make the stream smaller",
+        )
+
+
+def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int:
+    """Ask until the epoch of this folder is in the log, or one of the same code is. Raises :class:`LaunchRefused`."""
+    flow, again = launching.task.spec.flow, wants_again(launching)
+    wanted = make_wanted(launching.stream, flow.graph, launching.run_id, places.folder.name, again=again)
+    while True:
+        advice = launching.step(wanted=wanted)
+        mine = [n for n, each in launching.story.epochs.items() if each.record.x_folder == wanted.folder]
+        if mine:
+            return mine[0]
+        answers = {each.kind: each.reason for each in advice.commands if isinstance(each, Answer)}
+        if "tell" in answers or "refuse" in answers:
+            shutil.rmtree(places.folder)
+        if "tell" in answers:
+            return answers["tell"].epoch
+        if "refuse" in answers:
+            remedy = "what runs goes on"
+            raise LaunchRefused(launching.task.spec.group.id, tell_reason(answers["refuse"]), remedy)
+        launching.pause()
+
+
+# --- its life
+
+
+def wait_until_started(launching: Launching, epoch: int) -> End | None:
+    """Return when the epoch's queries run, or how it ended before."""
+    while True:
+        launching.step(epoch)
+        found = launching.story.epochs.get(epoch)
+        is_resumed = found is not None and found.stopped is not None and found.stopped == launching.resumed
+        end = _judge_resumed(launching, epoch) if is_resumed else judge_epoch(launching.story, epoch)
+        if end is not None:
+            return end
+        if found is not None and found.started is not None and found.stopped is None:
+            return None
+        launching.pause()
+
+
+def _judge_resumed(launching: Launching, epoch: int) -> End | None:
+    """How an epoch ended that was started again, and whose queries do not run yet; None: it still starts."""
+    if launching.is_held(epoch):
+        return None
+    places = launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder)
+    ended = read_ended(places)
+    said = ended.message if ended is not None and ended.message else f"see {places.output}"
+    return End("failed", f"epoch {epoch} was started again, and ended before its queries ran: {said}")
+
+
+def go_on(launching: Launching, epoch: int) -> Any:
+    """Follow the epoch, without a worker if that may be; what the task returns when it is over."""
+    end = wait_until_started(launching, epoch)
+    if end is None:
+        show_page(launching, epoch)
+    settings = launching.stream.settings
+    if end is None and not settings.hold_slot:
+        folder = str(launching.flow.folder)
+        trigger = StreamTrigger(folder, epoch, settings.deploy_within_s, settings.stuck_within_s)
+        return launching.task.defer(trigger=trigger, method_name="resume")
+    while end is None:
+        launching.step(epoch)
+        end = judge_epoch(launching.story, epoch)
+        launching.pause()
+    if end.state == "failed":
+        raise AirflowFailException(end.reason)
+    log.info("%s", end.reason)
+    return dict(end.returned)
+
+
+def show_page(launching: Launching, epoch: int) -> None:
+    """Link Spark's own page of the application that runs the epoch, if its driver has said which that is."""
+    found = launching.story.epochs.get(epoch)
+    sign = read_sign(launching.flow.name_epoch(found.record.x_folder)) if found else None
+    if sign is not None and sign.ui:
+        launching.task.spark_ui = sign.ui
+        launching.context["ti"].xcom_push(SparkUiLink().xcom_key, sign.ui)

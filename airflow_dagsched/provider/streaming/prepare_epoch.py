@@ -1,0 +1,179 @@
+"""From a stream's launch task to the folder of a new epoch: all that its driver is ever started from."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.author_sizes import name_options
+from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+from airflow_dagsched.launch.secrecy.java_options import hide_java_options
+from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
+from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.launch.secrecy.private_files import write_file
+from airflow_dagsched.launch.streams.manifest import StreamManifest
+from airflow_dagsched.launch.streams.private_folder import (
+    PROPERTIES,
+    StartCommand,
+    make_payload,
+    write_private_folder,
+)
+from airflow_dagsched.provider.runtime.allocation import (
+    Allocation,
+    keep_plan,
+    refuse_broken_settings,
+    size_application,
+)
+from airflow_dagsched.provider.runtime.folders import make_own_folder
+from airflow_dagsched.provider.submission.payload import pickle_calls
+from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
+from airflow_dagsched.provider.submission.shipping import build_python_environment
+from airflow_dagsched.provider.submission.specs import Parts, Submit, build_parts, render_author_settings
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.version import __version__
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
+    from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+    from airflow_dagsched.provider.spec.run_facts import RunFacts
+    from airflow_dagsched.provider.streaming.stream_task import StreamTask
+
+LEVEL = LEVELS[0]
+FOR_WEEKS = {
+    # Each epoch is a pool of its own: a graph that catches up leaves the other one its share.
+    "spark.scheduler.mode": "FAIR",
+    # A stream that lets go of executors between two batches would give up the workers its state is on.
+    "spark.dynamicAllocation.enabled": "false",
+}
+"""Settings of all streams, but for what the author says."""
+OF_SESSION = "spark.sql."
+"""Settings of this name a running application takes; all others only a new one."""
+SHOWN = ("context", "steps", "sources", "queries", "session", "application")
+"""What of the manifest may hold secrets."""
+COMPILER = "spark.driver.defaultJavaOptions"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The stream as it is in this run, before it is known where it is to run."""
+
+    submit: Submit
+    parts: Parts
+    settings: Mapping[str, str]
+    """The author's Spark settings."""
+    masking: Masking
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The same, with those that are given as options of spark-submit."""
+        return {**self.settings, **name_options(self.submit.flow.authors_args)}
+
+
+def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tuple[Path, ...]) -> Rendered:
+    """Calls and settings of all steps. What is secret in them is masked in Airflow's log from now on.
+
+    Raises :class:`InvalidInput` for a step or a setting that cannot be rendered.
+    """
+    env, spec = task.get_template_env(), task.spec
+    submit = Submit(
+        spec.flow,
+        spec.group.steps,
+        facts,
+        render=lambda value: task.render_template(value, context, env),
+        roots=roots,
+    )
+    masking, settings = Masking(), render_author_settings(submit)
+    masking.add(collect_secrets(settings))
+    parts = build_parts(submit)
+    masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
+    mask_in_airflow(masking.known)
+    return Rendered(submit, parts, settings, masking)
+
+
+def write_epoch(
+    task: StreamTask, hook: PlannerHook, rendered: Rendered, room: Allocation, flow: FlowPlaces
+) -> EpochPlaces:
+    """Make the folder of an epoch that nobody has asked for yet.
+
+    Raises :class:`LaunchRefused`, :class:`InvalidInput`, :class:`DoesNotFit`.
+    """
+    group, chosen = task.spec.group.id, room.chosen
+    places = EpochPlaces(make_own_folder(flow.name_epoch(uuid.uuid4().hex[:8]).folder, group))
+    resources = places.folder / "resources"
+    resources.mkdir(mode=0o700)
+    conf = settle_conf(rendered, size_application(rendered.named, hook, chosen, LEVEL, resources).conf)
+    manifest = make_manifest(rendered, chosen, places.folder.name, conf)
+    # Before the settings are looked at for secrets: a path in the manifest may have one.
+    shown = mask_manifest(manifest, rendered.masking, SHOWN)
+    described, command = _describe_start(task, rendered, chosen, places, conf)
+    calls = pickle_calls(rendered.submit.facts.dag_id, rendered.parts.calls, rendered.submit.roots)
+    write_file(places.manifest, shown.encode(), 0o644)
+    keep_plan(chosen, places.folder)
+    write_private_folder(places.private, make_payload(manifest, calls, rendered.masking.known), described, command)
+    return places
+
+
+def settle_conf(rendered: Rendered, planned: Mapping[str, str]) -> dict[str, str]:
+    """The settings of an application that runs for weeks, where the plan's are for a group that ends."""
+    conf = {**FOR_WEEKS, **planned}
+    # The quick compiler pays for minutes only.
+    if conf.get(COMPILER) == LIGHT_COMPILER and COMPILER not in rendered.settings:
+        del conf[COMPILER]
+    return conf
+
+
+def make_manifest(rendered: Rendered, chosen: Chosen, folder: str, conf: Mapping[str, str]) -> StreamManifest:
+    """What the driver program gets, secrets included.
+
+    :param conf: all settings of the application.
+    """
+    flow, facts = rendered.submit.flow, rendered.submit.facts
+    stream = flow.stream
+    assert stream is not None
+    return StreamManifest(
+        package_version=__version__,
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        dag_id=facts.dag_id,
+        flow=flow.name,
+        work_dir=flow.work_dir,
+        folder=folder,
+        fingerprint=stream.fingerprint,
+        run_id=facts.run_id,
+        try_id=facts.try_id,
+        steps=rendered.parts.specs,
+        sources=stream.sources,
+        queries=stream.queries,
+        settings=stream.settings,
+        session={name: value for name, value in conf.items() if name.startswith(OF_SESSION)},
+        application={name: value for name, value in conf.items() if not name.startswith(OF_SESSION)},
+        workers=tuple(sorted({box.worker for box in chosen.group.containers})),
+        context=dict(facts.context),
+    )
+
+
+def _describe_start(
+    task: StreamTask, rendered: Rendered, chosen: Chosen, places: EpochPlaces, conf: Mapping[str, str]
+) -> tuple[str, StartCommand]:
+    """The text of the settings' file, and how the driver program is started with it."""
+    author = frozenset({*rendered.named, *FOR_WEEKS, COMPILER})
+    hidden, java = hide_java_options(conf, rendered.masking, {})
+
+    def look_at(settings: Mapping[str, str], more: frozenset[str]) -> None:
+        refuse_broken_settings(chosen, LEVEL.memory_factor, settings, author | more)
+
+    described = task.describe_driver(
+        conf=hidden,
+        arguments=[str(places.folder)],
+        env={**build_python_environment(rendered.submit.roots), **java},
+        file=places.private / PROPERTIES,
+        on_settings=look_at,
+    )
+    # In the epoch's folder: that of a DAG bundle's version may be gone by the next start.
+    return described.settings, StartCommand(described.argv, str(places.folder), described.environment)

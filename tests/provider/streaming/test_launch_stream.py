@@ -1,0 +1,332 @@
+"""One try of a stream's launch task, against drivers that are a lease and no more: what it asks for, starts, adopts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
+
+from airflow_dagsched import Interval, SparkDataflow, Table
+from airflow_dagsched.launch.protocol.identity import TryId
+from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY
+from airflow_dagsched.launch.streams.manifest import read_stream_manifest
+from airflow_dagsched.launch.streams.private_folder import PAYLOAD, PROPERTIES, read_start_command
+from airflow_dagsched.provider.spec.run_facts import RunFacts
+from airflow_dagsched.provider.streaming import launch_stream
+from airflow_dagsched.provider.streaming.launch_stream import Launching, execute_stream, resume_stream
+from airflow_dagsched.provider.wiring.stream_launch import STREAM_DRIVER, StreamLaunchOperator
+from airflow_dagsched.switch.log.signs_files import place_order, read_orders, read_starts, write_sign
+from airflow_dagsched.switch.places import EpochPlaces
+from airflow_dagsched.switch.signs import Sign
+from airflow_dagsched.version import __version__
+from tests.provider.streaming.flows import Flow
+from tests.switch.drawn import make_stopped
+
+OPTIONS = {"rowsPerBatch": "10", "kafka.password": "hunter2secret"}
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    monkeypatch.setattr(launch_stream, "check_java", lambda group: None)
+    # This very file is no DAG file.
+    monkeypatch.setattr(launch_stream, "check_in_fresh_process", lambda flow, dag_file: None)
+
+    def gather(spec: Any, context: dict[str, Any]) -> RunFacts:
+        return RunFacts(
+            dag_id="sales", run_id=context["ti"].run_id, try_id=TryId(try_number=1), began=0.0, conf={},
+            interval=Interval("once"), context={}, states={}, skipped={}, feeds={},
+        )  # fmt: skip
+
+    monkeypatch.setattr(launch_stream, "gather_run_facts", gather)
+
+
+def declare(dag: DAG, work_dir: Path, amount: str = "amount", **settings: Any) -> StreamLaunchOperator:
+    """The launch task of a stream; another amount is other code."""
+    with SparkDataflow(
+        "clicks", mode="streaming", window="10 seconds", lateness="0 seconds", trigger="1 second",
+        work_dir=str(work_dir), conf={"spark.shop.password": "hunter2secret"}, **settings,
+    ) as flow:  # fmt: skip
+
+        @task.spark_stream_source(format="rate-micro-batch", event_time="timestamp", options=OPTIONS)
+        def clicks(rows):
+            return rows
+
+        @task.spark_step(stateful=True, parallelism=3)
+        def by_user(clicks, *, column):
+            return clicks.groupBy(column)
+
+        @task.spark_step(writes=Table(str(work_dir / "table"), mode="append"))
+        def out(by_user):
+            return by_user
+
+        out(by_user(clicks(), column=amount))
+    (launch,) = flow.launches()
+    assert isinstance(launch, StreamLaunchOperator)
+    return launch
+
+
+@dataclass(eq=False)
+class Tries:
+    """Tries of launch tasks of one flow."""
+
+    flow: Flow
+    meanwhile: list[Callable[[], None]] = field(default_factory=list)
+    """What happens while they wait: one a second."""
+    pushed: dict[str, str] = field(default_factory=dict)
+    idle: int = 0
+    """Seconds in which nothing happened."""
+
+    def open(self, launch: StreamLaunchOperator, run_id: str = "run 1", conf: Any = None) -> Launching:
+        ti = SimpleNamespace(dag_id="sales", run_id=run_id, task_id=launch.task_id, xcom_push=self.pushed.__setitem__)
+        context: Any = {"ti": ti, "dag_run": SimpleNamespace(conf=conf or {})}
+        return Launching.open(launch, context, self.start, self.flow.clock, self.sleep)
+
+    def start(self, places: EpochPlaces, work_dir: Path) -> int:
+        return self.flow.start(places, work_dir)
+
+    def sleep(self, seconds: float) -> None:
+        self.flow.now += seconds
+        self.idle += not self.meanwhile
+        assert self.idle < 20, "it waits for what never comes"
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+
+    def run(self, launch: StreamLaunchOperator, run_id: str = "run 1", conf: Any = None) -> int:
+        """Until it is deferred; the epoch that it follows then."""
+        with pytest.raises(TaskDeferred) as deferred:
+            execute_stream(self.open(launch, run_id, conf))
+        assert (deferred.value.method_name, deferred.value.timeout) == ("resume", None)
+        epoch: int = deferred.value.trigger.epoch  # type: ignore[attr-defined]
+        return epoch
+
+
+@pytest.fixture
+def tries(tmp_path: Path) -> Tries:
+    flow = Flow(tmp_path)
+    flow.places = flow.places.__class__(tmp_path / "streams" / "sales" / "clicks")
+    flow.executor = flow.join()
+    return Tries(flow)
+
+
+def test_a_first_try_makes_the_epoch_and_starts_its_driver(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path)
+    assert tries.run(launch) == 1
+    record, stream = tries.flow.story.epochs[1].record, launch.flow.stream
+    assert stream is not None
+    assert (record.fingerprint, record.run_id, record.x_queries) == (stream.fingerprint, "run 1", ("out",))
+    assert (record.x_window, record.x_drain) == (10.0, 1)
+    assert tries.flow.started == [record.x_folder]
+
+
+def test_the_private_folder_has_all_that_a_driver_is_started_from(dag: DAG, tries: Tries, tmp_path: Path):
+    tries.run(declare(dag, tmp_path))
+    places = tries.flow.locate(1)
+    content = pickle.loads((places.private / PAYLOAD).read_bytes())
+    manifest = read_stream_manifest(content[PAYLOAD_KEY].decode(), __version__)
+    assert [step.id for step in manifest.steps] == ["clicks", "by_user", "out"]
+    assert (manifest.folder, manifest.queries[0].partitions) == (places.folder.name, 3)
+    assert manifest.sources[0].options == OPTIONS
+    assert {"by_user", "clicks", "out"} <= set(content)
+    command = read_start_command(places.private)
+    assert command.argv[-2:] == (STREAM_DRIVER, str(places.folder))
+    assert command.argv[command.argv.index("--properties-file") + 1] == str(places.private / PROPERTIES)
+    assert {"PYTHONPATH", "PYSPARK_PYTHON"} <= set(command.environment)
+    settings = (places.private / PROPERTIES).read_text()
+    assert "spark.scheduler.mode FAIR" in settings.replace("=", " ")
+    assert "TieredStopAtLevel" not in settings, "it runs for weeks"
+    assert places.plan.exists()
+
+
+def test_what_everybody_may_read_has_no_secrets(dag: DAG, tries: Tries, tmp_path: Path):
+    tries.run(declare(dag, tmp_path))
+    private = tries.flow.locate(1).private
+    shown = [each for each in tmp_path.rglob("*") if each.is_file() and not each.is_relative_to(private)]
+    assert [each for each in shown if "hunter2secret" in each.read_text("utf-8", "replace")] == []
+    assert "hunter2secret" in (private / PROPERTIES).read_text()
+    assert private.stat().st_mode & 0o077 == 0
+    assert "hunter2secret" not in " ".join(read_start_command(private).argv)
+
+
+@pytest.mark.parametrize("run_id", ["run 1", "run 2"])
+def test_a_later_try_and_another_run_follow_the_driver_that_lives(dag: DAG, tries: Tries, tmp_path: Path, run_id: str):
+    launch = declare(dag, tmp_path)
+    tries.run(launch)
+    write_sign(tries.flow.locate(1), Sign(1, "app", tries.flow.now, "running", ui="http://spark:4040"))
+    assert tries.run(launch, run_id) == 1
+    assert len(tries.flow.started) == 1
+    assert list(tries.flow.story.epochs) == [1]
+    assert tries.pushed == {"dagsched_spark_ui": "http://spark:4040"}
+
+
+def test_a_worker_that_died_before_the_start_leaves_the_epoch_to_the_next_try(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path)
+    tries.flow.dies = True
+    tries.meanwhile = [lambda: setattr(launch, "stopped", True)]
+    with pytest.raises(AirflowException, match="this task was ended"):
+        execute_stream(tries.open(launch))
+    assert tries.flow.story.epochs[1].started is None
+    launch.stopped = tries.flow.dies = False
+    tries.flow.now += 10
+    assert tries.run(launch) == 1
+    assert list(tries.flow.story.epochs) == [1]
+
+
+def test_a_cleared_task_starts_its_stream_anew_once_that_has_stopped(dag: DAG, tries: Tries, tmp_path: Path):
+    launch, flow = declare(dag, tmp_path), tries.flow
+    tries.run(launch)
+    flow.run_batch(1)
+    flow.settle()
+    place_order(flow.locate(1), "stop", "run 1", flow.now, "cleared")
+    tries.meanwhile = [lambda: None, lambda: flow.kill(1), lambda: None]
+    assert tries.run(launch) == 1
+    assert len(flow.started) == 2
+    assert read_orders(flow.locate(1)) == {}
+    story = flow.story.epochs[1]
+    assert story.stopped is None
+    assert story.started != story.begun
+
+
+def test_after_a_crash_loop_a_person_s_clear_begins_to_count_anew(dag: DAG, tries: Tries, tmp_path: Path):
+    launch, flow = declare(dag, tmp_path), tries.flow
+    tries.run(launch)
+    flow.run_batch(1)
+    flow.settle()
+    flow.kill(1)
+    flow.add(make_stopped(1, x_cause="author", at=flow.now))
+    assert tries.run(launch) == 1
+    assert read_starts(flow.locate(1)).count == 1  # type: ignore[union-attr]
+
+
+def test_other_code_is_another_epoch_beside_the_first(dag: DAG, tries: Tries, tmp_path: Path):
+    flow = tries.flow
+    tries.run(declare(dag, tmp_path))
+    flow.run_batch(1, query="out", x_begin={"clicks": None}, x_newest={"clicks": None})
+    flow.settle()
+    with DAG("sales", schedule=None) as other:
+        changed = declare(other, tmp_path, "other")
+    assert tries.run(changed, "run 2") == 2
+    record = flow.story.epochs[2].record
+    assert (record.run_id, record.x_after, record.x_overlap) == ("run 2", 1, "beside")
+    assert len(set(flow.started)) == 2
+
+
+def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, tmp_path: Path):
+    """Deployed again before the fence: nothing is started, and the old graph never noticed."""
+    flow, launch = tries.flow, declare(dag, tmp_path)
+    tries.run(launch)
+    flow.run_batch(1, x_begin={"clicks": None}, x_newest={"clicks": None})
+    flow.settle()
+    with DAG("sales", schedule=None) as other:
+        tries.run(declare(other, tmp_path, "other"), "run 2")
+    tries.meanwhile = [lambda: None] * 3
+    assert tries.run(launch, "run 3") == 1
+    assert flow.story.epochs[2].aborted is not None
+    assert "run 3 is of the code that runs" in flow.story.epochs[2].aborted.reason
+
+
+def test_the_same_code_again_where_the_run_asks_for_it_and_once_only(dag: DAG, tries: Tries, tmp_path: Path):
+    flow, launch, conf = tries.flow, declare(dag, tmp_path), {"dagsched": {"switch": "again"}}
+    tries.run(launch)
+    flow.run_batch(1, x_begin={"clicks": None}, x_newest={"clicks": None})
+    flow.settle()
+    assert tries.run(launch, "run 2", conf) == 2
+    assert tries.run(launch, "run 2", conf) == 2, "its second try"
+
+
+def test_a_lost_driver_is_started_again_without_the_dag_s_code(dag: DAG, tries: Tries, tmp_path: Path):
+    launch, flow = declare(dag, tmp_path), tries.flow
+    tries.run(launch)
+    flow.run_batch(1)
+    flow.kill(1)
+    flow.now += 1
+    with pytest.raises(TaskDeferred):
+        resume_stream(tries.open(launch), {"event": "lost", "epoch": 1, "follows": 1})
+    assert flow.started == [flow.story.epochs[1].record.x_folder] * 2
+
+
+def test_what_ended_badly_is_red_without_a_retry(dag: DAG, tries: Tries, tmp_path: Path):
+    with pytest.raises(AirflowFailException, match="KeyError"):
+        resume_stream(tries.open(declare(dag, tmp_path)), {"event": "ended", "reason": "KeyError: 'user'"})
+
+
+def test_a_task_that_holds_its_slot_stays_until_the_end(dag: DAG, tries: Tries, tmp_path: Path):
+    launch, flow = declare(dag, tmp_path, hold_slot=True), tries.flow
+
+    def stop() -> None:
+        flow.kill(1)
+        flow.add(make_stopped(1, reason="enough", x_cause="person", at=flow.now))
+
+    def lose() -> None:
+        flow.run_batch(1)
+        flow.kill(1)
+        flow.now += 1
+
+    tries.meanwhile = [lambda: flow.run_batch(1), lose, lambda: None, stop, lambda: None]
+    assert execute_stream(tries.open(launch)) == {"epoch": 1}
+    assert len(flow.started) == 2, "it was lost once"
+
+
+@pytest.mark.parametrize(("state", "ordered"), [("failed", {"stop"}), (None, {"stop"}), ("running", set())])
+def test_a_task_that_is_ended_at_work_stops_the_stream_if_a_person_did(
+    dag: DAG, tries: Tries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str | None, ordered: set[str]
+):
+    launch, flow = declare(dag, tmp_path, hold_slot=True), tries.flow
+    monkeypatch.setattr(launch_stream, "ask_state", lambda *names: state)
+    tries.meanwhile = [launch.on_kill]
+    with pytest.raises(AirflowException, match="this task was ended"):
+        execute_stream(tries.open(launch))
+    assert set(read_orders(flow.locate(1))) == ordered
+
+
+def test_two_runs_of_one_code_have_one_epoch(dag: DAG, tries: Tries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The other asks while this one makes its folder, which goes again."""
+    launch, flow = declare(dag, tmp_path), tries.flow
+    plain = launch_stream.write_epoch
+
+    def write(*arguments: Any) -> EpochPlaces:
+        monkeypatch.setattr(launch_stream, "write_epoch", plain)
+        tries.run(launch, "run 2")
+        return plain(*arguments)
+
+    monkeypatch.setattr(launch_stream, "write_epoch", write)
+    assert tries.run(launch) == 1
+    assert flow.story.epochs[1].record.run_id == "run 2"
+    assert len(list((flow.places.folder / "epochs").iterdir())) == 1
+
+
+def stopped(tries: Tries, launch: StreamLaunchOperator) -> Flow:
+    """The flow of an epoch that was stopped, by a person."""
+    flow = tries.flow
+    tries.run(launch)
+    flow.kill(1)
+    flow.add(make_stopped(1, x_cause="person", at=flow.now))
+    return flow
+
+
+def test_started_counts_only_for_a_driver_that_was_not_stopped_since(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path)
+    flow = stopped(tries, launch)
+    flow.pid = os.getpid()
+    tries.meanwhile = [lambda: None, lambda: flow.begin(1)]
+    assert tries.run(launch) == 1
+    assert tries.meanwhile == []
+
+
+def test_what_is_started_again_and_ends_at_once_is_no_good_end(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path)
+    flow = stopped(tries, launch)
+    flow.dies = True
+    with pytest.raises(
+        AirflowFailException, match=r"started again, and ended before its queries ran: see .*driver.log"
+    ):
+        execute_stream(tries.open(launch))
