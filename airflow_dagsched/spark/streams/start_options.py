@@ -1,0 +1,53 @@
+"""Options by which a new query of a source begins at an offset that an old one had read to. Pure.
+
+To begin earlier is always right: all that was read before the offset is of windows that the new graph does not own, and
+its source drops those rows. So a source that cannot begin in the middle of something begins before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def choose_start_options(form: str, offset: Any, committed_ms: int | None = None) -> dict[str, str]:
+    """The options of a format; none: it begins at its beginning. A query with a checkpoint goes on whatever they say.
+
+    :param offset: as the source writes it in a checkpoint; None: the beginning.
+    :param committed_ms: when that version of a table was committed, in milliseconds since 1970, for formats whose
+        offset names it by a number without an order.
+    """
+    make = _MAKERS.get(form)
+    return {} if offset is None or make is None else make(offset, committed_ms)
+
+
+def _start_kafka(offset: Any, committed_ms: int | None) -> dict[str, str]:
+    # Topic -> partition -> the next message's number.
+    return {"startingOffsets": json.dumps(offset, sort_keys=True)}
+
+
+def _start_rate(offset: Any, committed_ms: int | None) -> dict[str, str]:
+    # The column ``value`` begins at 0 again: of its rows only the timestamps go on.
+    return {"startTimestamp": str(offset["timestamp"])}
+
+
+def _start_delta(offset: Any, committed_ms: int | None) -> dict[str, str]:
+    # A version's files from ``index`` on are not read yet: it is read again. While the table's first state is read
+    # there is no version that has what is left of it.
+    first_state = offset.get("isStartingVersion", offset.get("isInitialSnapshot", False))
+    return {} if first_state else {"startingVersion": str(offset["reservoirVersion"])}
+
+
+def _start_iceberg(offset: Any, committed_ms: int | None) -> dict[str, str]:
+    # Likewise: its snapshot is read again, and the table's first one has all that was there.
+    known = committed_ms is not None and not offset.get("scan_all_files", False)
+    return {"stream-from-timestamp": str(committed_ms)} if known else {}
+
+
+_MAKERS: Mapping[str, Callable[[Any, int | None], dict[str, str]]] = {
+    "kafka": _start_kafka,
+    "rate-micro-batch": _start_rate,
+    "delta": _start_delta,
+    "iceberg": _start_iceberg,
+}

@@ -1,0 +1,34 @@
+"""Texts of the options, for sources that cannot be had here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.spark.streams.start_options import choose_start_options
+
+DELTA = {"sourceVersion": 1, "reservoirId": "5a", "reservoirVersion": 7, "index": -1, "isStartingVersion": False}
+ICEBERG = {"version": 1, "snapshot_id": 42, "position": 3, "scan_all_files": False}
+
+
+@pytest.mark.parametrize(
+    ("form", "offset", "options"),
+    [
+        ("kafka", {"clicks": {"1": 5, "0": 23}}, {"startingOffsets": '{"clicks": {"0": 23, "1": 5}}'}),
+        ("rate-micro-batch", {"offset": 10, "timestamp": 2000}, {"startTimestamp": "2000"}),
+        ("delta", DELTA, {"startingVersion": "7"}),
+        ("delta", {**DELTA, "index": 4}, {"startingVersion": "7"}),
+        ("delta", {**DELTA, "isStartingVersion": True}, {}),
+        ("iceberg", ICEBERG, {"stream-from-timestamp": "1700000000000"}),
+        ("iceberg", {**ICEBERG, "scan_all_files": True}, {}),
+        ("parquet", {"logOffset": 3}, {}),
+        ("kafka", None, {}),
+    ],
+)
+def test_a_source_begins_at_an_offset_or_before_it(form: str, offset: Any, options: dict[str, str]) -> None:
+    assert choose_start_options(form, offset, committed_ms=1_700_000_000_000) == options
+
+
+def test_a_snapshot_whose_time_is_not_known_is_not_guessed() -> None:
+    assert choose_start_options("iceberg", ICEBERG) == {}
