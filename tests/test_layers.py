@@ -72,9 +72,11 @@ spark
   inputs            .files .session .outputs             launch/protocol
   steps             .session .outputs                    launch/protocol launch/steps
   reuse             .files .outputs .inputs .steps       launch/protocol launch/steps
-  streams           .files .session .outputs             launch/protocol switch switch/log
+  streams           .files .session .outputs             launch/protocol launch/streams switch switch/log
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
                     .inputs .steps .reuse                launch/streams
+  stream_driver     .files .session .outputs .steps      launch/protocol launch/secrecy launch/streams switch
+                    .streams .driver                     switch/advising switch/log
 local                                                    launch/protocol launch/managers launch/streams spark/driver
 provider
   following                                              launch/protocol launch/secrecy launch/escalation

@@ -129,10 +129,14 @@ class FlowPlaces:
         """Files of an application that waits to be needed."""
         return EpochPlaces(self.folder / "standby" / standby)
 
+    @property
+    def work_dir(self) -> Path:
+        """Folder that all flows' files are below."""
+        return self.folder.parents[2]
+
     def name_leases(self, epoch: int) -> Path:
         """Folder with the leases of an epoch."""
-        work_dir = self.folder.parents[2]
-        return work_dir / "leases" / escape_key(self.lease_key) / escape_key(name_lease(epoch))
+        return self.work_dir / "leases" / escape_key(self.lease_key) / escape_key(name_lease(epoch))
 
 
 def name_flow(work_dir: Path, dag_id: str, flow: str) -> FlowPlaces:

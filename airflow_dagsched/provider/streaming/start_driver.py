@@ -11,11 +11,10 @@ from pathlib import Path
 from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.streams.private_folder import read_start_command
 from airflow_dagsched.switch.advising.advice import Deploy
-from airflow_dagsched.switch.advising.situation import find_last_batch
+from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.signs_files import read_starts, remove_order, write_starts
 from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
-from airflow_dagsched.switch.signs import Starts
 from airflow_dagsched.switch.story import EpochStory, Story
 
 _CHILDREN: list[subprocess.Popen[bytes]] = []
@@ -81,13 +80,6 @@ class Starter:
         # How the last one ended is no news of this one.
         places.exit.unlink(missing_ok=True)
         write_spawned(places, self.start(places, self.flow.folder.parents[2]), now)
-
-
-def count_start(epoch: EpochStory, before: Starts | None, now: float) -> Starts:
-    """The starts after each other without a batch, with one more at ``now``."""
-    last = find_last_batch(epoch)
-    is_first = before is None or (last is not None and last.at > before.at)
-    return Starts(1 if is_first or before is None else before.count + 1, now)
 
 
 def _bury_children() -> None:

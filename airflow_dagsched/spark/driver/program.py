@@ -18,13 +18,13 @@ from typing import NoReturn
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.managers.spark_versions import judge_version
 from airflow_dagsched.launch.protocol.events import Failure, Finished, Started
 from airflow_dagsched.launch.protocol.manifest import ENV_MANIFEST_SHA256, ENV_NONCE, Manifest, read_manifest
 from airflow_dagsched.launch.protocol.wire import encode_plain, load_json
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.spark.driver.engine import run_group
 from airflow_dagsched.spark.driver.failures import describe_failure, read_text
+from airflow_dagsched.spark.driver.fitness import check_python, check_version
 from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, take_private_content
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now
 from airflow_dagsched.spark.files.driver_files import read_bytes
@@ -138,20 +138,8 @@ def accept_manifest(text: str) -> Manifest:
         manifest = read_manifest(text, __version__)
     except ValueError as error:
         raise Refused(str(error)) from error
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if manifest.python != python:
-        raise Refused(
-            f"the steps were pickled by Python {manifest.python}, the driver program runs on {python}: "
-            "set spark.pyspark.python and PYSPARK_DRIVER_PYTHON to the version Airflow runs on"
-        )
+    check_python(manifest.python)
     return manifest
-
-
-def check_version(version: str) -> None:
-    """Raises ``Refused`` where the running Spark must run no step."""
-    unfit = judge_version(version)
-    if unfit is not None:
-        raise Refused(str(unfit))
 
 
 def find_events_path(text: str) -> str | None:

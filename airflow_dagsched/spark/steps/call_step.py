@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.protocol.calls import ContextValue, Output
+from airflow_dagsched.launch.protocol.calls import ContextValue, Given, Handed, Output
 from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.protocol.printable import clean_value
 from airflow_dagsched.launch.protocol.wire import DEEPEST, is_plain
@@ -42,10 +43,10 @@ Source = Callable[[Output, SparkSession], Any]
 Context = Callable[[str, SparkSession], Any]
 
 
-def fill_placeholders(value: Any, replaced: Callable[[Output | ContextValue], Any]) -> Any:
+def fill_placeholders(value: Any, replaced: Callable[[Output | ContextValue | Handed], Any]) -> Any:
     """``value`` with its placeholders, in lists, tuples and dicts too, replaced."""
     match value:
-        case Output() | ContextValue():
+        case Output() | ContextValue() | Handed():
             return replaced(value)
         case Mapping():
             return {key: fill_placeholders(item, replaced) for key, item in value.items()}
@@ -55,12 +56,23 @@ def fill_placeholders(value: Any, replaced: Callable[[Output | ContextValue], An
             return value
 
 
-def call_step(call: Call, session: SparkSession, source: Source, context: Context) -> Any:
-    """Run the step: its function, or its SQL with the inputs as views. Raises what the author's code raises."""
+def call_step(
+    call: Call,
+    session: SparkSession,
+    source: Source,
+    context: Context,
+    handed: Mapping[Given, Any] = MappingProxyType({}),
+) -> Any:
+    """Run the step: its function, or its SQL with the inputs as views. Raises what the author's code raises.
 
-    def replaced(placeholder: Output | ContextValue) -> Any:
+    :param handed: what a function of a stream gets beside its inputs.
+    """
+
+    def replaced(placeholder: Output | ContextValue | Handed) -> Any:
         if isinstance(placeholder, Output):
             return source(placeholder, session)
+        if isinstance(placeholder, Handed):
+            return handed[placeholder.what]
         return context(placeholder.name, session)
 
     args, kwargs = fill_placeholders(call.args, replaced), fill_placeholders(dict(call.kwargs), replaced)

@@ -9,7 +9,7 @@ from airflow_dagsched.switch.advising.advice import Limits, Wanted
 from airflow_dagsched.switch.advising.boundary import find_watermark
 from airflow_dagsched.switch.record_rules import has_passed
 from airflow_dagsched.switch.records import Batch
-from airflow_dagsched.switch.signs import Ended, Order, Seen
+from airflow_dagsched.switch.signs import Ended, Order, Seen, Starts
 from airflow_dagsched.switch.state import State, find_state
 from airflow_dagsched.switch.story import EpochStory, Story
 
@@ -167,3 +167,10 @@ class Situation:
 def find_last_batch(epoch: EpochStory) -> Batch | None:
     """The batch that was recorded last, of any query."""
     return max((query.last for query in epoch.queries.values()), key=lambda each: each.n, default=None)
+
+
+def count_start(epoch: EpochStory, before: Starts | None, now: float) -> Starts:
+    """The starts after each other without a batch, with one more at ``now``."""
+    last = find_last_batch(epoch)
+    is_first = before is None or (last is not None and last.at > before.at)
+    return Starts(1 if is_first or before is None else before.count + 1, now)

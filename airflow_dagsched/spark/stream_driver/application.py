@@ -1,0 +1,171 @@
+"""The application of a stream's driver: any number of epochs of one flow, each with its queries and its lease.
+
+Once a second it looks at the log and does what it can of what is to be done: it hands windows over, starts the graph
+that takes over where that needs no other application, ends the one that was taken over from.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.protocol.events import Failure
+from airflow_dagsched.launch.streams.difference import needs_application
+from airflow_dagsched.spark.driver.launch_secrets import Refused
+from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch
+from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.output_file import rotate_output
+from airflow_dagsched.switch.advising.advice import Advice, Command, Deploy, FinishMoves, Halt, Limits
+from airflow_dagsched.switch.advising.situation import count_start
+from airflow_dagsched.switch.log.executor import Executor
+from airflow_dagsched.switch.log.signs_files import read_starts, write_ended, write_sign, write_starts
+from airflow_dagsched.switch.say import tell_reason
+
+log = logging.getLogger(__name__)
+
+OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 3
+"""Exit codes of the program, and of the epochs in it."""
+SIGN_S = 2.0
+"""Seconds between two signs of life."""
+
+
+class StreamApplication:
+    """What runs in one Spark application.
+
+    :param first: the epoch that the program was started for; its output is the program's.
+    """
+
+    def __init__(self, main: SparkSession, first: AcceptedEpoch, clock: Callable[[], float] = time.time) -> None:
+        settings = first.manifest.settings
+        self._main = main
+        self._first = first
+        self._clock = clock
+        self._runs: dict[int, EpochRun] = {}
+        self._signed: dict[int, float] = {}
+        """Epoch -> when its sign was written last."""
+        self._others: set[int] = set()
+        """Epochs that need another application."""
+        self.code = OK
+        """Of the epoch that ended last."""
+        self.executor = Executor(
+            first.flow.folder,
+            {Deploy: self._deploy, Halt: self._halt, FinishMoves: self._finish_moves},
+            Limits(settings.deploy_within_s, settings.stuck_within_s),
+            clock,
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no epoch runs in it."""
+        return not self._runs
+
+    def begin(self, epoch: AcceptedEpoch, lease: EpochLease) -> None:
+        """Start an epoch. What fails is in its ``exit.json``."""
+        # Of an earlier driver, whatever became of that.
+        epoch.places.exit.unlink(missing_ok=True)
+        run = EpochRun(self._main, epoch, lease)
+        write_sign(epoch.places, run.make_sign(self._clock(), ""))
+        run.start()
+        self._runs[epoch.number] = run
+
+    def step(self, is_ending: bool = False) -> None:
+        """Once a second: look at everything, do what is to be done.
+
+        :param is_ending: whether all of it is to end, each epoch after its batch.
+        """
+        now = self._clock()
+        if is_ending:
+            self.halt_all(now)
+        advice = self.executor.step()
+        for number, run in tuple(self._runs.items()):
+            run.look(self._clock())
+            self._show(number, run, advice)
+            if run.is_over:
+                self._end(number, run)
+        rotate_output(self._first.places.output)
+
+    def halt_all(self, now: float) -> None:
+        """Let all batches that run be the last."""
+        for run in self._runs.values():
+            run.halt(now)
+
+    def _show(self, number: int, run: EpochRun, advice: Advice) -> None:
+        now = self._clock()
+        if now - self._signed.get(number, 0.0) >= SIGN_S:
+            self._signed[number] = now
+            write_sign(run.epoch.places, run.make_sign(now, "; ".join(map(tell_reason, advice.waits_for))))
+
+    def _end(self, number: int, run: EpochRun) -> None:
+        """Say how it ended, then let go of it: whoever sees its lease free finds out why."""
+        del self._runs[number]
+        self.code = choose_code(run.failure)
+        ended = run.make_ended(self._clock(), self.code)
+        # What another driver of it has left is none of ours.
+        if run.lease.lost is None:
+            write_ended(run.epoch.places, ended)
+        run.lease.give_back()
+        log.info("epoch %s has ended: %s", number, ended.message or "after its batch")
+
+    # --- what is advised
+
+    def _deploy(self, command: Command) -> bool:
+        """Start the graph that takes over in this application, if it can be."""
+        assert isinstance(command, Deploy)
+        number = command.epoch
+        is_early = self._clock() < command.not_before
+        if number in self._runs or number in self._others or not self._runs or is_early:
+            return False
+        epoch = self._accept(number)
+        if epoch is None:
+            self._others.add(number)
+            return False
+        story = self.executor.log.story.epochs[number]
+        write_starts(epoch.places, count_start(story, read_starts(epoch.places), self._clock()))
+        self.begin(epoch, EpochLease(epoch))
+        return True
+
+    def _accept(self, number: int) -> AcceptedEpoch | None:
+        """The epoch, if it can be in this application."""
+        record = self.executor.log.story.epochs[number].record
+        try:
+            epoch = accept_epoch(self.executor.flow, record, self._first.masking)
+        except Refused as refused:
+            log.warning("epoch %s is not started in this application: %s", number, refused)
+            return None
+        other = needs_application(self._first.manifest, epoch.manifest)
+        if other:
+            log.info("epoch %s is not started in this application: %s", number, other)
+        return None if other else epoch
+
+    def _halt(self, command: Command) -> bool:
+        assert isinstance(command, Halt)
+        run = self._runs.get(command.epoch)
+        if run is not None:
+            run.halt(self._clock())
+        return run is not None
+
+    def _finish_moves(self, command: Command) -> bool:
+        assert isinstance(command, FinishMoves)
+        run = self._runs.get(command.epoch)
+        if run is None:
+            return False
+        run.finish_moves(self.executor.log.story)
+        return True
+
+    def close(self) -> None:
+        """Give all leases back: the program ends."""
+        for run in self._runs.values():
+            with suppress(Exception):
+                run.lease.give_back()
+
+
+def choose_code(failure: Failure | None) -> int:
+    """The exit code of an epoch."""
+    if failure is None:
+        return OK
+    return STOPPED if failure.kind in ("refused", "lost_driver") else FAILED

@@ -1,0 +1,215 @@
+"""One epoch in this application: its queries in a session of their own, from their start to the end of their batch."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.protocol.events import Failure
+from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit, read_text
+from airflow_dagsched.spark.driver.launch_secrets import Refused
+from airflow_dagsched.spark.session.sessions import open_session
+from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
+from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.graph import Graph, QueryRows, StepFailed
+from airflow_dagsched.spark.stream_driver.progress import add_rates, merge_newest
+from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
+from airflow_dagsched.spark.stream_driver.sinks import CHECKPOINT, make_sink, open_target
+from airflow_dagsched.spark.streams.mover import finish_moves
+from airflow_dagsched.spark.streams.sink import Target
+from airflow_dagsched.spark.streams.sources import SETTINGS
+from airflow_dagsched.switch.fold import find_broken_rule
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.records import Record, Started
+from airflow_dagsched.switch.signs import Ended, Phase, Sign
+from airflow_dagsched.switch.story import Story
+
+
+class EpochRun:
+    """Starts, shows and ends the queries of one epoch."""
+
+    def __init__(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> None:
+        self.epoch = epoch
+        self.lease = lease
+        self.failure: Failure | None = None
+        self.guilty = ""
+        """The step whose failure it is."""
+        self._queries: list[RunningQuery] = []
+        self._targets: list[Target] = []
+        self._halted_at: float | None = None
+        """Seconds since 1970; None: it is to run."""
+        self._log = FlowLog(epoch.flow.log)
+        self._recorded_before = self._count_recorded()
+        self._is_torn = False
+        """Whether batches are not waited for any more."""
+        self.session = open_session(main, {**SETTINGS, **epoch.manifest.session})
+
+    # --- begin
+
+    def start(self) -> None:
+        """Call the steps, start the queries, say so in the log. What fails is in ``failure`` then, and nothing runs."""
+        try:
+            written = Graph(self.session, self.epoch).build()
+            # A pool each: two graphs share the cores, whichever has more tasks.
+            self.session.sparkContext.setLocalProperty("spark.scheduler.pool", f"epoch-{self.epoch.number}")
+            for each in written:
+                self._queries.append(self._start_query(each))
+            self._record_start()
+        except StepFailed as failed:
+            self._fail(failed.__cause__ or failed, failed.step)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends this epoch alone
+            self._fail(error, "")
+        if self.failure is not None:
+            self._stop_now()
+
+    def _start_query(self, written: QueryRows) -> RunningQuery:
+        query, target = written.query, open_target(self.session, self.epoch, written)
+        sink = make_sink(self.epoch, query, target, self.check)
+        # What an earlier driver has recorded is the table's, so its moves come first.
+        sink.finish()
+        self._targets.append(target)
+        gate = BatchGate(query.step, self.session, sink.take)
+        checkpoint = self.epoch.places.name_query(query.step) / CHECKPOINT
+        # Read as the query starts: each has its own.
+        self.session.conf.set("spark.sql.shuffle.partitions", str(query.partitions))
+        return start_query(query.step, written.rows, gate, checkpoint, self.epoch.manifest.settings.trigger_s)
+
+    def _record_start(self) -> None:
+        """Until then no batch is taken. Raises ``Refused`` where the epoch may run no more."""
+        if self._log.append(self._make_started) is None:
+            story = self._log.story
+            broken = find_broken_rule(story, self._describe_start(story.last + 1, 0.0))
+            raise Refused(f"epoch {self.epoch.number} may not run: {broken}")
+
+    def _count_recorded(self) -> int:
+        """Batches of the epoch in the log, whichever driver's: a query's are numbered from 0."""
+        self._log.read()
+        return sum(each.last.batch + 1 for each in self._log.story.epochs[self.epoch.number].queries.values())
+
+    def _make_started(self, story: Story, n: int, at: float) -> Record | None:
+        record = self._describe_start(n, at)
+        return None if find_broken_rule(story, record) else record
+
+    def _describe_start(self, n: int, at: float) -> Started:
+        return Started(
+            n=n,
+            at=at,
+            epoch=self.epoch.number,
+            application=str(self.session.sparkContext.applicationId),
+            x_pid=os.getpid(),
+            x_host=socket.gethostname(),
+            x_workers=self.epoch.manifest.workers,
+        )
+
+    def check(self) -> None:
+        """What a sink asks before it records a batch: raises what ends the query."""
+        self.lease.check()
+        if self._is_torn:
+            raise Refused("the driver ends, and this batch takes too long: it is run again by the next one")
+
+    # --- while it runs
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return all(each.is_over for each in self._queries)
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it is to end."""
+        return self._halted_at is not None
+
+    def halt(self, now: float) -> None:
+        """Let the batches that run be the last; it is over some looks later."""
+        if self._halted_at is None:
+            self._halted_at = now
+            for each in self._queries:
+                each.gate.close()
+
+    def look(self, now: float) -> None:
+        """Note what its queries tell; end it where one has failed, or another driver has the lease."""
+        for each in self._queries:
+            each.look()
+            error = each.find_error()
+            if error is not None and self.failure is None:
+                self._fail(error, each.step)
+        if self.lease.lost is not None and not self._is_torn:
+            self.failure = self.failure or Failure("refused", f"stopped: {self.lease.lost}")
+            self._stop_now()
+        if self.failure is not None or any(each.is_over for each in self._queries):
+            self.halt(now)
+        if self._halted_at is not None:
+            self._go_on_halting(now - self._halted_at)
+
+    def _go_on_halting(self, seconds: float) -> None:
+        running = [each for each in self._queries if not each.is_over]
+        if seconds > self.epoch.manifest.settings.ends_within_s:
+            self._stop_now()
+            return
+        for each in running:
+            each.end_between_batches()
+
+    def _stop_now(self) -> None:
+        """Without waiting for batches: they are run again."""
+        self._is_torn = True
+        for each in self._queries:
+            each.gate.close()
+            each.stop()
+
+    def _fail(self, error: BaseException, step: str) -> None:
+        text = read_text(error)
+        self.failure = describe_failure(error, text, step)
+        self.guilty = find_culprit(text, self.epoch.manifest.steps) or step
+
+    def finish_moves(self, story: Story) -> None:
+        """Deliver what is recorded of it; its sinks may do so at the same time."""
+        for each in self._targets:
+            finish_moves(each.store, each.place, story, each.deliver)
+
+    # --- what is told of it
+
+    def make_sign(self, now: float, waits_for: str) -> Sign:
+        """Its sign of life."""
+        tallies = [each.tally for each in self._queries]
+        watermarks = [each.watermark for each in tallies if each.watermark is not None]
+        sc = self.session.sparkContext
+        return Sign(
+            epoch=self.epoch.number,
+            application=str(sc.applicationId),
+            at=now,
+            phase=self._find_phase(),
+            batch={each.step: each.tally.batch for each in self._queries},
+            rows_s=add_rates(tallies),
+            batch_s=max((each.batch_s for each in tallies if each.batch_s is not None), default=None),
+            trigger_s=self.epoch.manifest.settings.trigger_s,
+            watermark=min(watermarks, default=None),
+            newest=merge_newest(tallies),
+            state_rows=sum(each.state_rows for each in tallies),
+            state_bytes=sum(each.state_bytes for each in tallies),
+            late=sum(each.late for each in tallies),
+            ahead=sum(each.ahead for each in tallies),
+            waits_for=waits_for,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            ui=sc.uiWebUrl or "",
+        )
+
+    def _find_phase(self) -> Phase:
+        if self.is_halted:
+            return "stopping"
+        if not self._queries:
+            return "starting"
+        return "running" if any(each.has_work() for each in self._queries) else "idle"
+
+    def make_ended(self, now: float, code: int) -> Ended:
+        """How it ended."""
+        failure, mask = self.failure, self.epoch.masking.text
+        taken = self._count_recorded() - self._recorded_before
+        if failure is None:
+            return Ended(code, None, now, batches=taken)
+        return Ended(
+            code, failure.kind, now, self.guilty, mask(failure.message), mask(failure.traceback), batches=taken
+        )

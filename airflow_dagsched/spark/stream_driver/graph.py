@@ -1,0 +1,150 @@
+"""The rows that each query of an epoch writes: its steps called once, from the sources down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec, StreamManifest
+from airflow_dagsched.spark.session.capture_output import end_lines
+from airflow_dagsched.spark.session.current import work_for
+from airflow_dagsched.spark.session.sessions import enter_session
+from airflow_dagsched.spark.steps.call_step import StepFault, call_step, check_answer, route_rows
+from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.streams.draft_writer import RowWindows
+from airflow_dagsched.spark.streams.plan_check import check_query
+from airflow_dagsched.spark.streams.sources import SourceStart, choose_start_options, open_source
+from airflow_dagsched.switch.records import Epoch
+
+
+class StepFailed(Exception):
+    """A step's function raised; what, is the cause."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__(step)
+        self.step = step
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """What a query writes, and how each row tells its window."""
+
+    query: QuerySpec
+    rows: DataFrame
+    windows: RowWindows
+
+
+class Graph:
+    """Calls the steps of one epoch, each in its turn."""
+
+    def __init__(self, session: SparkSession, epoch: AcceptedEpoch) -> None:
+        self._session = session
+        self._epoch = epoch
+        self._sources = {each.name: each for each in epoch.manifest.sources}
+        self._made: dict[Output, Any] = {}
+
+    def build(self) -> tuple[QueryRows, ...]:
+        """What each query writes. Raises ``StepFailed``, also for what no stream can keep its windows of."""
+        for spec in self._epoch.manifest.steps:
+            with _blame(spec.id), work_for(spec.id, self._session):
+                enter_session(self._session, spec.id, spec.id)
+                self._call(spec)
+                end_lines()
+        return tuple(self._check(query) for query in self._epoch.manifest.queries)
+
+    def _check(self, query: QuerySpec) -> QueryRows:
+        manifest = self._epoch.manifest
+        above = list_above(manifest, query.step)
+        frames = {
+            f"{output.step}/{output.name}" if output.name else output.step: rows
+            for output, rows in self._made.items()
+            if output.step in above and isinstance(rows, DataFrame)
+        }
+        rows = frames.pop(query.step)
+        with _blame(query.step):
+            judged = check_query({**frames, query.step: rows}, manifest.settings.window_s, bool(query.carries))
+        return QueryRows(query, rows, RowWindows(judged.output, manifest.settings.window_s))
+
+    def _call(self, spec: StepSpec) -> None:
+        source = self._sources.get(spec.id)
+        if source is not None:
+            start = find_start(self._epoch.record, source)
+            parse = partial(self._call_with, spec)
+            self._made[Output(spec.id)] = open_source(
+                self._session, source, self._epoch.manifest.settings, parse, start
+            )
+            return
+        query = next((each for each in self._epoch.manifest.queries if each.step == spec.id), None)
+        if query is not None and query.writes is None:
+            # Its function gets the rows of one batch after another, later.
+            self._made[Output(spec.id)] = self._made[spec.inputs[0]]
+            return
+        answer = check_answer(self._ask(spec, None), self._list_requested(spec), query is not None)
+        self._made.update({Output(spec.id, name): rows for name, rows in answer.frames.items()})
+        self._made.setdefault(Output(spec.id), answer.value)
+
+    def _call_with(self, spec: StepSpec, raw: DataFrame) -> DataFrame:
+        """What the function of a source's step makes of the rows as they are read."""
+        rows = self._ask(spec, raw)
+        if not isinstance(rows, DataFrame):
+            raise StepFault("is a source: it must return the DataFrame it is called with, or one made of it")
+        return rows
+
+    def _ask(self, spec: StepSpec, raw: DataFrame | None) -> Any:
+        def find_input(output: Output, session: SparkSession) -> Any:
+            return route_rows(self._made[output], spec.routed, output)
+
+        call = self._epoch.payload.get_call(spec.id)
+        return call_step(call, self._session, find_input, self._get_context, {"rows": raw})
+
+    def _get_context(self, name: str, session: SparkSession) -> Any:
+        return session if name == "spark" else self._epoch.manifest.context[name]
+
+    def _list_requested(self, spec: StepSpec) -> tuple[str, ...]:
+        manifest = self._epoch.manifest
+        read = {each.name for below in manifest.steps for each in below.inputs if each.step == spec.id}
+        return tuple(sorted(read))
+
+
+@contextmanager
+def _blame(step: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise StepFailed(step) from error
+
+
+def list_above(manifest: StreamManifest, step: str) -> frozenset[str]:
+    """The step and all whose rows it gets, directly or not."""
+    by_id = {spec.id: spec for spec in manifest.steps}
+    above, found = [step], set()
+    while above:
+        spec = by_id[above.pop()]
+        found.add(spec.id)
+        above += [each.step for each in spec.inputs if each.step not in found]
+    return frozenset(found)
+
+
+def list_sources(manifest: StreamManifest, query: str) -> tuple[str, ...]:
+    """Sources that the query reads, in the author's order."""
+    above = list_above(manifest, query)
+    return tuple(source.name for source in manifest.sources if source.name in above)
+
+
+def find_start(record: Epoch, source: SourceSpec) -> SourceStart:
+    """Where the epoch begins to read the source.
+
+    Of several queries that read it any one's offset does: each lies before all rows that count (``rows_from``).
+    """
+    start = record.start or {}
+    named = [offset for key, offset in sorted(start.items()) if key.rpartition("/")[2] == source.name]
+    offset = next((each for each in named if each is not None), None)
+    can_begin = bool(choose_start_options(source.format, offset))
+    return SourceStart(offset if can_begin and None not in named else None, record.x_rows_from)

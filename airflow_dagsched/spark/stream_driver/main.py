@@ -1,0 +1,16 @@
+"""The file spark-submit runs: ``spark-submit main.py EPOCH_FOLDER``. Exit codes: see ``program``."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Python puts a script's own folder on the path, where our files would pass for top-level modules.
+    here = Path(__file__).resolve().parent
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != here]
+
+    from airflow_dagsched.spark.driver.stop import stop_spark
+    from airflow_dagsched.spark.stream_driver.program import main
+
+    code = main(sys.argv[1:])
+    stop_spark()
+    sys.exit(code)

@@ -1,0 +1,73 @@
+"""One query of an epoch: started, looked at, ended after its batch."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate, GateClosed
+from airflow_dagsched.spark.stream_driver.progress import Tally
+
+log = logging.getLogger(__name__)
+
+
+class RunningQuery:
+    """A query of Spark's, from its start on.
+
+    :param gate: its sink.
+    """
+
+    def __init__(self, step: str, gate: BatchGate, query: StreamingQuery) -> None:
+        self.step = step
+        self.gate = gate
+        self.tally = Tally()
+        """What it told of its batches."""
+        self._query = query
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it runs no more, for whatever reason."""
+        return not self._query.isActive
+
+    def has_work(self) -> bool:
+        """Whether there are rows that it has not brought to the sink."""
+        return self.gate.busy or (not self.is_over and bool(self._query.status["isDataAvailable"]))
+
+    def look(self) -> None:
+        """Note what it tells of its last batch."""
+        progress = self._query.lastProgress
+        if progress is not None:
+            self.tally.add(progress)
+
+    def end_between_batches(self) -> None:
+        """End it if no batch runs: else it is asked again, or the gate ends it before the next one."""
+        status: dict[str, Any] = self._query.status
+        # Spark is at work on a batch before its rows come to the sink, and after: it writes down that it is done.
+        if not self.gate.busy and not status["isTriggerActive"]:
+            self.stop()
+
+    def stop(self) -> None:
+        """End it now: a batch that runs is run again when it is started the next time."""
+        with suppress(Exception):
+            self._query.stop()
+
+    def find_error(self) -> BaseException | None:
+        """What ended it; None: it runs, or was ended by us."""
+        error = self.gate.error or (self._query.exception() if self.is_over else None)
+        return None if error is None or _is_of_gate(error) else error
+
+
+def start_query(step: str, rows: DataFrame, gate: BatchGate, checkpoint: Path, trigger_s: float) -> RunningQuery:
+    """Start the query that writes ``rows`` of a step."""
+    writer = rows.writeStream.queryName(step).option("checkpointLocation", str(checkpoint)).outputMode("append")
+    writer = writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds")
+    return RunningQuery(step, gate, writer.foreachBatch(gate).start())
+
+
+def _is_of_gate(error: BaseException) -> bool:
+    return isinstance(error, GateClosed) or GateClosed.__name__ in str(error)

@@ -1,0 +1,67 @@
+"""Where the rows of a query go: its sink, made from what the epoch's manifest says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.streams.manifest import QuerySpec
+from airflow_dagsched.spark.steps.call_step import call_step
+from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.graph import QueryRows, find_start, list_sources
+from airflow_dagsched.spark.streams.checkpoint import read_begin
+from airflow_dagsched.spark.streams.sink import StreamSink, Target
+from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
+from airflow_dagsched.switch.log.flow_log import FlowLog
+
+CHECKPOINT = "checkpoint"
+"""Folder of Spark's, in a query's own."""
+
+
+def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Callable[[], None]) -> StreamSink:
+    """The sink of a query.
+
+    :param check: raises what is to end the query, within a batch too.
+    """
+    manifest = epoch.manifest
+    sources = list_sources(manifest, query.step)
+    declared = {each.name: find_start(epoch.record, each).offset for each in manifest.sources if each.name in sources}
+    begin = partial(
+        read_begin,
+        epoch.places.name_query(query.step) / CHECKPOINT,
+        sources=sources,
+        lateness_s=manifest.settings.lateness_s,
+        start=declared,
+    )
+    return StreamSink(
+        # Of its own: its thread is not the one that looks at the log every second.
+        log=FlowLog(epoch.flow.log),
+        epoch=epoch.number,
+        query=query.step,
+        target=target,
+        read_begin=begin,
+        check=check,
+    )
+
+
+def open_target(session: SparkSession, epoch: AcceptedEpoch, written: QueryRows) -> Target:
+    """Where the rows of a query go: into a table, or to the author's function."""
+    query, manifest = written.query, epoch.manifest
+    if query.writes is not None:
+        return open_table_target(session, query.writes, epoch.flow, written.windows)
+    name = f"{manifest.dag_id}/{manifest.flow}/{query.step}"
+    return FunctionTarget(session, _make_function(epoch, query.step, session), name, epoch.places, written.windows)
+
+
+def _make_function(epoch: AcceptedEpoch, step: str, session: SparkSession) -> Callable[[DataFrame, str], Any]:
+    """The step's function, its input the rows of a batch."""
+    context = {**epoch.manifest.context, "spark": session}
+
+    def deliver(rows: DataFrame, key: str) -> Any:
+        call = epoch.payload.get_call(step)
+        return call_step(call, session, lambda *_: rows, lambda name, _: context[name], {"key": key})
+
+    return deliver

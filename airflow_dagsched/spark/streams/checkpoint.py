@@ -1,0 +1,59 @@
+"""What Spark wrote down in a query's checkpoint before it ran a batch: where the batch begins, and how far rows were.
+
+``offsets/<n>`` has the watermark that batch n begins with, and the offsets it ends at; the batch before has those it
+begins at. In a query with one watermark that one, and the lateness, say the newest event time before the batch: of all
+rows that the watermark saw, which are all rows of the source (``sources``). A watermark is in whole milliseconds, cut
+off, so the row may be up to 999 microseconds later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow_dagsched.launch.protocol.wire import load_json
+from airflow_dagsched.spark.streams.sink import BatchBegin
+
+_VERSION = "v2"
+"""Of the file, in which offsets have the names of their sources."""
+_CUT_OFF_S = 0.000999
+"""What is finer than a watermark, at most, in seconds."""
+
+
+def read_begin(
+    checkpoint: Path, batch: int, sources: Sequence[str], lateness_s: float, start: Mapping[str, Any]
+) -> BatchBegin:
+    """Where a batch begins that Spark runs now, or has run.
+
+    :param sources: that the query reads.
+    :param start: source -> offset at which batch 0 begins; None: the beginning.
+    """
+    watermark_ms, _ = _read_offsets(checkpoint, batch)
+    begun = dict(start) if batch == 0 else _read_offsets(checkpoint, batch - 1)[1]
+    offsets = {name: begun.get(name) for name in sources}
+    at_start = all(offset == start.get(name) for name, offset in offsets.items())
+    newest = _find_newest(sources, watermark_ms, lateness_s, at_start)
+    return BatchBegin(watermark_ms / 1000, offsets, newest)
+
+
+def _find_newest(
+    sources: Sequence[str], watermark_ms: int, lateness_s: float, at_start: bool
+) -> dict[str, float | None]:
+    if at_start:
+        return dict.fromkeys(sources)
+    # Of several sources the watermark is the least; and 0 is what Spark says where no row has moved it.
+    if len(sources) != 1 or watermark_ms == 0:
+        return {}
+    return {sources[0]: (watermark_ms + round(lateness_s * 1000)) / 1000 + _CUT_OFF_S}
+
+
+def _read_offsets(checkpoint: Path, batch: int) -> tuple[int, dict[str, Any]]:
+    """The watermark in milliseconds since 1970 that the batch begins with, and source -> offset at which it ends."""
+    path = checkpoint / "offsets" / str(batch)
+    version, metadata, *lines = path.read_text().splitlines()
+    if version != _VERSION:
+        raise ValueError(f"{path} is of format {version}, not {_VERSION}: another program has begun this query")
+    pairs = (line.partition(":") for line in lines)
+    offsets = {name: None if text == "-" else load_json(text) for name, _, text in pairs}
+    return int(load_json(metadata)["batchWatermarkMs"]), offsets

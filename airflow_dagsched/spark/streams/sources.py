@@ -1,0 +1,114 @@
+"""Where a query reads, from the declared source to the rows that an author's steps get.
+
+::
+
+    reader, at the epoch's offsets -- author's function -- rows from .. on
+        -- observe (what comes next takes out) -- rows up to max_ahead -- watermark -- observe (newest) -- steps
+
+Spark moves filters of the author's steps below the watermark, as far down as it can: then the watermark would not see
+the rows that this graph filters away and another one does not. The last observation stops them. ``rows_from`` is below
+both, so that files are passed over by it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, count, count_if, current_timestamp, lit, unix_micros
+from pyspark.sql.functions import max as greatest
+
+from airflow_dagsched.launch.streams.manifest import SourceSpec
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.spark.session.observed import quote_name
+
+SETTINGS: Mapping[str, str] = {
+    # Offsets and lists of files under the names of sources: they are another graph's to begin with.
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+    "spark.sql.streaming.offsetLog.formatVersion": "2",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # State files of one driver are not another's, which may run beside it for a moment.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    "spark.sql.streaming.minBatchesToRetain": "100",
+}
+"""Of the session that an epoch's queries start in; the flow's own settings come on top."""
+MICROS = 1_000_000
+"""In a second: as finely as Spark tells times."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStart:
+    """Where an epoch begins to read a source."""
+
+    offset: Any = None
+    """As the source writes it; None: at its beginning."""
+    rows_from: float | None = None
+    """Rows of earlier event time, in seconds since 1970, are not for this epoch; None: all are."""
+
+
+def open_source(
+    session: SparkSession,
+    spec: SourceSpec,
+    settings: StreamSettings,
+    parse: Callable[[DataFrame], DataFrame],
+    start: SourceStart,
+) -> DataFrame:
+    """The rows that steps get of a source.
+
+    :param parse: the author's function.
+    """
+    rows = parse(_read_raw(session, spec, start))
+    moment = col(quote_name(spec.event_time))
+    if start.rows_from is not None:
+        # A plain comparison with a literal, never with a cast: by it whole row groups of files are passed over.
+        rows = rows.where(moment >= lit(_EPOCH + timedelta(seconds=start.rows_from)))
+    latest = current_timestamp() + lit(timedelta(seconds=settings.max_ahead_s))
+    ahead, nulls = count_if(moment > latest).alias("ahead"), count_if(moment.isNull()).alias("nulls")
+    # One absurd event time would move the watermark, and with it the boundary of a switch, behind all rows to come.
+    rows = rows.observe(name_taken(spec.name), ahead, nulls).where(moment <= latest)
+    rows = rows.withWatermark(spec.event_time, f"{round(settings.lateness_s * 1000)} milliseconds")
+    return rows.observe(
+        name_read(spec.name), greatest(unix_micros(moment)).alias("newest"), count(lit(1)).alias("rows")
+    )
+
+
+def name_taken(source: str) -> str:
+    """Name of the observation of what is left out: ``ahead`` and ``nulls``, in rows."""
+    return f"dagsched_taken_{source}"
+
+
+def name_read(source: str) -> str:
+    """Name of the observation of what is read: ``newest``, in microseconds since 1970, and ``rows``."""
+    return f"dagsched_read_{source}"
+
+
+def _read_raw(session: SparkSession, spec: SourceSpec, start: SourceStart) -> DataFrame:
+    reader = session.readStream.name(spec.name).format(spec.format)
+    if spec.schema is not None:
+        reader = reader.schema(spec.schema)
+    reader = reader.options(**{**spec.options, **choose_start_options(spec.format, start.offset)})
+    return reader.load(spec.path) if spec.path is not None else reader.load()
+
+
+def choose_start_options(form: str, offset: Any) -> dict[str, str]:
+    """Options by which a source of a format begins at an offset; none where there are none for it.
+
+    Files have none: they are read from the beginning, without the rows before ``rows_from``.
+    """
+    make = _START_OPTIONS.get(form)
+    return {} if offset is None or make is None else make(offset)
+
+
+_START_OPTIONS: Mapping[str, Callable[[Any], dict[str, str]]] = {
+    "kafka": lambda offset: {"startingOffsets": json.dumps(offset, sort_keys=True)},
+    "rate-micro-batch": lambda offset: {"startTimestamp": str(offset["timestamp"])},
+}
+"""A query that has a checkpoint goes on from there, whatever they say."""

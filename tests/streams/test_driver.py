@@ -1,0 +1,124 @@
+"""The driver program of a stream, as a process: what it leaves in the table, the log and its epoch's folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow_dagsched.switch.checking.check_log import check_log
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_sign
+from airflow_dagsched.switch.records import Aborted, Current, Fence, Started
+from airflow_dagsched.switch.story import EpochStory
+from tests.streams.kit import QUERY, Driver, Flow, Graph, sum_by_user
+from tests.streams.rows import NO_DIFFERENCE, Row, Rows, add_file, compare, read_table, sum_windows
+
+ROWS = Rows()
+FILTERED = "user 0"
+"""The old graph takes no rows of this user."""
+
+
+def sum_without_one(clicks: Any) -> Any:
+    print("jdbc:x://h?password=guess-it")
+    return sum_by_user(clicks.where("user <> 'user 0'"))
+
+
+def fail(clicks: Any) -> Any:
+    raise ValueError(f"no such column in {clicks.columns}")
+
+
+def read_story(flow: Flow, epoch: int) -> EpochStory:
+    log = FlowLog(flow.places.log)
+    log.read()
+    return log.story.epochs[epoch]
+
+
+def feed(flow: Flow, files: Sequence[Sequence[Row]]) -> list[Row]:
+    for rows in files:
+        add_file(flow.source, rows)
+    return [row for rows in files for row in rows]
+
+
+def test_a_killed_driver_is_followed_by_one_that_loses_and_repeats_nothing(tmp_path: Path):
+    flow, files = Flow(tmp_path), ROWS.draw(9)
+    places = flow.ask(Graph())
+    rows = feed(flow, files[:5])
+    with flow.run(places) as driver:
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= 3)
+        driver.kill()
+    recorded = len(flow.list_batches(1))
+    with flow.run(places) as driver:
+        rows += feed(flow, files[5:])
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= len(files))
+        driver.wait_for(lambda: _tells(flow, len(files) - 1))
+        sign = read_sign(places)
+        assert driver.stop() == 0
+    ended = read_ended(places)
+    assert ended is not None
+    assert (ended.code, ended.kind, ended.batches) == (0, None, len(flow.list_batches(1)) - recorded)
+    assert sign is not None
+    assert (sign.epoch, sign.newest["clicks"]) == (1, max(row.at for row in rows) / 1e6)
+    assert len([each for each in flow.read() if isinstance(each, Started)]) == 2
+    expected = sum_windows(rows, ROWS.window_s, upto=flow.find_watermark(1))
+    assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
+    assert check_log(flow.places.log).violations == ()
+
+
+def _tells(flow: Flow, batch: int) -> bool:
+    """Whether the driver's sign of life is of that batch, or a later one."""
+    sign = read_sign(flow.places.name_epoch(read_story(flow, 1).record.x_folder))
+    return sign is not None and sign.batch.get(QUERY, -1) >= batch
+
+
+def test_a_changed_graph_takes_over_in_the_same_application(tmp_path: Path):
+    flow, files = Flow(tmp_path), iter(ROWS.draw(400))
+    rows: list[Row] = []
+
+    def goes_on(driver: Driver, kind: type, epoch: int) -> None:
+        """Rows come until there is such a record of the epoch."""
+        last = [0.0]
+
+        def is_reached() -> bool:
+            # No faster than two graphs are on a machine of others: they have to meet.
+            if time.monotonic() - last[0] > 2:
+                last[0] = time.monotonic()
+                rows.extend(feed(flow, [next(files)]))
+            return any(isinstance(each, kind) and each.epoch == epoch for each in flow.read())
+
+        driver.wait_for(is_reached)
+
+    places = flow.ask(Graph(sums=sum_without_one))
+    with flow.run(places) as driver:
+        rows += feed(flow, [next(files) for _ in range(4)])
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= 4)
+        # An edit that fails: the old graph does not notice.
+        flow.ask(Graph("broken", fail))
+        goes_on(driver, Aborted, 2)
+        new = flow.ask(Graph("second", sum_by_user, partitions=3, files_per_batch=10))
+        goes_on(driver, Current, 3)
+        settled = len(flow.list_batches(3))
+        rows += feed(flow, [next(files) for _ in range(3)])
+        driver.wait_for(lambda: len(flow.list_batches(3)) > settled)
+        assert place_order(new, "stop", "a test", time.time(), "enough")
+        driver.wait_for(lambda: not driver.is_alive())
+        assert driver.code == 0
+    [aborted] = [each for each in flow.read() if isinstance(each, Aborted)]
+    assert aborted.x_cause == "author"
+    assert "step 'by_user' fails: ValueError: no such column in" in aborted.reason
+    [fence] = [each for each in flow.read() if isinstance(each, Fence)]
+    applications = {each.application for each in flow.read() if isinstance(each, Started)}
+    assert len(applications) == 1
+    old = sum_windows(rows, ROWS.window_s, upto=fence.upto, keep=lambda row: row.user != FILTERED)
+    expected = {**old, **sum_windows(rows, ROWS.window_s, after=fence.upto, upto=flow.find_watermark(3))}
+    assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
+    assert check_log(flow.places.log).violations == ()
+    stopped = read_story(flow, 1).stopped
+    assert stopped is not None
+    assert stopped.reason.startswith("replaced by epoch 3 at window")
+    ended = read_ended(places)
+    assert ended is not None
+    assert (ended.code, ended.kind) == (0, None)
+    # Of the epoch that the program was started for.
+    assert "by_user: jdbc:x://h?password=***\n" in places.output.read_text()
