@@ -1,0 +1,1 @@
+"""The driver program of a stream, in parts."""
