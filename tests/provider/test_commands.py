@@ -7,9 +7,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
+
+from airflow_dagsched.provider.commands.actions import clean
+from tests.switch.test_retention import StreamFiles
 
 DAGS = {
     "shop.py": """
@@ -129,3 +134,13 @@ def test_clean_takes_a_folder_from_where_it_is_called(home: Path) -> None:
     for name in ("work", f"file://{home}/work"):
         done = airflow(home, "dagsched", "clean", "--dry-run", name)
         assert (done.returncode, done.stdout) == (0, f"{home}/work: 0 path(s)\n"), done.stderr
+
+
+def test_clean_removes_what_is_left_of_a_streams_old_epochs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its private folder; the owner's stays, though it has not changed for as long."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files = StreamFiles(tmp_path)
+    clean(Namespace(work_dirs=[str(files.work_dir)], days=1, dry_run=False))
+    left = sorted(each.name for each in (files.flow.folder / "epochs").iterdir())
+    assert left == ["00000002"]
+    assert (files.flow.name_epoch("00000002").private / "payload").exists()

@@ -13,7 +13,8 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.planning.planned import Planned
 from airflow_dagsched.launch.planning.submissions import add_settings
 from airflow_dagsched.launch.retention.expiry import find_expired, remove_expired
-from airflow_dagsched.launch.retention.inventory import LOCAL
+from airflow_dagsched.launch.retention.inventory import LOCAL, Trouble
+from airflow_dagsched.launch.retention.records import strip_scheme
 from airflow_dagsched.model.codec import encode_value
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
@@ -23,6 +24,7 @@ from airflow_dagsched.provider.commands.bag import find_flows
 from airflow_dagsched.provider.commands.dag_plans import plan_flows
 from airflow_dagsched.provider.spec.configuration import read_retention_days
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
+from airflow_dagsched.switch.log.expired import find_expired_streams
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.plan_types import Plan
@@ -102,11 +104,15 @@ def _read_days(args: Namespace) -> float:
 
 
 def _clean_work_dir(work_dir: str, days: float, args: Namespace) -> str:
-    found = find_expired(work_dir, time.time(), days * DAY_S, LOCAL, tempfile.gettempdir())
-    troubles = found.troubles if args.dry_run else (*found.troubles, *remove_expired(found.paths, LOCAL))
-    lines = [f"{'would remove' if args.dry_run else 'remove'} {path}" for path in found.paths]
+    now, keep_s = time.time(), days * DAY_S
+    found = find_expired(work_dir, now, keep_s, LOCAL, tempfile.gettempdir())
+    streams = find_expired_streams(Path(strip_scheme(work_dir)), now, keep_s)
+    paths = (*found.paths, *map(str, streams.paths))
+    troubles = [*found.troubles, *(Trouble(str(path), reason) for path, reason in streams.troubles)]
+    troubles += [] if args.dry_run else remove_expired(paths, LOCAL)
+    lines = [f"{'would remove' if args.dry_run else 'remove'} {path}" for path in paths]
     lines += [f"stays {trouble}" for trouble in troubles]
-    return "\n".join([*lines, f"{work_dir}: {len(found.paths)} path(s)"])
+    return "\n".join([*lines, f"{work_dir}: {len(paths)} path(s)"])
 
 
 def _format_json(plans: Sequence[Plan]) -> str:

@@ -51,10 +51,8 @@ log = logging.getLogger(__name__)
 
 EMPTY = "dagsched-empty-"
 """First part of the name of a file that only gives an empty table its schema."""
-STREAMS = "stream"
-"""Name of the folder with drafts of streams, which are moved by what their logs say (``spark/streams/mover``)."""
-COORDINATION = frozenset({"commits", "leases", "lock", STREAMS})
-"""Names in the hidden folder that are no drafts."""
+COORDINATION = frozenset({"commits", "leases", "lock", "stream"})
+"""Names in the hidden folder that are no drafts; drafts of streams are moved by their logs (``spark/streams``)."""
 ATTEMPTS = 20
 """How often a move that others were in the way of is looked at again: each of them is there once."""
 

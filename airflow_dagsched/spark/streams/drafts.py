@@ -1,4 +1,4 @@
-"""Where the batches of a stream are written aside, and what each draft is of.
+"""Where the batches of a stream are written aside.
 
 ::
 
@@ -6,41 +6,24 @@
     <epoch>/aside/3-by_user-17-0c1f9a2e/new/..                                            for a function
                                                                              /done/..     delivered, to be removed
 
-A draft's name is its journal: epoch, query, batch, and a tag that no other try of the batch has. The record of the
-batch in the flow's log says whether the draft with that tag counts, and which files of it: so nothing else has to be
-written down to finish, or to throw away, what a driver left that died.
+``switch/drafts`` says what names mean.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import dataclass
 
-from airflow_dagsched.launch.protocol.keys import digest_parts, escape_key, name_hidden_folder
+from airflow_dagsched.launch.protocol.keys import escape_key, name_hidden_folder
 from airflow_dagsched.spark.files.store import Store, join_path
-from airflow_dagsched.spark.outputs.swap import STREAMS, lock_path
+from airflow_dagsched.spark.outputs.swap import lock_path
+from airflow_dagsched.switch.drafts import STREAMS, DraftName, name_drafts_folder, parse_name
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
 
 NEW = "new"
 """Folder of a draft with what is to be delivered."""
 DONE = "done"
 """The same once it was delivered."""
-_DRAFT = re.compile(r"(\d+)-(.+)-(\d+)-([0-9a-f]{8})")
-
-
-@dataclass(frozen=True, slots=True)
-class DraftName:
-    """One try of one batch."""
-
-    epoch: int
-    step: str
-    """Of the query, as names of folders have it."""
-    batch: int
-    tag: str
-
-    def __str__(self) -> str:
-        return f"{self.epoch}-{self.step}-{self.batch}-{self.tag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +46,10 @@ def make_name(epoch: int, query: str, batch: int) -> DraftName:
     return DraftName(epoch, escape_key(query), batch, uuid.uuid4().hex[:8])
 
 
-def parse_name(name: str) -> DraftName | None:
-    """What the folder of that name is a draft of; None: it is none."""
-    match = _DRAFT.fullmatch(name)
-    return DraftName(int(match[1]), match[2], int(match[3]), match[4]) if match else None
-
-
 def place_beside(table: str, flow: FlowPlaces) -> DraftPlace:
     """For drafts of a flow to the table in this folder, which has no links in its path."""
-    # By the path of the log, too: streams of one name in two work dirs number their epochs alike.
-    name = f"{escape_key(f'{flow.folder.parent.name}/{flow.folder.name}')}-{digest_parts(str(flow.folder))[:8]}"
-    top = table.rpartition("/")[0]
-    return DraftPlace(join_path(name_hidden_folder(table), STREAMS, name), lock_path(table), top)
+    folder = join_path(name_hidden_folder(table), STREAMS, name_drafts_folder(flow))
+    return DraftPlace(folder, lock_path(table), table.rpartition("/")[0])
 
 
 def place_aside(epoch: EpochPlaces) -> DraftPlace:

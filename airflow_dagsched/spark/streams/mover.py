@@ -9,29 +9,26 @@ Until there is a record of its batch a draft is left alone: its writer may live.
 is delivered, and all others of the batch go. Each move is skipped if it was done, so any number of drivers may do this
 at any time, with a story of any age: records don't change, so what an old one says is true.
 
-A query's next batch begins when the one before is delivered, so of each query only the last record can have a draft
-that is still to be delivered. Needs no Spark.
+Needs no Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal
 
-from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.locks import FencedStore, LockLost, hold_lock
 from airflow_dagsched.spark.outputs.swap import Swap, list_draft_files, list_folders, move_all
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files, make_table_durable
-from airflow_dagsched.spark.streams.drafts import DONE, NEW, DraftName, DraftPlace, list_drafts
+from airflow_dagsched.spark.streams.drafts import DONE, NEW, DraftPlace, list_drafts
+from airflow_dagsched.switch.drafts import DraftName, find_record, judge_draft
 from airflow_dagsched.switch.records import Batch
-from airflow_dagsched.switch.story import EpochStory, Story
+from airflow_dagsched.switch.story import Story
 
 Deliver = Callable[[FencedStore, str, Batch], None]
 """Brings what a record says of the draft in a folder where it belongs; may be called again for one draft."""
-Fate = Literal["deliver", "remove", "leave"]
 
 
 def finish_moves(store: Store, place: DraftPlace, story: Story, deliver: Deliver, clock: Clock = MACHINE) -> None:
@@ -44,27 +41,6 @@ def finish_moves(store: Store, place: DraftPlace, story: Story, deliver: Deliver
                     _finish_draft(fenced, place.name_folder(draft), find_record(story, draft), deliver)
         except LockLost:
             continue
-
-
-def judge_draft(story: Story, draft: DraftName) -> Fate:
-    """What becomes of a draft."""
-    epoch = story.epochs.get(draft.epoch)
-    if epoch is None:
-        # Forgotten, long after all it had was delivered; or asked for behind what was read.
-        return "remove" if draft.epoch < max(story.epochs, default=0) else "leave"
-    last = _find_last(epoch, draft.step)
-    if last is None or draft.batch > last.batch:
-        # No driver of such an epoch may record anything.
-        return "remove" if epoch.has_ended else "leave"
-    return "deliver" if find_record(story, draft) else "remove"
-
-
-def find_record(story: Story, draft: DraftName) -> Batch | None:
-    """The record by which something of the draft is to be delivered; None: nothing is."""
-    epoch = story.epochs.get(draft.epoch)
-    last = _find_last(epoch, draft.step) if epoch else None
-    is_it = last is not None and (last.batch, last.x_tag) == (draft.batch, draft.tag)
-    return last if last is not None and is_it and last.files else None
 
 
 def make_swap(table: str, draft: str, files: tuple[str, ...]) -> Swap:
@@ -81,10 +57,6 @@ def move_files(store: FencedStore, table: str, draft: str, record: Batch) -> Non
     if left:
         raise OSError(f"{draft}: {left[0]}, and {len(left) - 1} other files, could not be moved to {table}")
     make_table_durable(store, swap)
-
-
-def _find_last(epoch: EpochStory, step: str) -> Batch | None:
-    return next((each.last for query, each in epoch.queries.items() if escape_key(query) == step), None)
 
 
 def _list_due(store: Store, place: DraftPlace, story: Story) -> list[DraftName]:

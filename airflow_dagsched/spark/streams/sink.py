@@ -24,8 +24,9 @@ from airflow_dagsched.spark.files.store import Store
 from airflow_dagsched.spark.outputs.commits import WriteRefused
 from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.streams.draft_writer import Draft
-from airflow_dagsched.spark.streams.drafts import DraftName, DraftPlace, make_name
+from airflow_dagsched.spark.streams.drafts import DraftPlace, make_name
 from airflow_dagsched.spark.streams.mover import finish_moves
+from airflow_dagsched.switch.drafts import DraftName
 from airflow_dagsched.switch.judgement import Judgement, judge_batch
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.records import Batch

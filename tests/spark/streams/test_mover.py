@@ -15,10 +15,11 @@ from airflow_dagsched.launch.retention.expiry import APART
 from airflow_dagsched.spark.files.store import LocalStore, join_path, walk_files
 from airflow_dagsched.spark.outputs.homes import name_hidden_folder
 from airflow_dagsched.spark.outputs.locks import FencedStore
-from airflow_dagsched.spark.outputs.swap import COORDINATION, STREAMS, list_torn
-from airflow_dagsched.spark.streams.drafts import list_drafts, make_name, parse_name
-from airflow_dagsched.spark.streams.mover import finish_moves, judge_draft
+from airflow_dagsched.spark.outputs.swap import COORDINATION, list_torn
+from airflow_dagsched.spark.streams.drafts import list_drafts, make_name
+from airflow_dagsched.spark.streams.mover import finish_moves
 from airflow_dagsched.spark.streams.sink import StreamRefused, StreamSink
+from airflow_dagsched.switch.drafts import STREAMS, judge_draft, parse_name
 from airflow_dagsched.switch.record_rules import find_least
 from airflow_dagsched.switch.records import Batch
 from tests.spark.streams.drivers import Crashed, SteppedClock, SteppedDriver, list_windows, open_sink

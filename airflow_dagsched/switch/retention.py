@@ -1,0 +1,67 @@
+"""What may go of a flow's files: nothing of an epoch that runs, may be started again, or that another begins from.
+
+::
+
+    epochs/<folder>/private/     secrets: as soon as the epoch has ended, and its successor has begun
+                   /             the rest, checkpoints too, once that is as long ago as the retention
+                   /             of no epoch in the log: made for a request that never came, or long forgotten
+    log/.draft-*                 of a file that was not finished
+    beside tables: stream/<flow>/<draft>/       of a batch that has another draft, or of an epoch that has ended
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from airflow_dagsched.switch.drafts import judge_draft, parse_name
+from airflow_dagsched.switch.story import EpochStory, Story
+
+REQUEST_S = 3600.0
+"""Seconds within which an epoch is asked for whose folder was made, at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What may go of a flow. Names of folders of epochs."""
+
+    folders: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    """Of these only what nobody but their user may read."""
+
+
+def choose_epochs(story: Story, folders: Mapping[str, float], held: frozenset[int], now: float, keep_s: float) -> Going:
+    """What may go of the epochs.
+
+    :param folders: name of each folder that is there -> when something in it was last changed. Seconds since 1970.
+    :param held: epochs whose lease somebody holds.
+    """
+    known = {each.record.x_folder: each for each in story.epochs.values()}
+    forgotten = [name for name, at in folders.items() if name not in known and at < now - max(keep_s, REQUEST_S)]
+    ended = [name for name in folders if name in known and has_left(story, known[name], held)]
+    old = [name for name in ended if _find_end(known[name]) < now - keep_s]
+    return Going(tuple(sorted(forgotten + old)), tuple(sorted(set(ended) - set(old))))
+
+
+def has_left(story: Story, epoch: EpochStory, held: frozenset[int]) -> bool:
+    """Whether no driver runs the epoch or ever will, and no other epoch has still to begin where it was."""
+    number = epoch.record.epoch
+    if number in held or not epoch.has_ended:
+        return False
+    if epoch.aborted is not None:
+        return True
+    # One that takes over from a graph that could run no more is the owner before it has begun.
+    return story.old is not None and number < story.old.record.epoch and story.old.begun is not None
+
+
+def choose_drafts(story: Story, names: Iterable[str]) -> Iterator[str]:
+    """Names of drafts that will never be delivered."""
+    for name in names:
+        draft = parse_name(name)
+        if draft is not None and judge_draft(story, draft) == "remove":
+            yield name
+
+
+def _find_end(epoch: EpochStory) -> float:
+    """When it ended, in seconds since 1970."""
+    return max(each.at for each in (epoch.aborted, epoch.stopped) if each is not None)
