@@ -128,6 +128,14 @@ def test_the_dataflow_fills_it_when_its_block_ends(tmp_path: Path) -> None:
     }
 
 
+def test_an_edit_of_a_step_is_another_watcher_and_a_comment_is_none(tmp_path: Path) -> None:
+    def read(source: str) -> Any:
+        (flow,) = find_flows(str(write_file(tmp_path, "clicks", source)))
+        return list_stored(flow.dag)[0].watchers[0].trigger
+
+    assert read(CLICKS) == read(CLICKS + "# well done\n") != read(CLICKS.replace("F.sum(", "F.max("))
+
+
 def test_a_stream_of_another_name_is_refused_at_parse(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="none for stream 'clicks'"):
         find_flows(str(write_file(tmp_path, "click")))
