@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from airflow_dagsched.switch.checking.check_log import check_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_sign
@@ -15,7 +17,11 @@ from airflow_dagsched.switch.story import EpochStory
 from tests.streams.kit import QUERY, Driver, Flow, Graph, sum_by_user
 from tests.streams.rows import NO_DIFFERENCE, Row, Rows, add_file, compare, read_table, sum_windows
 
+pytestmark = pytest.mark.spark
+
 ROWS = Rows()
+QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Java's quick compiler: half the time of a short life."""
 FILTERED = "user 0"
 """The old graph takes no rows of this user."""
 
@@ -43,7 +49,7 @@ def feed(flow: Flow, files: Sequence[Sequence[Row]]) -> list[Row]:
 
 def test_a_killed_driver_is_followed_by_one_that_loses_and_repeats_nothing(tmp_path: Path):
     flow, files = Flow(tmp_path), ROWS.draw(9)
-    places = flow.ask(Graph())
+    places = flow.ask(Graph(conf=QUICK))
     rows = feed(flow, files[:5])
     with flow.run(places) as driver:
         driver.wait_for(lambda: len(flow.list_batches(1)) >= 3)
@@ -72,8 +78,11 @@ def _tells(flow: Flow, batch: int) -> bool:
     return sign is not None and sign.batch.get(QUERY, -1) >= batch
 
 
+@pytest.mark.slow
 def test_a_changed_graph_takes_over_in_the_same_application(tmp_path: Path):
-    flow, files = Flow(tmp_path), iter(ROWS.draw(400))
+    # The new graph reads two files in a batch.
+    drawn = Rows(apart=5)
+    flow, files = Flow(tmp_path), iter(drawn.draw(400))
     rows: list[Row] = []
 
     def goes_on(driver: Driver, kind: type, epoch: int) -> None:
@@ -89,14 +98,14 @@ def test_a_changed_graph_takes_over_in_the_same_application(tmp_path: Path):
 
         driver.wait_for(is_reached)
 
-    places = flow.ask(Graph(sums=sum_without_one))
+    places = flow.ask(Graph(sums=sum_without_one, conf=QUICK))
     with flow.run(places) as driver:
         rows += feed(flow, [next(files) for _ in range(4)])
         driver.wait_for(lambda: len(flow.list_batches(1)) >= 4)
         # An edit that fails: the old graph does not notice.
-        flow.ask(Graph("broken", fail))
+        flow.ask(Graph("broken", fail, conf=QUICK))
         goes_on(driver, Aborted, 2)
-        new = flow.ask(Graph("second", sum_by_user, partitions=3, files_per_batch=10))
+        new = flow.ask(Graph("second", sum_by_user, partitions=3, files_per_batch=2, conf=QUICK))
         goes_on(driver, Current, 3)
         settled = len(flow.list_batches(3))
         rows += feed(flow, [next(files) for _ in range(3)])
@@ -110,8 +119,8 @@ def test_a_changed_graph_takes_over_in_the_same_application(tmp_path: Path):
     [fence] = [each for each in flow.read() if isinstance(each, Fence)]
     applications = {each.application for each in flow.read() if isinstance(each, Started)}
     assert len(applications) == 1
-    old = sum_windows(rows, ROWS.window_s, upto=fence.upto, keep=lambda row: row.user != FILTERED)
-    expected = {**old, **sum_windows(rows, ROWS.window_s, after=fence.upto, upto=flow.find_watermark(3))}
+    old = sum_windows(rows, drawn.window_s, upto=fence.upto, keep=lambda row: row.user != FILTERED)
+    expected = {**old, **sum_windows(rows, drawn.window_s, after=fence.upto, upto=flow.find_watermark(3))}
     assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
     assert check_log(flow.places.log).violations == ()
     stopped = read_story(flow, 1).stopped
