@@ -35,16 +35,21 @@ from airflow_dagsched.switch.advising.advice import Wanted
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
-from airflow_dagsched.switch.records import Batch, Record
+from airflow_dagsched.switch.records import Aborted, Batch, Record, Started, Stopped
 from airflow_dagsched.version import __version__
-from tests.streams.rows import DDL
+from tests.streams.rows import DDL, Row, Rows, add_file
 
 ROOT = Path(airflow_dagsched.__file__).parents[1]
 PROGRAM = ROOT / "airflow_dagsched" / "spark" / "stream_driver" / "main.py"
 DAG, FLOW = "dag", "clicks"
 SOURCE, STEP, QUERY = "clicks", "by_user", "out"
 """Steps of the graph: a source, windowed sums, the step that writes them."""
-SMALL = {"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.driver.memory": "700m"}
+SMALL = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "700m",
+    "spark.log.level": "WARN",
+}
 DEADLINE_S = 180.0
 """For whatever a test waits for; only a failure takes so long."""
 POLL_S = 0.05
@@ -118,13 +123,7 @@ class Flow:
             QUERY: Call(write_sums, (Output(STEP),)),
         }
         payload = make_payload(manifest, pickle_calls(DAG, calls, (Path(__file__).parents[1],)))
-        properties = {
-            "spark.master": "local[2]",
-            "spark.ui.enabled": "false",
-            "spark.driver.memory": "700m",
-            **graph.conf,
-        }
-        lines = "".join(f"{key}={value}\n" for key, value in properties.items())
+        lines = "".join(f"{key}={value}\n" for key, value in {**SMALL, **graph.conf}.items())
         submit = str(Path(sys.executable).with_name("spark-submit"))
         file = str(places.private / "spark.properties")
         argv = (submit, "--properties-file", file, str(PROGRAM), str(places.folder))
@@ -149,9 +148,51 @@ class Flow:
         """Records of the batches of an epoch until now."""
         return [each for each in self.read() if isinstance(each, Batch) and each.epoch == epoch]
 
+    def list_running(self) -> list[int]:
+        """Epochs whose queries run, by the log."""
+        last = {each.epoch: each for each in self.read() if isinstance(each, Started | Stopped | Aborted)}
+        return [epoch for epoch, each in last.items() if isinstance(each, Started)]
+
     def find_watermark(self, epoch: int) -> float:
         """That the last batch of the epoch began with: all windows that end up to it are recorded."""
         return max((each.watermark for each in self.list_batches(epoch)), default=0.0)
+
+
+class Feed:
+    """Adds files to the source as long as a test waits, when all graphs that run have read those before: the source is
+    never far ahead of them, and never idle.
+    """
+
+    def __init__(self, flow: Flow, rows: Rows, most: int = 300) -> None:
+        self.given: list[Row] = []
+        """All rows so far."""
+        self._flow = flow
+        self._lateness_s = rows.lateness_s
+        self._files = iter(rows.draw(most))
+        self._due = 0.0
+        """Watermark of a graph that has read all files, in seconds since 1970."""
+
+    def until(self, is_reached: Callable[[], bool]) -> Callable[[], bool]:
+        """What a driver is waited for with: it feeds."""
+
+        def is_over() -> bool:
+            self.go_on()
+            return is_reached()
+
+        return is_over
+
+    def go_on(self) -> None:
+        """Add a file, if all have been read."""
+        running = self._flow.list_running()
+        if not self.given or (running and all(self._flow.find_watermark(each) >= self._due for each in running)):
+            self.add()
+
+    def add(self) -> None:
+        file = next(self._files)
+        self.given += file
+        add_file(self._flow.source, file)
+        # Watermarks are in whole milliseconds.
+        self._due = max(row.at for row in self.given) // 1000 / 1000 - self._lateness_s
 
 
 class Driver:

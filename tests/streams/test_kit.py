@@ -16,10 +16,14 @@ from airflow_dagsched.launch.streams.private_folder import (
     write_private_folder,
 )
 from airflow_dagsched.spark.steps.payload import read_payload
-from airflow_dagsched.switch.places import EpochPlaces
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.places import EpochPlaces, name_flow
 from airflow_dagsched.switch.records import Epoch
 from airflow_dagsched.version import __version__
-from tests.streams.kit import QUERY, SOURCE, STEP, Flow, Graph, make_manifest, write_sums
+from tests.streams.kit import QUERY, SOURCE, STEP, Feed, Flow, Graph, make_manifest, write_sums
+from tests.streams.rows import Rows
+from tests.switch.drawn import FIRST, make_batch, make_stopped
+from tests.switch.test_flow_log import add
 
 
 def test_an_epoch_is_in_the_log_and_its_folder_has_what_it_runs(tmp_path: Path):
@@ -64,3 +68,22 @@ def test_a_driver_is_killed_or_stopped(tmp_path: Path):
         assert driver.code == -signal.SIGKILL
     with flow.run(places) as driver:
         assert driver.stop() == -signal.SIGTERM
+
+
+def test_a_source_is_fed_when_all_that_run_have_read_what_it_has(tmp_path: Path):
+    flow, log = Flow(tmp_path), FlowLog(name_flow(tmp_path / "work", "dag", "clicks").log)
+    feed = Feed(flow, Rows(per_file=4))
+    feed.go_on()
+    feed.go_on()
+    assert len(feed.given) == 4
+    due = max(row.at for row in feed.given) / 1e6 - 5
+    add(log, *FIRST)
+    assert flow.list_running() == [1]
+    feed.go_on()
+    assert len(feed.given) == 4
+    add(log, make_batch(1, 1, watermark=due))
+    feed.go_on()
+    feed.go_on()
+    assert len(feed.given) == 8
+    add(log, make_stopped(1))
+    assert flow.list_running() == []
