@@ -20,7 +20,8 @@ from airflow_dagsched.spark.steps.call_step import StepFault, call_step, check_a
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.plan_check import check_query
-from airflow_dagsched.spark.streams.sources import SourceStart, choose_start_options, open_source
+from airflow_dagsched.spark.streams.sources import SourceStart, open_source
+from airflow_dagsched.spark.streams.start_options import choose_start_options
 from airflow_dagsched.switch.records import Epoch
 
 

@@ -12,7 +12,6 @@ both, so that files are passed over by it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +24,7 @@ from pyspark.sql.functions import max as greatest
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.session.observed import quote_name
+from airflow_dagsched.spark.streams.start_options import choose_start_options
 
 SETTINGS: Mapping[str, str] = {
     # Offsets and lists of files under the names of sources: they are another graph's to begin with.
@@ -96,19 +96,3 @@ def _read_raw(session: SparkSession, spec: SourceSpec, start: SourceStart) -> Da
         reader = reader.schema(spec.schema)
     reader = reader.options(**{**spec.options, **choose_start_options(spec.format, start.offset)})
     return reader.load(spec.path) if spec.path is not None else reader.load()
-
-
-def choose_start_options(form: str, offset: Any) -> dict[str, str]:
-    """Options by which a source of a format begins at an offset; none where there are none for it.
-
-    Files have none: they are read from the beginning, without the rows before ``rows_from``.
-    """
-    make = _START_OPTIONS.get(form)
-    return {} if offset is None or make is None else make(offset)
-
-
-_START_OPTIONS: Mapping[str, Callable[[Any], dict[str, str]]] = {
-    "kafka": lambda offset: {"startingOffsets": json.dumps(offset, sort_keys=True)},
-    "rate-micro-batch": lambda offset: {"startTimestamp": str(offset["timestamp"])},
-}
-"""A query that has a checkpoint goes on from there, whatever they say."""

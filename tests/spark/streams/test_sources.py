@@ -18,7 +18,7 @@ from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.stream_driver.progress import Tally, merge_newest
 from airflow_dagsched.spark.streams.checkpoint import read_begin
-from airflow_dagsched.spark.streams.sources import SETTINGS, SourceStart, choose_start_options, open_source
+from airflow_dagsched.spark.streams.sources import SETTINGS, SourceStart, open_source
 
 BEGIN = 1_700_000_000.0
 """Event time of the first row, in seconds since 1970."""
@@ -132,16 +132,3 @@ def test_a_checkpoint_without_names_is_no_checkpoint_of_ours(tmp_path: Path):
     write_offsets(tmp_path, 0, 0, ['{"logOffset": 3}'], version="v1")
     with pytest.raises(ValueError, match="v1, not v2"):
         read_begin(tmp_path, 0, ["a"], LATENESS_S, {})
-
-
-@pytest.mark.parametrize(
-    ("form", "offset", "options"),
-    [
-        ("kafka", {"t": {"1": 7, "0": 23}}, {"startingOffsets": '{"t": {"0": 23, "1": 7}}'}),
-        ("kafka", None, {}),
-        ("rate-micro-batch", {"offset": 3, "timestamp": 17}, {"startTimestamp": "17"}),
-        ("parquet", {"logOffset": 3}, {}),
-    ],
-)
-def test_options_to_begin_at_an_offset(form: str, offset: Any, options: dict[str, str]):
-    assert choose_start_options(form, offset) == options
