@@ -93,8 +93,8 @@ provider
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning
                                                          launch/history launch/escalation launch
-  streaming         .following .mirrors .spec .clusters  launch/secrecy launch/managers launch/escalation launch/streams
-                    .submission .runtime                 switch switch/advising switch/log
+  streaming         .following .mirrors .spec .clusters  launch/protocol launch/secrecy launch/managers launch/streams
+                    .submission .runtime                 launch/escalation switch switch/advising switch/log
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime .streaming      launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol

@@ -16,7 +16,7 @@ from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
 from airflow_dagsched.switch.story import Story
 from demo.rest import Run, until
 from demo.standalone import AirflowStandalone
-from tests.streams.rows import DDL, NO_DIFFERENCE, Rows, add_file, compare, read_table, sum_windows
+from tests.streams.rows import DDL, NO_DIFFERENCE, Row, Rows, add_file, compare, read_table, sum_windows
 from tests.system.lab import PATIENCE_S, Lab, gone
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.spark, pytest.mark.airflow]
@@ -62,7 +62,7 @@ class Stream:
         self.lab = lab
         self.flow: FlowPlaces = name_flow(lab.home / "work", "clicks", "clicks")
         self.files = iter(ROWS.draw(200))
-        self.rows = [row for row in ()]  # type: ignore[var-annotated]
+        self.rows: list[Row] = []
 
     def feed(self, files: int) -> None:
         for _ in range(files):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.streams.private_folder import read_start_command
+from airflow_dagsched.provider.streaming.same_application import find_application
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import count_start
+from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.signs_files import read_starts, remove_order, write_starts
 from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
@@ -55,9 +57,13 @@ class Starter:
     start: Callable[[EpochPlaces, Path], int] = field(default=start_detached)
 
     def deploy(self, command: Deploy) -> bool:
-        """Start the epoch's driver, unless it is too early; an ability of an executor."""
+        """Start the epoch's driver, unless it is too early, or a driver that lives does; an ability of an executor."""
         epoch = self.tell_story().epochs.get(command.epoch)
         if epoch is None or self.clock() < command.not_before:
+            return False
+        held = look_at(self.flow, self.tell_story(), self.clock()).held
+        # The driver that has it looks at the log every second, and does it without a new application.
+        if find_application(self.flow, self.tell_story(), held, command.epoch) is not None:
             return False
         self.start_epoch(epoch)
         return True

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MARK = "dagsched-flow-code:"
 """Before the answer: what a DAG file prints is on the same output."""
+DATABASE = ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "AIRFLOW__CORE__SQL_ALCHEMY_CONN")
 LIMIT_S = 300
 """For a parse; Airflow's own limit is 30 s."""
 
@@ -46,7 +47,13 @@ def _look_again(flow: DataflowSpec, dag_file: str) -> FlowCode:
     command = [sys.executable, "-P", "-m", __spec__.name, dag_file, flow.dag_id, flow.name]
     # Not below 1: 0 turns the randomness of hashes off, and the parent may have any.
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": seed,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        # A task's process has an address there that no library takes: it is to ask the API. A parse needs no database.
+        **dict.fromkeys(DATABASE, "sqlite://"),
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     answers = [line.removeprefix(MARK) for line in done.stdout.splitlines() if line.startswith(MARK)]
     if done.returncode or not answers:

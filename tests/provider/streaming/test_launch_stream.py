@@ -207,27 +207,41 @@ def test_after_a_crash_loop_a_person_s_clear_begins_to_count_anew(dag: DAG, trie
     assert read_starts(flow.locate(1)).count == 1  # type: ignore[union-attr]
 
 
-def test_other_code_is_another_epoch_beside_the_first(dag: DAG, tries: Tries, tmp_path: Path):
-    flow = tries.flow
-    tries.run(declare(dag, tmp_path))
-    flow.run_batch(1, query="out", x_begin={"clicks": None}, x_newest={"clicks": None})
-    flow.settle()
+def run_first(tries: Tries, launch: StreamLaunchOperator) -> Flow:
+    """The flow of an epoch that has a batch, and is the owner."""
+    tries.run(launch)
+    tries.flow.run_batch(1, x_begin={"clicks": None}, x_newest={"clicks": None})
+    tries.flow.settle()
+    return tries.flow
+
+
+def change(tmp_path: Path, **settings: Any) -> StreamLaunchOperator:
+    """The launch task of the same stream, of other code."""
     with DAG("sales", schedule=None) as other:
-        changed = declare(other, tmp_path, "other")
-    assert tries.run(changed, "run 2") == 2
+        return declare(other, tmp_path, "other", **settings)
+
+
+def test_other_code_is_another_epoch_in_the_application_that_runs(dag: DAG, tries: Tries, tmp_path: Path):
+    """Its driver starts it, so nobody else does."""
+    flow = run_first(tries, declare(dag, tmp_path))
+    tries.meanwhile = [lambda: None, lambda: flow.begin(2)]
+    assert tries.run(change(tmp_path), "run 2") == 2
     record = flow.story.epochs[2].record
     assert (record.run_id, record.x_after, record.x_overlap) == ("run 2", 1, "beside")
-    assert len(set(flow.started)) == 2
+    assert flow.started == [flow.story.epochs[1].record.x_folder]
+
+
+def test_other_sizes_are_an_application_of_their_own(dag: DAG, tries: Tries, tmp_path: Path):
+    flow = run_first(tries, declare(dag, tmp_path))
+    assert tries.run(change(tmp_path, driver_memory="3g"), "run 2") == 2
+    assert flow.started == [flow.story.epochs[number].record.x_folder for number in (1, 2)]
 
 
 def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, tmp_path: Path):
     """Deployed again before the fence: nothing is started, and the old graph never noticed."""
-    flow, launch = tries.flow, declare(dag, tmp_path)
-    tries.run(launch)
-    flow.run_batch(1, x_begin={"clicks": None}, x_newest={"clicks": None})
-    flow.settle()
-    with DAG("sales", schedule=None) as other:
-        tries.run(declare(other, tmp_path, "other"), "run 2")
+    launch = declare(dag, tmp_path)
+    flow = run_first(tries, launch)
+    tries.run(change(tmp_path, driver_memory="3g"), "run 2")
     tries.meanwhile = [lambda: None] * 3
     assert tries.run(launch, "run 3") == 1
     assert flow.story.epochs[2].aborted is not None
@@ -235,10 +249,9 @@ def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, t
 
 
 def test_the_same_code_again_where_the_run_asks_for_it_and_once_only(dag: DAG, tries: Tries, tmp_path: Path):
-    flow, launch, conf = tries.flow, declare(dag, tmp_path), {"dagsched": {"switch": "again"}}
-    tries.run(launch)
-    flow.run_batch(1, x_begin={"clicks": None}, x_newest={"clicks": None})
-    flow.settle()
+    launch, conf = declare(dag, tmp_path), {"dagsched": {"switch": "again"}}
+    flow = run_first(tries, launch)
+    tries.meanwhile = [lambda: None, lambda: flow.begin(2)]
     assert tries.run(launch, "run 2", conf) == 2
     assert tries.run(launch, "run 2", conf) == 2, "its second try"
 

@@ -12,7 +12,8 @@ import pytest
 
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.streams.private_folder import COMMAND
-from airflow_dagsched.provider.streaming.start_driver import count_start, start_detached
+from airflow_dagsched.provider.streaming.start_driver import start_detached
+from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.signs_files import place_order, read_orders, read_starts, write_ended
 from airflow_dagsched.switch.log.spawned import START_WITHIN_S, UNSEEN_S, is_starting, read_spawned, write_spawned
 from airflow_dagsched.switch.places import EpochPlaces, name_flow
