@@ -27,6 +27,10 @@ class StreamSettings:
     """Between the starts of two batches."""
     max_ahead_s: float = 86_400.0
     """Rows of an event time further ahead of the clock are left out, and counted."""
+    reach_s: float = 0.0
+    """By how much windows may begin before the flow's window that they end in: of sliding ones, length less slide. A
+    graph that takes over begins so much earlier.
+    """
     channel: Channel = "replay"
     overlap: Overlap = "beside"
     order: Order = "any"

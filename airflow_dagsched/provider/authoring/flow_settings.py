@@ -78,7 +78,8 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 
 
 OF_STREAMS = frozenset({
-    "channel", "confirm", "hold_slot", "lateness", "max_ahead", "order", "overlap", "standbys", "trigger", "window",
+    "channel", "confirm", "hold_slot", "lateness", "max_ahead", "order", "overlap", "reach", "standbys", "trigger",
+    "window",
 })  # fmt: skip
 """Arguments that a stream alone has: they are taken before launch tasks get the rest."""
 

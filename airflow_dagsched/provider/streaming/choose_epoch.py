@@ -42,6 +42,7 @@ def make_wanted(stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: s
         folder,
         reads=list_reads(stream, graph),
         window=settings.window_s,
+        reach=settings.reach_s,
         drain=max([1, *(query.stateful for query in stream.queries)]),
         channel=settings.channel,
         overlap=settings.overlap,

@@ -70,7 +70,8 @@ class Graph:
         }
         rows = frames.pop(query.step)
         with _blame(query.step):
-            judged = check_query({**frames, query.step: rows}, manifest.settings.window_s, bool(query.carries))
+            settings = manifest.settings
+            judged = check_query({**frames, query.step: rows}, settings.window_s, settings.reach_s, bool(query.carries))
         return QueryRows(query, rows, RowWindows(judged.output, manifest.settings.window_s))
 
     def _call(self, spec: StepSpec) -> None:

@@ -30,6 +30,7 @@ GOLDEN = {
         "lateness_s": 300.0,
         "trigger_s": 10.0,
         "max_ahead_s": 86400.0,
+        "reach_s": 0.0,
         "channel": "replay",
         "overlap": "beside",
         "order": "any",
@@ -98,7 +99,7 @@ def test_the_page_names_every_argument_and_its_default() -> None:
     told = {name.strip(" `"): default.strip(" `") for name, default in rows}
     plain = StreamSettings(1, 1, 1)
     said = {name: repr(getattr(plain, name)).replace("'", '"') for name in OF_STREAMS - TIMES.keys()}
-    assert told == {**said, **dict.fromkeys(NEEDED, "needed"), "max_ahead": "1 day"}
+    assert told == {**said, **dict.fromkeys(NEEDED, "needed"), "max_ahead": "1 day", "reach": "0"}
     assert plain.max_ahead_s == parse_seconds("1 day")
 
 

@@ -13,7 +13,13 @@ SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day":
 _PART = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(SECONDS)})s?\b", re.IGNORECASE)
 _TIMES = re.compile(rf"\s*(?:{_PART.pattern}\s*)+", re.IGNORECASE)
 
-TIMES = {"window": "10 minutes", "lateness": "5 minutes", "trigger": "10 seconds", "max_ahead": "1 day"}
+TIMES = {
+    "window": "10 minutes",
+    "lateness": "5 minutes",
+    "trigger": "10 seconds",
+    "max_ahead": "1 day",
+    "reach": "15 minutes",
+}
 """Arguments that are times, with an example of each."""
 WORDS = {"channel": Channel, "overlap": Overlap, "order": Order, "confirm": Confirm}
 """Arguments that are one of a few words."""
@@ -68,8 +74,8 @@ def _take_time(name: str, value: Any) -> float:
         seconds = parse_seconds(value)
     except ValueError as error:
         raise SettingRefused(name, f"{error} (a month is none): {example}") from None
-    # Rows may be known to come in order; a window or a trigger of no length is none.
-    if seconds < 0 or (seconds == 0 and name != "lateness"):
+    # Rows may be known to come in order, windows not to slide; a window or a trigger of no length is none.
+    if seconds < 0 or (seconds == 0 and name not in ("lateness", "reach")):
         raise SettingRefused(name, f"must be longer than nothing, not {value!r}: {example}")
     return seconds
 

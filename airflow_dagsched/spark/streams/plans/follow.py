@@ -104,7 +104,7 @@ class Follower:
         if node.kind in STATELESS:
             return STATELESS[node.kind](self, node, rows, below)
         if node.kind in STATEFUL:
-            return replace(STATEFUL[node.kind](self, node, rows, below), stateful=rows.stateful + 1)
+            return STATEFUL[node.kind](self, node, rows, below)
         return refuse(rows, self._explain(REFUSED.get(node.kind, "unknown operator"), rows, operator=node.kind))
 
     def _explain(self, code: Code, rows: Rows, columns: tuple[str, ...] = (), operator: str = "") -> Refusal:
@@ -174,11 +174,10 @@ class Follower:
 
     def _judge_join(self, node: Node, made: Rows, below: tuple[Rows, ...]) -> Rows:
         pairs = _list_equal(node)
-        remembered = replace(made, stateful=made.stateful + 1)
         if any(_match_times(pair, below) for pair in pairs):
-            return remembered
+            return made
         names = tuple(dict.fromkeys(each.fields.get("name", each.kind) for pair in pairs for each in pair))
-        return refuse(remembered, self._explain("join without window", made, names))
+        return refuse(made, self._explain("join without window", made, names))
 
     def _aggregate(self, node: Node, rows: Rows, below: tuple[Rows, ...]) -> Rows:
         keys = read_expressions(node.fields["groupingExpressions"])

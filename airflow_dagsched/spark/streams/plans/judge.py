@@ -23,12 +23,15 @@ class JudgedQuery:
     output: OutputWindow
     reach_s: float = 0.0
     """By how much, in seconds, rows may be older than the first of the flow's windows that they are counted in."""
-    drain: int = 1
-    """Batches behind the end of a window after which it has emitted all of it."""
 
 
-def judge_query(plans: Mapping[str, Node], window_s: float, carries: bool = False) -> JudgedQuery | tuple[Refusal, ...]:
+def judge_query(
+    plans: Mapping[str, Node], window_s: float, reach_s: float, carries: bool = False
+) -> JudgedQuery | tuple[Refusal, ...]:
     """Judge a query by the plans of its steps in their order, the one that writes last.
+
+    :param reach_s: by how much, in seconds, its windows may begin before the flow's: a changed graph begins so much
+        earlier.
 
     What is wrong is told of the first step that has it, for its readers' plans have it, too.
     """
@@ -40,7 +43,9 @@ def judge_query(plans: Mapping[str, Node], window_s: float, carries: bool = Fals
     output = find_output(rows)
     if output is None:
         return (_explain_output(plans, rows, window_s),)
-    return JudgedQuery(output, rows.reach_s, max(1, rows.stateful))
+    if rows.reach_s > reach_s:
+        return (Refusal("reaches back", step=list(plans)[-1], length_s=rows.reach_s, start_s=reach_s),)
+    return JudgedQuery(output, rows.reach_s)
 
 
 def find_output(rows: Rows) -> OutputWindow | None:

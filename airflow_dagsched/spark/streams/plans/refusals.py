@@ -25,6 +25,7 @@ Code = Literal[
     "window does not divide",
     "slide does not divide",
     "rows without window",
+    "reaches back",
 ]
 
 _CARRY = "or write it with transformWithState and declare carries="
@@ -62,6 +63,8 @@ SENTENCES: Mapping[Code, str] = {
     "and the flow's window of {window}: change the slide, or the flow's window=",
     "rows without window": "writes rows that have neither a window nor the event time (of {column}): "
     "keep the window or the event time among them, as it is or renamed",
+    "reaches back": "its windows begin up to {length} before the flow's that they end in, which may be {start}: "
+    "write reach='{length}' beside the flow's window=, and a changed graph begins so much earlier",
 }
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 

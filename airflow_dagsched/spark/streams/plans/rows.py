@@ -30,8 +30,6 @@ class Rows:
     """Whether a stream without a watermark is below."""
     reach_s: float = 0.0
     """By how much rows may be older than the first of the flow's window that they are counted in."""
-    stateful: int = 0
-    """Operators that keep state, one above the other."""
     refusals: tuple[Refusal, ...] = ()
 
     @property
@@ -55,7 +53,6 @@ def unite(below: Iterable[Rows]) -> Rows:
         marked=any(rows.marked for rows in inputs),
         unmarked=any(rows.unmarked for rows in inputs),
         reach_s=max((rows.reach_s for rows in inputs), default=0.0),
-        stateful=max((rows.stateful for rows in inputs), default=0),
         # Two inputs may be the same one, read twice.
         refusals=tuple(dict.fromkeys(refusal for rows in inputs for refusal in rows.refusals)),
     )

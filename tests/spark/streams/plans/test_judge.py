@@ -22,12 +22,13 @@ from tests.spark.streams.plans.written_plans import (
 )
 
 FLOW = 60
+REACH = 300
 TS, USER = write_column(1, "ts"), write_column(2, "user")
 LENGTHS = st.sampled_from([5, 10, 15, 20, 30, 45, 60, 90, 120])
 
 
 def judge(plan: Json, carries: bool = False) -> JudgedQuery | tuple[Refusal, ...]:
-    return judge_query({"out": build_tree(plan)}, FLOW, carries)
+    return judge_query({"out": build_tree(plan)}, FLOW, REACH, carries)
 
 
 def list_codes(plan: Json) -> list[str]:
@@ -82,7 +83,6 @@ def test_windows_of_windows_reach_back_together(inner: tuple[int, int], outer: t
     timed = write_project(below, write_alias(11, "at", write_window_time(write_column(10, "window"))), USER)
     judged = judge(count_by_window(timed, 12, write_column(11, "at"), *outer))
     assert isinstance(judged, JudgedQuery)
-    assert judged.drain == 2
     boundary = 100 * FLOW
     oldest = min(
         first
@@ -91,6 +91,13 @@ def test_windows_of_windows_reach_back_together(inner: tuple[int, int], outer: t
         if begin <= last - 1 < end
     )
     assert judged.reach_s == boundary - oldest
+
+
+def test_a_query_that_reaches_further_back_than_its_flow_says_is_refused_with_how_far() -> None:
+    """A switch is planned by what the flow says, before anybody has seen a plan."""
+    plan = build_tree(count_by_window(write_stream(TS, USER), 10, TS, 60, 20))
+    assert isinstance(judge_query({"out": plan}, FLOW, 40), JudgedQuery)
+    assert judge_query({"out": plan}, FLOW, 39) == (Refusal("reaches back", "out", length_s=40, start_s=39),)
 
 
 def test_keys_without_a_window_are_refused_with_their_names() -> None:
@@ -153,7 +160,7 @@ def test_every_stream_has_the_flows_watermark_and_no_other() -> None:
 def test_the_first_step_that_is_wrong_is_named() -> None:
     fine, wrong = write_stream(TS, USER), write_node("Sort", [write_stream(TS, USER)])
     plans = {"source": fine, "sorted": wrong, "out": write_project(wrong, TS)}
-    judged = judge_query({step: build_tree(plan) for step, plan in plans.items()}, FLOW)
+    judged = judge_query({step: build_tree(plan) for step, plan in plans.items()}, FLOW, 0)
     assert [refusal.step for refusal in judged] == ["sorted"]  # type: ignore[union-attr]
 
 

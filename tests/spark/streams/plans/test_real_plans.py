@@ -17,6 +17,7 @@ from airflow_dagsched.spark.streams.plan_check import check_query
 from airflow_dagsched.spark.streams.plans.judge import JudgedQuery
 
 FLOW_S = 600
+REACH_S = 900
 TOTAL = "window struct<start: timestamp, end: timestamp>, user string, total double"
 
 
@@ -79,7 +80,7 @@ TAKEN: dict[str, tuple[Callable[[Sources], DataFrame], JudgedQuery]] = {
         lambda s: (
             count(s.clicks, "2 minutes", "1 minute").groupBy(sf.window("window", "10 minutes")).agg(sf.sum("rows"))
         ),
-        JudgedQuery(WINDOW, reach_s=60, drain=2),
+        JudgedQuery(WINDOW, reach_s=60),
     ),
     "its last moment": (
         lambda s: count(s.clicks, "10 minutes").select(sf.window_time("window").alias("at"), "rows"),
@@ -96,7 +97,7 @@ TAKEN: dict[str, tuple[Callable[[Sources], DataFrame], JudgedQuery]] = {
         ),
         JudgedQuery(OutputWindow("w", "window"), reach_s=300),
     ),
-    "once an event time": (lambda s: s.clicks.dropDuplicates(["user", "ts"]), JudgedQuery(TIME, drain=1)),
+    "once an event time": (lambda s: s.clicks.dropDuplicates(["user", "ts"]), JudgedQuery(TIME)),
     "once a window": (
         lambda s: s.clicks.withColumn("window", sf.window("ts", "10 minutes")).dropDuplicates(["user", "window"]),
         JudgedQuery(WINDOW),
@@ -105,7 +106,7 @@ TAKEN: dict[str, tuple[Callable[[Sources], DataFrame], JudgedQuery]] = {
         lambda s: count(s.clicks, "10 minutes").join(
             count(s.views, "10 minutes").withColumnRenamed("rows", "shown"), ["window", "user"], "left"
         ),
-        JudgedQuery(WINDOW, drain=2),
+        JudgedQuery(WINDOW),
     ),
     "two streams by time": (lambda s: s.clicks.join(s.views, ["ts", "user"]), JudgedQuery(TIME)),
     "one stream of two": (lambda s: s.clicks.union(s.views), JudgedQuery(TIME)),
@@ -176,14 +177,14 @@ REFUSED: dict[str, tuple[Callable[[Sources], DataFrame], str]] = {
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_query_is_taken_as_what_it_is(sources: Sources, name: str) -> None:
     build, judged = TAKEN[name]
-    assert check_query({"out": build(sources)}, FLOW_S) == judged
+    assert check_query({"out": build(sources)}, FLOW_S, REACH_S) == judged
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_query_is_refused_in_one_line_that_names_the_step(sources: Sources, name: str) -> None:
     build, told = REFUSED[name]
     with pytest.raises(InvalidInput) as refused:
-        check_query({"out": build(sources)}, FLOW_S)
+        check_query({"out": build(sources)}, FLOW_S, REACH_S)
     assert f"step 'out': {told}" in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -191,10 +192,12 @@ def test_a_query_is_refused_in_one_line_that_names_the_step(sources: Sources, na
 def test_a_state_that_is_carried_on_says_itself_which_window_a_row_is_of(sources: Sources) -> None:
     before = sources.names.groupBy("user")
     for more in ({}, {"initialState": before}):
-        assert check_query({"out": carry_total(sources.clicks, **more)}, FLOW_S, carries=True) == JudgedQuery(WINDOW)
+        assert check_query({"out": carry_total(sources.clicks, **more)}, FLOW_S, REACH_S, carries=True) == JudgedQuery(
+            WINDOW
+        )
 
 
 def test_a_step_is_named_where_it_went_wrong(sources: Sources) -> None:
     totals = sources.clicks.groupBy("user").count()
     with pytest.raises(InvalidInput, match="query 'out': step 'totals': groups by 'user'"):
-        check_query({"clicks": sources.clicks, "totals": totals, "out": totals.where("count > 1")}, FLOW_S)
+        check_query({"clicks": sources.clicks, "totals": totals, "out": totals.where("count > 1")}, FLOW_S, REACH_S)

@@ -66,11 +66,12 @@ def nest(rows: DataFrame) -> DataFrame:
     return inner.groupBy(sf.window("window", "60 seconds", "20 seconds")).agg(sf.sum("count").alias("count"))
 
 
+@pytest.mark.slow
 def test_a_graph_that_starts_as_far_back_as_judged_has_all_of_what_follows(
     spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
     """And one that starts a slide later has not: the reach is no longer than it has to be."""
-    judged = check_query({"out": nest(open_rows(spark, folder, 0))}, FLOW_S)
+    judged = check_query({"out": nest(open_rows(spark, folder, 0))}, FLOW_S, reach_s=60)
     boundary = 5 * FLOW_S
     found = {}
     for since in (0, boundary - judged.reach_s, boundary - judged.reach_s + 20):
@@ -91,7 +92,7 @@ def test_windows_of_batches_are_as_told(spark: SparkSession, folder: Path, tmp_p
     """By each of the columns that may tell them: a batch emits what its watermark has ended, and nothing is missing."""
     counted = open_rows(spark, folder, 0).groupBy(sf.window("ts", "30 seconds")).count()
     parts = {name: counted.select(sf.col(path).alias(name), "count") for name, path in PARTS.items()}
-    judged = {name: check_query({"out": rows}, FLOW_S) for name, rows in parts.items()}
+    judged = {name: check_query({"out": rows}, FLOW_S, reach_s=60) for name, rows in parts.items()}
     moments = [
         sf.unix_micros(sf.expr(each.output.path.replace(f"`{name}`", PARTS[name]))).alias(name)
         for name, each in judged.items()
