@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.drafts import list_drafts
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.sink import BatchBegin, StreamSink
-from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
+from airflow_dagsched.spark.streams.targets import DeltaTarget, FunctionTarget, name_transaction, open_table_target
 from tests.spark.streams.flow import Flow
 from tests.switch.drawn import WINDOW, make_drained, make_fence
 
@@ -301,6 +302,25 @@ def test_a_function_gets_the_kept_rows_under_one_key_until_it_has_returned(strea
     assert len({key for key, _ in calls}) == 3
     assert calls[0][0].startswith("dag/flow/out/1/")
     assert stream.list_drafts(sink) == ()
+
+
+def test_a_format_with_a_log_of_its_own_is_appended_to_under_a_number_that_grows(stream: Stream):
+    """Delta can't be had here: another format takes the same way, and the number is looked at as the option it is."""
+    table = Table(stream.table.location, format="json", mode="append", partition_by=("count",))
+    windows = RowWindows(BY_WINDOW, WINDOW)
+    target = DeltaTarget(stream.spark, table, stream.flow.places, windows)
+    sink = stream.open_sink(target=target)
+    for number, end in enumerate((10, 20)):
+        sink.take(_select_windows(stream, end), number)
+    found = stream.spark.read.schema("window struct<start: timestamp, end: timestamp>, count long").json(table.location)
+    assert {(int(row.window.end.timestamp()) - START, row["count"]) for row in found.collect()} == {(10, 2), (20, 2)}
+    assert found.count() == 2
+    assert stream.list_drafts(sink) == ()
+    first, second = (name_transaction("flow", each) for each in stream.flow.list_batches())
+    assert first["txnAppId"] == second["txnAppId"] == "flow/out"
+    assert int(first["txnVersion"]) < int(second["txnVersion"])
+    kept = replace(table, format="delta")
+    assert isinstance(open_table_target(stream.spark, kept, stream.flow.places, windows), DeltaTarget)
 
 
 def _select_windows(stream: Stream, *ends: int) -> DataFrame:
