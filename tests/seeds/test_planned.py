@@ -69,8 +69,8 @@ def test_the_completable_subgraphs(hook: PlannerHook) -> None:
 
 
 def test_a_dag_with_state_is_refused(hook: PlannerHook) -> None:
-    """What a step keeps from run to run nobody keeps yet: said when the file is parsed."""
-    with pytest.raises(InvalidInput, match="stateful=True does not run yet"):
+    """Of a dataflow that ends no step keeps state from run to run: said when the file is parsed."""
+    with pytest.raises(InvalidInput, match=r"stateful=True needs SparkDataflow\(..., mode='streaming'\)"):
         plan_all("kip441", hook)
 
 

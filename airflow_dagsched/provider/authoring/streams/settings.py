@@ -75,8 +75,11 @@ def _take_time(name: str, value: Any) -> float:
     except ValueError as error:
         raise SettingRefused(name, f"{error} (a month is none): {example}") from None
     # Rows may be known to come in order, windows not to slide; a window or a trigger of no length is none.
-    if seconds < 0 or (seconds == 0 and name not in ("lateness", "reach")):
-        raise SettingRefused(name, f"must be longer than nothing, not {value!r}: {example}")
+    may_be_0 = name in ("lateness", "reach")
+    if seconds < 0 or (seconds == 0 and not may_be_0):
+        raise SettingRefused(
+            name, f"must be {'0 or longer' if may_be_0 else 'longer than 0'}, not {value!r}: {example}"
+        )
     return seconds
 
 
