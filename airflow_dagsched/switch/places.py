@@ -6,7 +6,7 @@
         log/0000000001.json .. snapshot-0000000500.json
         epochs/<folder>/manifest.json plan.json                     for people, without secrets
                         private/                                    what a driver is started from again, secrets too
-                        status.json exit.json starts.json spawned.json    replaced in place
+                        status.json exit.json starts.json follower.json spawned.json    replaced in place
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json offset.json
                         aside/<draft>  compare/<step>-<batch>.json  output/driver.log
@@ -65,6 +65,11 @@ class EpochPlaces:
     def spawned(self) -> Path:
         """The process that was started last."""
         return self.folder / "spawned.json"
+
+    @property
+    def follower(self) -> Path:
+        """Which task follows the epoch."""
+        return self.folder / "follower.json"
 
     @property
     def orders(self) -> Path:

@@ -77,6 +77,15 @@ class Starts:
 
 
 @dataclass(frozen=True, slots=True)
+class Follower:
+    """The task that follows an epoch."""
+
+    run_id: str
+    max_tries: int
+    """Number of the last try that Airflow allows it: all its retries have the same, after each clear it is greater."""
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """One look at what is not in the log."""
 

@@ -1,4 +1,8 @@
-"""A task that follows an epoch is ended by somebody: whether the stream is to end with it, and how that is ordered."""
+"""A task that follows an epoch is ended by somebody: whether the stream is to end with it, and how that is ordered.
+
+Airflow ends a cleared task's trigger, but may begin the next try before the trigger has seen why. So a try looks itself
+whether the driver that still runs is that of its tries before a clear: then that has to end first.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.log.signs_files import place_order
-from airflow_dagsched.switch.places import FlowPlaces
-from airflow_dagsched.switch.signs import Order
+from airflow_dagsched.switch.log.signs_files import place_order, read_follower
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.signs import Follower, Order
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import Story
 
@@ -31,6 +35,12 @@ def ask_state(dag_id: str, run_id: str, task_id: str) -> str | None:
     states = RuntimeTaskInstance.get_task_states(dag_id=dag_id, task_ids=[task_id], run_ids=[run_id])
     known: str | None = states.get(run_id, {}).get(task_id)
     return known
+
+
+def is_cleared_since(places: EpochPlaces, follower: Follower) -> bool:
+    """Whether the task that followed the epoch is this very one, and was cleared meanwhile."""
+    before = read_follower(places)
+    return before is not None and before.run_id == follower.run_id and before.max_tries < follower.max_tries
 
 
 def order_end(flow: FlowPlaces, epoch: int, by: str, clock: Callable[[], float]) -> Order | None:

@@ -27,7 +27,7 @@ from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_limits, make_wanted
-from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
+from airflow_dagsched.provider.streaming.ending import ask_state, is_cleared_since, is_ended, order_end
 from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, render_stream, write_epoch
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
@@ -37,10 +37,11 @@ from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
 from airflow_dagsched.switch.advising.advice import Advice, Answer, Deploy, Wanted
 from airflow_dagsched.switch.log.executor import Executor, look_at
-from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_orders, read_sign
+from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_orders, read_sign, write_follower
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Stopped
 from airflow_dagsched.switch.say import tell_reason
+from airflow_dagsched.switch.signs import Follower
 from airflow_dagsched.switch.story import Story
 
 if TYPE_CHECKING:
@@ -96,6 +97,11 @@ class Launching:
     def run_id(self) -> str:
         """Of the task's run."""
         return str(self.context["ti"].run_id)
+
+    @property
+    def follower(self) -> Follower:
+        """This task, as it follows an epoch."""
+        return Follower(self.run_id, int(self.context["ti"].max_tries))
 
     @property
     def story(self) -> Story:
@@ -195,11 +201,21 @@ def _is_ready(launching: Launching, epoch: int) -> bool:
     """Whether the epoch can be followed; it is started anew if it was stopped, and is gone."""
     found = launching.story.epochs[epoch]
     places = launching.flow.name_epoch(found.record.x_folder)
-    if found.stopped is not None and not launching.is_held(epoch):
+    if is_cleared_since(places, launching.follower):
+        order_end(launching.flow, epoch, f"run {launching.run_id}", launching.clock)
+    is_to_resume = found.stopped is not None and not launching.is_held(epoch)
+    if not is_to_resume and (found.stopped is not None or _is_to_end(launching, epoch)):
+        return False
+    write_follower(places, launching.follower)
+    if is_to_resume:
         launching.resumed = found.stopped
         launching.starter.resume(found)
-        return True
-    return found.stopped is None and "stop" not in read_orders(places)
+    return True
+
+
+def _is_to_end(launching: Launching, epoch: int) -> bool:
+    orders = read_orders(launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder))
+    return "stop" in orders or ("abort" in orders and epoch == launching.story.successor)
 
 
 def _give_up(launching: Launching, epoch: int) -> None:
@@ -240,6 +256,8 @@ def request_epoch(launching: Launching) -> int:
     with room as allocation:
         places = write_epoch(task, hook, rendered, allocation, launching.flow)
         epoch = ask_for_epoch(launching, places)
+        record = launching.story.epochs[epoch].record
+        write_follower(launching.flow.name_epoch(record.x_folder), launching.follower)
         if wait_until_started(launching, epoch) is None:
             allocation.note_start()
     return epoch

@@ -9,7 +9,7 @@ from typing import TypeVar
 from airflow_dagsched.exclusive import create_exclusive, replace_text
 from airflow_dagsched.launch.protocol.wire import encode_plain, load_json, parse_dataclass
 from airflow_dagsched.switch.places import EpochPlaces
-from airflow_dagsched.switch.signs import ORDERS, Ended, Order, Sign, Starts
+from airflow_dagsched.switch.signs import ORDERS, Ended, Follower, Order, Sign, Starts
 
 T = TypeVar("T")
 
@@ -30,6 +30,11 @@ def write_starts(places: EpochPlaces, starts: Starts) -> None:
     replace_text(places.starts, json.dumps(encode_plain(starts)))
 
 
+def write_follower(places: EpochPlaces, follower: Follower) -> None:
+    """Put down who follows the epoch from now on."""
+    replace_text(places.follower, json.dumps(encode_plain(follower)))
+
+
 def read_sign(places: EpochPlaces) -> Sign | None:
     """The driver's sign of life; None if there is none, or a torn one."""
     return _read_value(Sign, places.status)
@@ -43,6 +48,11 @@ def read_ended(places: EpochPlaces) -> Ended | None:
 def read_starts(places: EpochPlaces) -> Starts | None:
     """How often it was started in vain."""
     return _read_value(Starts, places.starts)
+
+
+def read_follower(places: EpochPlaces) -> Follower | None:
+    """Which task follows the epoch, or did last."""
+    return _read_value(Follower, places.follower)
 
 
 def place_order(places: EpochPlaces, order: Order, by: str, at: float, reason: str) -> bool:

@@ -86,8 +86,14 @@ class Tries:
     idle: int = 0
     """Seconds in which nothing happened."""
 
+    clears: int = 0
+    """How often the task was cleared."""
+
     def open(self, launch: StreamLaunchOperator, run_id: str = "run 1", conf: Any = None) -> Launching:
-        ti = SimpleNamespace(dag_id="sales", run_id=run_id, task_id=launch.task_id, xcom_push=self.pushed.__setitem__)
+        ti = SimpleNamespace(
+            dag_id="sales", run_id=run_id, task_id=launch.task_id, max_tries=self.clears,
+            xcom_push=self.pushed.__setitem__,
+        )  # fmt: skip
         context: Any = {"ti": ti, "dag_run": SimpleNamespace(conf=conf or {})}
         return Launching.open(launch, context, self.start, self.flow.clock, self.sleep)
 
@@ -181,12 +187,18 @@ def test_a_worker_that_died_before_the_start_leaves_the_epoch_to_the_next_try(da
     assert list(tries.flow.story.epochs) == [1]
 
 
-def test_a_cleared_task_starts_its_stream_anew_once_that_has_stopped(dag: DAG, tries: Tries, tmp_path: Path):
+@pytest.mark.parametrize("has_trigger_seen_it", [False, True])
+def test_a_cleared_task_starts_its_stream_anew_once_that_has_stopped(
+    dag: DAG, tries: Tries, tmp_path: Path, has_trigger_seen_it: bool
+):
+    """Airflow may begin the next try before the trigger of the last has asked why it was ended."""
     launch, flow = declare(dag, tmp_path), tries.flow
     tries.run(launch)
     flow.run_batch(1)
     flow.settle()
-    place_order(flow.locate(1), "stop", "run 1", flow.now, "cleared")
+    tries.clears = 1
+    if has_trigger_seen_it:
+        place_order(flow.locate(1), "stop", "run 1", flow.now, "cleared")
     tries.meanwhile = [lambda: None, lambda: flow.kill(1), lambda: None]
     assert tries.run(launch) == 1
     assert len(flow.started) == 2
@@ -194,6 +206,26 @@ def test_a_cleared_task_starts_its_stream_anew_once_that_has_stopped(dag: DAG, t
     story = flow.story.epochs[1]
     assert story.stopped is None
     assert story.started != story.begun
+
+
+def test_who_was_cleared_follows_what_another_run_follows_now(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path)
+    tries.run(launch)
+    tries.run(launch, "run 2")
+    tries.clears = 1
+    assert tries.run(launch) == 1
+    assert len(tries.flow.started) == 1
+
+
+def test_a_cleared_task_gives_up_its_graph_before_the_fence(dag: DAG, tries: Tries, tmp_path: Path):
+    """It asks for another of the same code."""
+    flow = run_first(tries, declare(dag, tmp_path))
+    launch = change(tmp_path, driver_memory="3g")
+    assert tries.run(launch, "run 2") == 2
+    tries.clears = 1
+    tries.meanwhile = [lambda: flow.kill(2), lambda: None]
+    assert tries.run(launch, "run 2") == 3
+    assert flow.story.epochs[2].aborted is not None
 
 
 def test_after_a_crash_loop_a_person_s_clear_begins_to_count_anew(dag: DAG, tries: Tries, tmp_path: Path):

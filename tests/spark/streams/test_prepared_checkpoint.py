@@ -70,6 +70,7 @@ def sum_up(rows: DataFrame) -> DataFrame:
     return grouped.agg(sf.sum("amount").alias("sum"), sf.count("*").alias("rows"))
 
 
+@pytest.mark.slow
 def test_another_query_begins_where_the_old_one_was(session: SparkSession, tmp_path: Path) -> None:
     """Another aggregate, another number of partitions; files behind the offset are read, whoever else has read them."""
     files, old, new = tmp_path / "files", tmp_path / "old", tmp_path / "new"
