@@ -35,7 +35,11 @@ with DAG("clicks", schedule=None, max_active_runs=3, catchup=False):
         "clicks", mode="streaming", window="10 seconds", lateness="5 seconds", trigger="1 second",
         work_dir=f"{HOME}/work", driver_memory="700m", max_ahead="3650 days",
     ):
-        @task.spark_stream_source(format="parquet", path=f"{HOME}/source", event_time="ts", schema="SCHEMA")
+        # A file a batch: which rows come too late is known then.
+        @task.spark_stream_source(
+            format="parquet", path=f"{HOME}/source", event_time="ts", schema="SCHEMA",
+            options={"maxFilesPerTrigger": "1"},
+        )
         def clicks(rows):
             return rows
 
