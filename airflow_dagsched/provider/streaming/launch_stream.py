@@ -28,7 +28,7 @@ from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_limits, make_wanted
 from airflow_dagsched.provider.streaming.ending import ask_state, is_cleared_since, is_ended, order_end
-from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, render_stream, write_epoch
+from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, refuse_unbuilt, render_stream, write_epoch
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
@@ -37,7 +37,7 @@ from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
 from airflow_dagsched.switch.advising.advice import Advice, Answer, Deploy, Wanted
 from airflow_dagsched.switch.log.executor import Executor, look_at
-from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_orders, read_sign, write_follower
+from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, write_follower
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Stopped
 from airflow_dagsched.switch.say import tell_reason
@@ -219,11 +219,11 @@ def _is_to_end(launching: Launching, epoch: int) -> bool:
 
 
 def _give_up(launching: Launching, epoch: int) -> None:
-    places = launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder)
-    reason = f"run {launching.run_id} is of the code that runs"
-    place_order(places, "abort", f"run {launching.run_id}", launching.clock(), reason)
+    """See to it that the epoch is given up for the code that runs, unless its fence comes first."""
+    # No folder is made for it: the epoch of that code is there already.
+    wanted = make_wanted(launching.stream, launching.task.spec.flow.graph, launching.run_id, "", again=False)
     while launching.story.successor == epoch and launching.story.epochs[epoch].into is None:
-        launching.step()
+        launching.step(wanted=wanted)
         launching.pause()
 
 
@@ -241,6 +241,7 @@ def request_epoch(launching: Launching) -> int:
     """
     task, context = launching.task, launching.context
     spec, group = task.spec, task.spec.group.id
+    refuse_unbuilt(launching.stream.settings, group)
     hook = PlannerHook(spec.flow.conn_id, None)
     hook.check_connection(group)
     check_java(group)

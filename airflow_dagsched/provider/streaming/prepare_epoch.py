@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
 from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
@@ -23,6 +24,7 @@ from airflow_dagsched.launch.streams.private_folder import (
     make_payload,
     write_private_folder,
 )
+from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.runtime.allocation import (
     Allocation,
     keep_plan,
@@ -74,6 +76,17 @@ class Rendered:
     def named(self) -> dict[str, str]:
         """The same, with those that are given as options of spark-submit."""
         return {**self.settings, **name_options(self.submit.flow.authors_args)}
+
+
+def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
+    """Raise :class:`LaunchRefused` for what an author may write, and no driver does yet."""
+    said = {
+        f"channel={settings.channel!r}": settings.channel != "replay",
+        f"standbys={settings.standbys}": settings.standbys,
+    }
+    names = [name for name, is_said in said.items() if is_said]
+    if names:
+        raise LaunchRefused(group, f"{' and '.join(names)}: no driver does that yet", "leave it out")
 
 
 def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tuple[Path, ...]) -> Rendered:

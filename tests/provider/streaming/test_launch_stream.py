@@ -276,8 +276,21 @@ def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, t
     tries.run(change(tmp_path, driver_memory="3g"), "run 2")
     tries.meanwhile = [lambda: None] * 3
     assert tries.run(launch, "run 3") == 1
-    assert flow.story.epochs[2].aborted is not None
-    assert "run 3 is of the code that runs" in flow.story.epochs[2].aborted.reason
+    aborted = flow.story.epochs[2].aborted
+    assert aborted is not None
+    assert (aborted.x_cause, aborted.reason) == ("replaced", "run run 3 asks for another graph")
+
+
+@pytest.mark.parametrize("said", [{"channel": "inbox"}, {"standbys": 1}])
+def test_what_no_driver_does_yet_is_refused_before_anything_is_asked_for(
+    dag: DAG, tries: Tries, tmp_path: Path, said: dict[str, Any]
+):
+    launch = declare(dag, tmp_path, **said)
+    with pytest.raises(
+        AirflowFailException, match=r"(channel='inbox'|standbys=1): no driver does that yet \(leave it out"
+    ):
+        execute_stream(tries.open(launch))
+    assert tries.flow.story.epochs == {}
 
 
 def test_the_same_code_again_where_the_run_asks_for_it_and_once_only(dag: DAG, tries: Tries, tmp_path: Path):
