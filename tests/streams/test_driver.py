@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.checking.check_log import check_log
+from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_sign
-from airflow_dagsched.switch.records import Aborted, Current, Fence, Started
+from airflow_dagsched.switch.records import Aborted, Current, Drained, Fence, Started, Stopped
 from airflow_dagsched.switch.story import EpochStory
-from tests.streams.kit import QUERY, Driver, Flow, Graph, sum_by_user
+from tests.streams.kit import QUERY, Driver, Flow, Graph, sum_by_user, wait_until
 from tests.streams.rows import NO_DIFFERENCE, Row, Rows, add_file, compare, read_table, sum_windows
 
 pytestmark = pytest.mark.spark
@@ -131,3 +133,30 @@ def test_a_changed_graph_takes_over_in_the_same_application(tmp_path: Path):
     assert (ended.code, ended.kind) == (0, None)
     # Of the epoch that the program was started for.
     assert "by_user: jdbc:x://h?password=***\n" in places.output.read_text()
+
+
+@pytest.mark.slow
+def test_after_a_graph_that_can_run_no_more_another_goes_on_behind_its_last_window(tmp_path: Path):
+    flow, files = Flow(tmp_path), ROWS.draw(14)
+    with flow.run(flow.ask(Graph(sums=sum_without_one, conf=QUICK))) as driver:
+        rows = feed(flow, files[:7])
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= 5)
+        driver.kill()
+    log = FlowLog(flow.places.log)
+    log.append(lambda story, n, at: Stopped(n=n, at=at, epoch=1, reason="no such column", x_cause="author"))
+    new = flow.ask(Graph("second", sum_by_user, partitions=3, conf=QUICK))
+    # As a launch task does, which can make records and start drivers.
+    executor = Executor(flow.places.folder, {})
+    wait_until(lambda: Deploy in map(type, executor.step().commands), lambda: "the fence, and a start behind it")
+    with flow.run(new) as driver:
+        rows += feed(flow, files[7:])
+        driver.wait_for(lambda: len(flow.list_batches(2)) >= len(files))
+        assert driver.stop() == 0
+    [fence] = [each for each in flow.read() if isinstance(each, Fence)]
+    assert [each.epoch for each in flow.read() if isinstance(each, Drained)] == [1]
+    assert [each.epoch for each in flow.read() if isinstance(each, Current)] == [1, 2]
+    old = sum_windows(rows, ROWS.window_s, upto=fence.upto, keep=lambda row: row.user != FILTERED)
+    expected = {**old, **sum_windows(rows, ROWS.window_s, after=fence.upto, upto=flow.find_watermark(2))}
+    assert old
+    assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
+    assert check_log(flow.places.log).violations == ()

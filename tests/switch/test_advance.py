@@ -150,14 +150,24 @@ def test_after_a_graph_that_can_run_no_more():
     assert (record.x_overlap, record.boundary, record.x_after) == ("cold", 20.0, 1)
     assert get_record(COLD, look()).upto == 20.0
     fenced = go_on(COLD, make_fence(1, 20))
-    assert isinstance(get_record(fenced, look()), Drained)
-    retiring = go_on(fenced, make_drained(1))
-    assert isinstance(get_record(retiring, look()), Current)
-    assert ask(go_on(retiring, make_current(2)), look()) == (Deploy(2),)
+    assert ask(fenced, look()) == (Deploy(2),)
+    # Its driver ends what the old one left, and there is no other to wait for.
+    left, drained = ask(fenced, look(2))
+    assert (left, type(drained.record)) == (FinishMoves(1), Drained)  # type: ignore[union-attr]
+    retiring = go_on(fenced, make_drained(1), make_started(2))
+    assert isinstance(get_record(retiring, look(2)), Current)
+    assert ask(go_on(retiring, make_current(2)), look(2)) == ()
 
 
 def test_one_that_was_stopped_and_runs_again_is_switched_from_as_it_runs():
     assert isinstance(get_record(go_on(COLD, make_started(1)), look(1)), Aborted)
+
+
+def test_a_graph_that_starts_behind_its_fence_is_started_until_it_runs():
+    fenced = go_on(COLD, make_fence(1, 20))
+    assert ask(fenced, look(starts={2: Starts(3, 100.0)})) == (Deploy(2, 104.0),)
+    assert ask(fenced, look(ended={2: AUTHORS})) == (Deploy(2),), "there is only forward"
+    assert ask(go_on(fenced, make_started(2)), look()) == (Deploy(2),)
 
 
 def test_windows_that_may_get_more_rows_are_not_given_up_unasked():

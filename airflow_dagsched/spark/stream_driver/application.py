@@ -20,10 +20,12 @@ from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, a
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
+from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves
 from airflow_dagsched.switch.advising.advice import Advice, Command, Deploy, FinishMoves, Halt, Limits
 from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.signs_files import read_starts, write_ended, write_sign, write_starts
+from airflow_dagsched.switch.records import Epoch
 from airflow_dagsched.switch.say import tell_reason
 
 log = logging.getLogger(__name__)
@@ -151,10 +153,21 @@ class StreamApplication:
 
     def _finish_moves(self, command: Command) -> bool:
         assert isinstance(command, FinishMoves)
-        run = self._runs.get(command.epoch)
-        if run is None:
-            return False
-        run.finish_moves(self.executor.log.story)
+        run, story = self._runs.get(command.epoch), self.executor.log.story
+        if run is not None:
+            run.finish_moves(story)
+            return True
+        # It runs no more, or in another application: moves may be done by several at once.
+        return story.successor in self._runs and self._finish_left_moves(story.epochs[command.epoch].record)
+
+    def _finish_left_moves(self, record: Epoch) -> bool:
+        try:
+            epoch = accept_epoch(self.executor.flow, record, self._first.masking)
+        except Refused as refused:
+            # Tables that are the successor's, too, have it: its sinks began with that.
+            log.warning("what epoch %s may have left for tables of its own is not moved: %s", record.epoch, refused)
+        else:
+            finish_left_moves(self._main, epoch, self.executor.log.story)
         return True
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ class EpochRun:
             self._stop_now()
 
     def _start_query(self, written: QueryRows) -> RunningQuery:
-        query, target = written.query, open_target(self.session, self.epoch, written)
+        query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
         sink = make_sink(self.epoch, query, target, self.check)
         # What an earlier driver has recorded is the table's, so its moves come first.
         sink.finish()

@@ -11,14 +11,20 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.streams.manifest import QuerySpec
 from airflow_dagsched.spark.steps.call_step import call_step
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
-from airflow_dagsched.spark.stream_driver.graph import QueryRows, find_start, list_sources
+from airflow_dagsched.spark.stream_driver.graph import find_start, list_sources
 from airflow_dagsched.spark.streams.checkpoint import read_begin
+from airflow_dagsched.spark.streams.draft_writer import RowWindows
+from airflow_dagsched.spark.streams.mover import finish_moves
+from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.sink import StreamSink, Target
 from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.story import Story
 
 CHECKPOINT = "checkpoint"
 """Folder of Spark's, in a query's own."""
+NO_WINDOWS = RowWindows(OutputWindow("", "time"), 0.0)
+"""Of rows that are written already: nothing asks for the window of one."""
 
 
 def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Callable[[], None]) -> StreamSink:
@@ -47,13 +53,20 @@ def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Cal
     )
 
 
-def open_target(session: SparkSession, epoch: AcceptedEpoch, written: QueryRows) -> Target:
+def open_target(session: SparkSession, epoch: AcceptedEpoch, query: QuerySpec, windows: RowWindows) -> Target:
     """Where the rows of a query go: into a table, or to the author's function."""
-    query, manifest = written.query, epoch.manifest
+    manifest = epoch.manifest
     if query.writes is not None:
-        return open_table_target(session, query.writes, epoch.flow, written.windows)
+        return open_table_target(session, query.writes, epoch.flow, windows)
     name = f"{manifest.dag_id}/{manifest.flow}/{query.step}"
-    return FunctionTarget(session, _make_function(epoch, query.step, session), name, epoch.places, written.windows)
+    return FunctionTarget(session, _make_function(epoch, query.step, session), name, epoch.places, windows)
+
+
+def finish_left_moves(session: SparkSession, epoch: AcceptedEpoch, story: Story) -> None:
+    """Deliver what was recorded of an epoch that no driver runs any more."""
+    for query in epoch.manifest.queries:
+        target = open_target(session, epoch, query, NO_WINDOWS)
+        finish_moves(target.store, target.place, story, target.deliver)
 
 
 def _make_function(epoch: AcceptedEpoch, step: str, session: SparkSession) -> Callable[[DataFrame, str], Any]:

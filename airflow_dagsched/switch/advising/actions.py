@@ -166,6 +166,12 @@ def begin_switch(look: Situation) -> tuple[Command, ...]:
     return restart_new(look) if new.record.x_overlap == "beside" else fence(look)
 
 
+def begin_behind(look: Situation) -> tuple[Command, ...]:
+    """Deploy the new graph behind its fence, where the old one runs no more."""
+    new = look.new
+    return restart_new(look) if new is not None and new.record.x_overlap == "cold" else ()
+
+
 def _fence_closed(look: Situation, old: EpochStory) -> tuple[Command, ...]:
     """Once the old graph has a batch, and has emitted nothing of windows that may get more rows."""
     if not old.queries:
@@ -332,7 +338,17 @@ ACTIONS: Mapping[str, Action] = {
         action.__name__: action
         for action in (
             *(stop_old, stop_both, abort_to_stop, abort_ordered, refuse_abort, give_up, abort_with_old),
-            *(stop_crashing, time_out, restart_old, restart_new, keep_trying, begin_switch, take_over, fence),
+            *(
+                stop_crashing,
+                time_out,
+                restart_old,
+                restart_new,
+                keep_trying,
+                begin_switch,
+                begin_behind,
+                take_over,
+                fence,
+            ),
             *(drain, halt_old, halt_handed, halt_aborted, retire, ask, ask_instead, ask_later),
         )
     },

@@ -51,7 +51,7 @@ held in vain   .              .               .               .               . 
 asked          ask            ask_instead     ask_instead     ask_instead     ask_later     ask_later     ask
 old lost       restart_old    restart_old     restart_old     restart_old     restart_old   .             restart_old
 new lost       .              .               .               restart_new     restart_new   restart_new   .
-due            restart_old    begin_switch    .               .               .             .             restart_old
+due            restart_old    begin_switch    .               .               begin_behind  .             restart_old
 caught up      .              .               .               take_over       .             .             .
 """
 """Of "." nothing comes: the event means nothing there, however late or often it is seen."""

@@ -142,7 +142,8 @@ class Situation:
         if old is None or new is None or old.out is None:
             return False
         if new.record.x_overlap == "cold":
-            return old.stopped is not None
+            # It runs no more: the new graph's driver, which is there to stay, ends what it left.
+            return old.stopped is not None and self.is_held(new)
         return not self.is_held(old) if new.record.channel == "carry" else has_passed(old)
 
     def is_old_held(self) -> bool:
