@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.dataflow import Dataflow, Task
+from airflow_dagsched.model.dataflow import Channel, Dataflow, Step, Task
 from airflow_dagsched.plan.checking.optimality import check_strictly
 from airflow_dagsched.plan.costing.evaluated_grouping import Cost
 from airflow_dagsched.plan.costing.evaluator import Evaluator
@@ -231,6 +231,14 @@ def test_never_worse_than_the_plan_of_isolated_or_of_inseparable_steps(
     assert whole is None or made.makespan_s <= 1.01 * whole.makespan_s
     if apart is not None and len(made.groups) == len(apart.groups):
         assert [group.start_s for group in made.groups] == [group.start_s for group in apart.groups]
+
+
+def test_a_chain_that_unlike_workers_cannot_hold_is_cut() -> None:
+    """a(2 instances of 2 cores) ──> b(7 of 1): eleven cores in all, as there are, but no three equal parts of them."""
+    sizes = (Step(id="a", parallelism=2, cores=2), Step(id="b", parallelism=7))
+    steps = tuple(replace(step, mode="streaming", runtime_s=10) for step in sizes)
+    flow = Dataflow(name="f", steps=steps, channels=(Channel(src="a", dst="b", kind="pipelined"),))
+    assert [group.steps for group in plan(flow, standalone(2, 3, 6)).groups] == [("a",), ("b",)]
 
 
 @settings(max_examples=50, deadline=None)

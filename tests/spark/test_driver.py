@@ -257,7 +257,7 @@ def shipped(folder: Path) -> Path:
     """A zip of the pure folders and ``spark/``, and beside it the file that is submitted."""
     (folder / "driver.py").write_bytes((PACKAGE / "spark" / "driver" / "main.py").read_bytes())
     with zipfile.ZipFile(folder / "package.zip", "w") as archive:
-        for part in ("__init__.py", "errors.py", "version.py", "launch", "spark"):
+        for part in ("__init__.py", "errors.py", "exclusive.py", "version.py", "launch", "spark"):
             found = PACKAGE / part
             for file in [found] if found.is_file() else sorted(found.rglob("*.py")):
                 archive.write(file, file.relative_to(PACKAGE.parent))

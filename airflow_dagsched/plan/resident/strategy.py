@@ -7,7 +7,9 @@ streaming   a group holds all it needs until it ends: grouping decides what fits
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from airflow_dagsched.errors import DoesNotFit
 from airflow_dagsched.plan.grouping.candidates import BATCH, Strategy
 from airflow_dagsched.plan.grouping.proposals.contraction import contract_longest_paths
 from airflow_dagsched.plan.grouping.proposals.refinement import split_unjoined
@@ -56,9 +58,11 @@ def _propose_by_shape(selection: Selection) -> Iterator[Candidate]:
         yield Candidate(LEVELS, parts)
         yield Candidate(LEVELS, split_unjoined(problem.graph, parts))
     chains = join_chains(problem, few, share_cluster(problem, 1.0))
-    for merged in contract_longest_paths(chains, selection.evaluator):
-        yield Candidate(CHAINS, merged)
-        yield Candidate(CHAINS, split_unjoined(problem.graph, merged))
+    # A chain that the cores would hold if they were one worker's may be in no way to be dealt to those there are.
+    with suppress(DoesNotFit):
+        for merged in contract_longest_paths(chains, selection.evaluator):
+            yield Candidate(CHAINS, merged)
+            yield Candidate(CHAINS, split_unjoined(problem.graph, merged))
 
 
 def _propose_runs(selection: Selection) -> Iterator[Candidate]:
