@@ -82,6 +82,8 @@ class Graph:
     settings: StreamSettings = field(default_factory=lambda: StreamSettings(10.0, 5.0, 0.2))
     conf: Mapping[str, str] = field(default_factory=dict)
     """Of the application."""
+    session: Mapping[str, str] = field(default_factory=dict)
+    """Of the graph's own session."""
 
 
 class Flow:
@@ -271,6 +273,6 @@ def make_manifest(flow: Flow, places: EpochPlaces, graph: Graph) -> StreamManife
         sources=(SourceSpec(SOURCE, "parquet", "ts", str(flow.source), DDL, options),),
         queries=(QuerySpec(QUERY, table, graph.partitions, stateful=1),),
         settings=graph.settings,
-        session={"spark.sql.session.timeZone": "UTC"},
+        session={"spark.sql.session.timeZone": "UTC", **graph.session},
         application=graph.conf,
     )

@@ -160,3 +160,20 @@ def test_after_a_graph_that_can_run_no_more_another_goes_on_behind_its_last_wind
     assert old
     assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
     assert check_log(flow.places.log).violations == ()
+
+
+@pytest.mark.slow
+def test_a_setting_that_spark_refuses_ends_the_edit_alone(tmp_path: Path):
+    flow, files = Flow(tmp_path), ROWS.draw(6)
+    with flow.run(flow.ask(Graph(conf=QUICK))) as driver:
+        feed(flow, files[:3])
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= 3)
+        broken = flow.ask(Graph("broken", conf=QUICK, session={"spark.sql.shuffle.partitions": "many"}))
+        driver.wait_for(lambda: any(isinstance(each, Aborted) for each in flow.read()))
+        feed(flow, files[3:])
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= len(files))
+        assert driver.stop() == 0
+    ended = read_ended(broken)
+    assert ended is not None
+    assert "spark.sql.shuffle.partitions" in ended.message
+    assert len([each for each in flow.read() if isinstance(each, Started)]) == 1

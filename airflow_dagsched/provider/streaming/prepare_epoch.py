@@ -24,6 +24,7 @@ from airflow_dagsched.launch.streams.private_folder import (
     make_payload,
     write_private_folder,
 )
+from airflow_dagsched.launch.streams.session_settings import is_of_session
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.runtime.allocation import (
     Allocation,
@@ -55,8 +56,6 @@ FOR_WEEKS = {
     "spark.dynamicAllocation.enabled": "false",
 }
 """Settings of all streams, but for what the author says."""
-OF_SESSION = "spark.sql."
-"""Settings of this name a running application takes; all others only a new one."""
 SHOWN = ("context", "steps", "sources", "queries", "session", "application")
 """What of the manifest may hold secrets."""
 COMPILER = "spark.driver.defaultJavaOptions"
@@ -164,8 +163,8 @@ def make_manifest(rendered: Rendered, chosen: Chosen, folder: str, conf: Mapping
         sources=stream.sources,
         queries=stream.queries,
         settings=stream.settings,
-        session={name: value for name, value in conf.items() if name.startswith(OF_SESSION)},
-        application={name: value for name, value in conf.items() if not name.startswith(OF_SESSION)},
+        session={name: value for name, value in conf.items() if is_of_session(name)},
+        application={name: value for name, value in conf.items() if not is_of_session(name)},
         workers=tuple(sorted({box.worker for box in chosen.group.containers})),
         context=dict(facts.context),
     )

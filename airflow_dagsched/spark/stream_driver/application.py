@@ -13,10 +13,10 @@ from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch
+from airflow_dagsched.spark.stream_driver.epoch_end import OK, choose_code, describe_end
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
@@ -27,11 +27,10 @@ from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.signs_files import read_starts, write_ended, write_sign, write_starts
 from airflow_dagsched.switch.records import Epoch
 from airflow_dagsched.switch.say import tell_reason
+from airflow_dagsched.switch.story import EpochStory
 
 log = logging.getLogger(__name__)
 
-OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 3
-"""Exit codes of the program, and of the epochs in it."""
 SIGN_S = 2.0
 """Seconds between two signs of life."""
 
@@ -42,16 +41,23 @@ class StreamApplication:
     :param first: the epoch that the program was started for; its output is the program's.
     """
 
-    def __init__(self, main: SparkSession, first: AcceptedEpoch, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        main: SparkSession,
+        first: AcceptedEpoch,
+        clock: Callable[[], float] = time.time,
+        open_run: Callable[[SparkSession, AcceptedEpoch, EpochLease], EpochRun] = EpochRun,
+    ) -> None:
         settings = first.manifest.settings
         self._main = main
         self._first = first
         self._clock = clock
+        self._open_run = open_run
         self._runs: dict[int, EpochRun] = {}
         self._signed: dict[int, float] = {}
         """Epoch -> when its sign was written last."""
         self._others: set[int] = set()
-        """Epochs that need another application."""
+        """Epochs that are not for this application."""
         self.code = OK
         """Of the epoch that ended last."""
         self.executor = Executor(
@@ -67,10 +73,12 @@ class StreamApplication:
         return not self._runs
 
     def begin(self, epoch: AcceptedEpoch, lease: EpochLease) -> None:
-        """Start an epoch. What fails is in its ``exit.json``."""
+        """Start an epoch. What fails of its graph is in its ``exit.json``; raises what keeps it from having a session,
+        and then nothing of it runs.
+        """
         # Of an earlier driver, whatever became of that.
         epoch.places.exit.unlink(missing_ok=True)
-        run = EpochRun(self._main, epoch, lease)
+        run = self._open_run(self._main, epoch, lease)
         write_sign(epoch.places, run.make_sign(self._clock(), ""))
         run.start()
         self._runs[epoch.number] = run
@@ -105,7 +113,7 @@ class StreamApplication:
     def _end(self, number: int, run: EpochRun) -> None:
         """Say how it ended, then let go of it: whoever sees its lease free finds out why."""
         del self._runs[number]
-        self.code = choose_code(run.failure)
+        self.code = choose_code(run.failure.kind if run.failure else None)
         ended = run.make_ended(self._clock(), self.code)
         # What another driver of it has left is none of ours.
         if run.lease.lost is None:
@@ -122,27 +130,38 @@ class StreamApplication:
         is_early = self._clock() < command.not_before
         if number in self._runs or number in self._others or not self._runs or is_early:
             return False
-        epoch = self._accept(number)
-        if epoch is None:
-            self._others.add(number)
-            return False
         story = self.executor.log.story.epochs[number]
-        write_starts(epoch.places, count_start(story, read_starts(epoch.places), self._clock()))
-        self.begin(epoch, EpochLease(epoch))
-        return True
-
-    def _accept(self, number: int) -> AcceptedEpoch | None:
-        """The epoch, if it can be in this application."""
-        record = self.executor.log.story.epochs[number].record
         try:
-            epoch = accept_epoch(self.executor.flow, record, self._first.masking)
-        except Refused as refused:
-            log.warning("epoch %s is not started in this application: %s", number, refused)
-            return None
+            return self._start(story)
+        except Exception as error:  # noqa: BLE001 - it ends this epoch alone: the others have not noticed
+            self._leave_unstarted(story.record, error)
+            return False
+
+    def _start(self, story: EpochStory) -> bool:
+        """False: it needs another application. Raises what keeps it from starting at all."""
+        epoch = accept_epoch(self.executor.flow, story.record, self._first.masking)
         other = needs_application(self._first.manifest, epoch.manifest)
         if other:
-            log.info("epoch %s is not started in this application: %s", number, other)
-        return None if other else epoch
+            log.info("epoch %s is not started in this application: %s", epoch.number, other)
+            self._others.add(epoch.number)
+            return False
+        # Before the start: what always fails is given up after some of them.
+        write_starts(epoch.places, count_start(story, read_starts(epoch.places), self._clock()))
+        lease = EpochLease(epoch)
+        try:
+            self.begin(epoch, lease)
+        except Exception:
+            lease.give_back()
+            raise
+        return True
+
+    def _leave_unstarted(self, record: Epoch, error: Exception) -> None:
+        """Say why an epoch does not run; who advances the switch tries again, or gives it up."""
+        if isinstance(error, Refused):
+            self._others.add(record.epoch)
+        ended = describe_end(error, self._first.masking, self._clock())
+        log.warning("epoch %s is not started in this application: %s", record.epoch, ended.message)
+        write_ended(self.executor.flow.name_epoch(record.x_folder), ended)
 
     def _halt(self, command: Command) -> bool:
         assert isinstance(command, Halt)
@@ -175,10 +194,3 @@ class StreamApplication:
         for run in self._runs.values():
             with suppress(Exception):
                 run.lease.give_back()
-
-
-def choose_code(failure: Failure | None) -> int:
-    """The exit code of an epoch."""
-    if failure is None:
-        return OK
-    return STOPPED if failure.kind in ("refused", "lost_driver") else FAILED

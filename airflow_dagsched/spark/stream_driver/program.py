@@ -25,9 +25,7 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.driver.failures import describe_failure, read_text
 from airflow_dagsched.spark.driver.fitness import check_version
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.driver.stop import stop_now
@@ -35,13 +33,13 @@ from airflow_dagsched.spark.session.capture_output import capture_output
 from airflow_dagsched.spark.session.redaction import redact_builder
 from airflow_dagsched.spark.session.sessions import share_builder
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
-from airflow_dagsched.spark.stream_driver.application import REFUSED, STOPPED, StreamApplication, choose_code
+from airflow_dagsched.spark.stream_driver.application import StreamApplication
+from airflow_dagsched.spark.stream_driver.epoch_end import STOPPED, describe_end
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.java_signals import forward_java_signals
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import write_ended
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
-from airflow_dagsched.switch.signs import Ended
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +59,7 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._masking = Masking()
         self._woken = threading.Event()
         self._ends_since: float | None = None
         """Seconds of the monotonic clock; None: it is to run."""
@@ -81,7 +80,7 @@ class Program:
             flow = FlowPlaces(self._folder.parent.parent)
             flow_log = FlowLog(flow.log)
             flow_log.read()
-            epoch = accept_epoch(flow, find_epoch(flow_log.story, self._folder), Masking())
+            epoch = accept_epoch(flow, find_epoch(flow_log.story, self._folder), self._masking)
             lease = EpochLease(epoch)
             return self._run_epoch(epoch, lease)
         except Exception as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
@@ -118,15 +117,11 @@ class Program:
 
     def _leave(self, error: Exception) -> int:
         """Say why the program ends without its epoch's having ended."""
-        failure = describe_failure(error, read_text(error), "(the driver program)")
-        is_refused = isinstance(error, (Refused, DagschedError))
-        code = REFUSED if is_refused else choose_code(failure)
-        log.error("%s", failure.message)
+        ended = describe_end(error, self._masking, time.time())
+        log.error("%s", ended.message)
         with suppress(OSError):
-            kind = "refused" if is_refused else failure.kind
-            ended = Ended(code, kind, time.time(), message=failure.message, traceback=failure.traceback)
             write_ended(EpochPlaces(self._folder), ended)
-        return code
+        return ended.code
 
 
 def open_application(epoch: AcceptedEpoch) -> SparkSession:

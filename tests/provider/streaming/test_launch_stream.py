@@ -54,7 +54,7 @@ def declare(dag: DAG, work_dir: Path, amount: str = "amount", **settings: Any) -
     """The launch task of a stream; another amount is other code."""
     with SparkDataflow(
         "clicks", mode="streaming", window="10 seconds", lateness="0 seconds", trigger="1 second",
-        work_dir=str(work_dir), conf={"spark.shop.password": "hunter2secret"}, **settings,
+        work_dir=str(work_dir), conf={"spark.shop.password": "hunter2secret", **settings.pop("conf", {})}, **settings,
     ) as flow:  # fmt: skip
 
         @task.spark_stream_source(format="rate-micro-batch", event_time="timestamp", options=OPTIONS)
@@ -263,9 +263,12 @@ def test_other_code_is_another_epoch_in_the_application_that_runs(dag: DAG, trie
     assert flow.started == [flow.story.epochs[1].record.x_folder]
 
 
-def test_other_sizes_are_an_application_of_their_own(dag: DAG, tries: Tries, tmp_path: Path):
+@pytest.mark.parametrize("settings", [{"driver_memory": "3g"}, {"conf": {"spark.sql.extensions": "shop.Rules"}}])
+def test_what_spark_takes_only_as_it_starts_is_an_application_of_its_own(
+    dag: DAG, tries: Tries, tmp_path: Path, settings: dict[str, Any]
+):
     flow = run_first(tries, declare(dag, tmp_path))
-    assert tries.run(change(tmp_path, driver_memory="3g"), "run 2") == 2
+    assert tries.run(change(tmp_path, **settings), "run 2") == 2
     assert flow.started == [flow.story.epochs[number].record.x_folder for number in (1, 2)]
 
 
