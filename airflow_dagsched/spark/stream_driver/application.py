@@ -16,12 +16,12 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch
-from airflow_dagsched.spark.stream_driver.epoch_end import OK, choose_code, describe_end
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.mishaps import OK, choose_code, describe_end, is_java_gone, survive
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
 from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves
-from airflow_dagsched.switch.advising.advice import Advice, Command, Deploy, FinishMoves, Halt, Limits
+from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits
 from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.signs_files import read_starts, write_ended, write_sign, write_starts
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 SIGN_S = 2.0
 """Seconds between two signs of life."""
+BLIND_S = 300.0
+"""Seconds without a look at the log, after which the program ends: a disk may be away for a while."""
 
 
 class StreamApplication:
@@ -58,6 +60,8 @@ class StreamApplication:
         """Epoch -> when its sign was written last."""
         self._others: set[int] = set()
         """Epochs that are not for this application."""
+        self._blind_since: float | None = None
+        """Since when the log can't be read, in seconds since 1970; None: it can."""
         self.code = OK
         """Of the epoch that ended last."""
         self.executor = Executor(
@@ -91,35 +95,52 @@ class StreamApplication:
         now = self._clock()
         if is_ending:
             self.halt_all(now)
-        advice = self.executor.step()
+        waits_for = self.advance()
         for number, run in tuple(self._runs.items()):
-            run.look(self._clock())
-            self._show(number, run, advice)
+            with survive(f"looking at epoch {number}"):
+                run.look(self._clock())
+            with survive(f"the sign of life of epoch {number}"):
+                self._show(number, run, waits_for)
             if run.is_over:
                 self._end(number, run)
-        rotate_output(self._first.places.output)
+        with survive("keeping the output short"):
+            rotate_output(self._first.places.output)
+
+    def advance(self) -> str:
+        """Do what the log asks for; what is waited for. Raises what keeps it from reading the log for too long."""
+        try:
+            advice = self.executor.step()
+        except Exception as error:
+            self._blind_since = self._blind_since or self._clock()
+            if is_java_gone(error) or self._clock() - self._blind_since > BLIND_S:
+                raise
+            log.warning("looking at the log, trying again: %s", error)
+            return f"the log can't be read: {error}"
+        self._blind_since = None
+        return "; ".join(map(tell_reason, advice.waits_for))
 
     def halt_all(self, now: float) -> None:
         """Let all batches that run be the last."""
         for run in self._runs.values():
             run.halt(now)
 
-    def _show(self, number: int, run: EpochRun, advice: Advice) -> None:
+    def _show(self, number: int, run: EpochRun, waits_for: str) -> None:
         now = self._clock()
         if now - self._signed.get(number, 0.0) >= SIGN_S:
             self._signed[number] = now
-            write_sign(run.epoch.places, run.make_sign(now, "; ".join(map(tell_reason, advice.waits_for))))
+            write_sign(run.epoch.places, run.make_sign(now, waits_for))
 
     def _end(self, number: int, run: EpochRun) -> None:
         """Say how it ended, then let go of it: whoever sees its lease free finds out why."""
         del self._runs[number]
         self.code = choose_code(run.failure.kind if run.failure else None)
-        ended = run.make_ended(self._clock(), self.code)
-        # What another driver of it has left is none of ours.
-        if run.lease.lost is None:
-            write_ended(run.epoch.places, ended)
+        with survive(f"saying how epoch {number} has ended"):
+            ended = run.make_ended(self._clock(), self.code)
+            log.info("epoch %s has ended: %s", number, ended.message or "after its batch")
+            # What another driver of it has left is none of ours.
+            if run.lease.lost is None:
+                write_ended(run.epoch.places, ended)
         run.lease.give_back()
-        log.info("epoch %s has ended: %s", number, ended.message or "after its batch")
 
     # --- what is advised
 

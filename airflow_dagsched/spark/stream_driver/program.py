@@ -34,9 +34,9 @@ from airflow_dagsched.spark.session.redaction import redact_builder
 from airflow_dagsched.spark.session.sessions import share_builder
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
-from airflow_dagsched.spark.stream_driver.epoch_end import STOPPED, describe_end
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.java_signals import forward_java_signals
+from airflow_dagsched.spark.stream_driver.mishaps import STOPPED, describe_end
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import write_ended
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
@@ -113,7 +113,7 @@ class Program:
                 self._woken.clear()
             self._woken.wait(ENDING_S if is_ending else LOOK_S)
         # Once more: what follows from the end of the last epoch is put down by whoever sees it first.
-        application.executor.step()
+        application.advance()
 
     def _leave(self, error: Exception) -> int:
         """Say why the program ends without its epoch's having ended."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.switch.log.signs_files import read_ended
+from airflow_dagsched.switch.log.leases import list_held
+from airflow_dagsched.switch.log.signs_files import read_ended, read_sign
 from tests.spark.stream_driver.played import Application, PlayedSpark
 from tests.streams.kit import Graph
 
@@ -33,3 +34,55 @@ def test_a_setting_that_spark_refuses_ends_the_edit_alone(application: Applicati
     ended = read_ended(new)
     assert ended is not None
     assert (ended.code, ended.kind) == (1, "author")
+
+
+def test_a_disk_that_is_away_for_a_while_ends_nothing(application: Application, monkeypatch: pytest.MonkeyPatch):
+    """Neither for signs of life nor for the log; the sign says so as soon as it can."""
+    away = OSError("Stale file handle")
+
+    def fail(*arguments: object) -> None:
+        raise away
+
+    run, log = application.runs[1], application.under_test.executor.log
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "read", fail)
+        application.step(3)
+        sign = read_sign(run.epoch.places)
+        assert sign is not None
+        assert "Stale file handle" in sign.waits_for
+        patch.setattr(run, "make_sign", fail)
+        patch.setattr(run, "look_once", fail)
+        application.step(3)
+        assert (run.looks, run.is_over) == (6, False)
+    application.step()
+    sign = read_sign(run.epoch.places)
+    assert sign is not None
+    assert (sign.at, sign.waits_for) == (application.now, "")
+
+
+def test_a_log_that_stays_away_ends_the_program(application: Application, monkeypatch: pytest.MonkeyPatch):
+    def fail() -> None:
+        raise OSError("Stale file handle")
+
+    monkeypatch.setattr(application.under_test.executor.log, "read", fail)
+    application.step(30)
+    with pytest.raises(OSError, match="Stale"):
+        application.step(2)
+
+
+def test_without_java_the_program_ends(application: Application):
+    def fail() -> None:
+        raise RuntimeError("Answer from Java side is empty")
+
+    application.runs[1].look_once = fail
+    with pytest.raises(RuntimeError):
+        application.step()
+
+
+def test_an_end_that_can_not_be_said_gives_the_lease_back(application: Application, monkeypatch: pytest.MonkeyPatch):
+    run = application.runs[1]
+    monkeypatch.setattr(run, "make_ended", lambda *arguments: run.epoch.places.exit.read_text())
+    run.is_over = True
+    application.step()
+    assert application.under_test.is_over
+    assert list_held(application.flow.places, {1: run.epoch.places}, application.now) == frozenset()
