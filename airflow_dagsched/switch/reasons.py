@@ -13,6 +13,8 @@ Code = Literal[
     "newest row unknown",
     "ahead of the clock",
     "windows are open",
+    "unlike windows",
+    "longer windows",
     "old runs again",
     "old fails",
     "old must emit",

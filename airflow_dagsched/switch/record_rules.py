@@ -14,6 +14,7 @@ from airflow_dagsched.switch.judgement import judge_batch
 from airflow_dagsched.switch.records import Aborted, Batch, Current, Drained, Epoch, Fence, Record, Started, Stopped
 from airflow_dagsched.switch.state import STATES, State
 from airflow_dagsched.switch.story import EpochStory, QueryStory, Story
+from airflow_dagsched.switch.windows import is_multiple
 
 RecordKind = Literal[
     "epoch",
@@ -123,7 +124,16 @@ def _guard_fence(story: Story, record: Fence) -> str:
         return "the new graph must run before it is handed any window"
     queries = {*old.queries, *new.queries, *record.x_upto}
     short = [name for name in sorted(queries) if record.x_upto.get(name, record.upto) < find_least(old, new, name)]
-    return f"windows of {', '.join(short)} are behind it already" if short else _guard_rest(old, new, record)
+    return f"windows of {', '.join(short)} are behind it already" if short else _guard_ends(old, new, record)
+
+
+def _guard_ends(old: EpochStory, new: EpochStory, record: Fence) -> str:
+    """No window of either graph may be on both sides."""
+    bounds = {record.upto, *record.x_upto.values()}
+    windows = {old.record.x_window, new.record.x_window}
+    if not all(is_multiple(bound, window) for bound in bounds for window in windows):
+        return "it is inside a window"
+    return _guard_rest(old, new, record)
 
 
 def _guard_rest(old: EpochStory, new: EpochStory, record: Fence) -> str:

@@ -19,6 +19,10 @@ SENTENCES: Mapping[Code, str] = {
     "newest row unknown": "how far epoch {epoch} has read is not known of {names}: its next batch will say",
     "ahead of the clock": "source {names} has a row of {window}, further ahead of the clock than max_ahead",
     "windows are open": "{names} of epoch {epoch} emits rows of windows that may get more: nobody would own those",
+    "unlike windows": "windows of epoch {epoch} are {seconds:g} s long, and need not end where the new ones do: give "
+    "window= a multiple or an even part of that, and switch once more from there",
+    "longer windows": "epoch {epoch} emits nothing more, and may have ended inside a longer window than its own of "
+    "{seconds:g} s: keep window= at that, or an even part of it, until this code runs, then change it",
     "old runs again": "epoch {epoch} runs again, so it can be switched from",
     "old fails": "epoch {epoch}, from which to take over, fails",
     "old must emit": "epoch {epoch} must emit windows up to {window}, and fails: {text}",

@@ -5,6 +5,7 @@ Stories are those of ``test_record_rules``: epoch 1 is the owner, epoch 2 its su
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -225,6 +226,40 @@ def test_a_boundary_in_another_century_is_refused_with_its_row():
     story = go_on(STEADY, make_batch(1, 2, x_newest={"in": 4e9}))
     kind, reason = get_answer(ask(story, look(1), WANTED))
     assert (kind, reason.code, reason.names, reason.window) == ("refuse", "ahead of the clock", ("in",), 4e9)
+
+
+def test_sliding_windows_longer_than_max_ahead_are_no_row_ahead_of_the_clock():
+    wanted = replace(WANTED, reach=604_790.0)
+    record = get_record(go_on(STEADY, make_batch(1, 2, x_newest={"in": 15.0})), look(1), wanted)
+    assert isinstance(record, Epoch)
+    assert (record.x_rows_from, record.boundary) == (20.0, 604_810.0)
+
+
+def test_a_fence_is_an_end_of_windows_of_both_graphs():
+    """Epoch 1 has emitted windows up to 40, which epoch 2 would name 60."""
+    story = go_on(STEADY, make_epoch(2, boundary=30.0, x_window=30.0), make_started(2))
+    story = go_on(story, make_batch(1, 2, 30, 40, watermark=40), make_batch(2, 0, watermark=40))
+    fence = get_record(story, look(*BOTH))
+    assert isinstance(fence, Fence)
+    assert fence.upto == 60
+    assert find_broken_rule(story, fence) == ""
+    assert find_broken_rule(story, replace(fence, upto=50)) == "it is inside a window"
+
+
+@pytest.mark.parametrize(("story", "window", "code"), [
+    (STEADY, 15.0, "unlike windows"), (DEAD, 15.0, "longer windows"), (DEAD, 30.0, "longer windows"),
+])  # fmt: skip
+def test_windows_of_which_no_end_is_one_of_the_others_are_refused(story: Story, window: float, code: str):
+    held = () if story is DEAD else (1,)
+    kind, reason = get_answer(ask(story, look(*held), replace(WANTED, window=window)))
+    assert (kind, reason.code, reason.epoch, reason.seconds) == ("refuse", code, 1, 10.0)
+
+
+@pytest.mark.parametrize(("story", "window"), [(STEADY, 30.0), (STEADY, 5.0), (DEAD, 5.0)])
+def test_windows_of_which_each_is_a_whole_number_of_the_others_are_taken(story: Story, window: float):
+    held = () if story is DEAD else (1,)
+    known = story if story is DEAD else go_on(story, make_batch(1, 2, x_newest={"in": 15.0}))
+    assert isinstance(get_record(known, look(*held), replace(WANTED, window=window)), Epoch)
 
 
 def test_an_owner_that_fails_for_good_is_said_to_before_it_is_switched_from():

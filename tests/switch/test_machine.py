@@ -4,6 +4,7 @@ never, drivers are killed or stand still, people order and ask for what they lik
 ::
 
     rows       "a" and "b": one every five seconds, each up to nine seconds late; lateness ten: none is too late
+    windows    the author's are ten seconds long; the flow's, by which rows are judged, 10, 20 or 30, as each epoch says
     queries    "q" reads a, "r" reads a and b, each at its own pace, what a batch read is kept by its checkpoint
 """
 
@@ -26,7 +27,7 @@ from airflow_dagsched.switch.records import Batch, Record
 from airflow_dagsched.switch.say import tell_story
 from airflow_dagsched.switch.signs import Ended, Seen
 from airflow_dagsched.switch.story import Story, is_needed
-from airflow_dagsched.switch.windows import find_end
+from airflow_dagsched.switch.windows import find_end, round_up
 from tests.switch.checked import check_records
 from tests.switch.drawn import WINDOW, make_batch, make_started, number
 
@@ -81,7 +82,7 @@ class Switches(RuleBasedStateMachine):
     def begin(self, seed: int) -> None:
         late = random.Random(seed)
         self.rows = {name: [5.0 * at + late.randint(0, 9) for at in range(COUNT)] for name in "ab"}
-        self.ask("replay", "beside", "auto", False)
+        self.ask("replay", "beside", "auto", False, WINDOW)
 
     # --- people
 
@@ -90,12 +91,13 @@ class Switches(RuleBasedStateMachine):
         overlap=st.sampled_from(["beside", "beside", "sequential"]),
         confirm=st.sampled_from(["auto", "auto", "manual"]),
         again=st.booleans(),
+        window=st.sampled_from([10.0, 10.0, 20.0, 30.0]),
     )
-    def ask(self, channel: Any, overlap: Any, confirm: Any, again: bool) -> None:
+    def ask(self, channel: Any, overlap: Any, confirm: Any, again: bool, window: float) -> None:
         """Deploy other code, or the code of before."""
         self.asked += 1
         self.wanted = Wanted(
-            f"code {self.asked // 2}", f"run {self.asked}", f"folder {self.asked}", READS, WINDOW,
+            f"code {self.asked // 2}", f"run {self.asked}", f"folder {self.asked}", READS, window,
             channel=channel, overlap=overlap, confirm=confirm, again=again,
         )  # fmt: skip
 
@@ -267,8 +269,9 @@ class Switches(RuleBasedStateMachine):
             find_end(row, WINDOW) for row in self.list_rows(epoch, query, self.checkpoints[epoch, query].ends[batch])
         }
         windows = sorted(end for end in ends if before < end <= watermark)
+        named = [round_up(end, self.story.epochs[epoch].record.x_window) for end in windows]
         made = make_batch(
-            epoch, batch, windows[0] if windows else None, windows[-1] if windows else None, query=query,
+            epoch, batch, named[0] if named else None, named[-1] if named else None, query=query,
             rows=len(windows), watermark=watermark, x_begin=self.find_begin(epoch, query, batch),
             x_newest=self.find_newest(epoch, query, batch),
         )  # fmt: skip
@@ -317,7 +320,7 @@ class Switches(RuleBasedStateMachine):
         """Once nothing is lost any more and nobody orders anything, the flow comes to rest, with every window."""
         self.orders, self.frozen, self.ended = {}, [], {}
         # What was asked for last may have been given up: that is not asked for again.
-        self.ask("replay", "beside", "auto", True)
+        self.ask("replay", "beside", "auto", True, WINDOW)
         quiet = 0
         for _ in range(1000):
             before = self.story.last, len(self.drivers)

@@ -22,6 +22,7 @@ from airflow_dagsched.switch.advising.boundary import (
     choose_cold_begin,
     choose_upto,
     find_newest,
+    find_unlike_windows,
     list_open,
 )
 from airflow_dagsched.switch.advising.situation import Situation
@@ -250,7 +251,11 @@ def ask(look: Situation) -> tuple[Command, ...]:
         return _request(look, wanted, Begin(wanted.start), "beside")
     if old.record.fingerprint == wanted.fingerprint and not wanted.again:
         return _resume(look, old)
-    if old.stopped is not None and wanted.channel != "carry":
+    is_cold = old.stopped is not None and wanted.channel != "carry"
+    unlike = find_unlike_windows(old, wanted.window, goes_on=not is_cold and wanted.channel != "carry")
+    if unlike is not None:
+        return (Answer("refuse", unlike),)
+    if is_cold:
         return _ask_cold(look, wanted, old)
     ended = look.find_ended(old)
     if look.is_down(old) and ended is not None and ended.kind == "author":
@@ -280,8 +285,9 @@ def _ask_running(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Comm
     if isinstance(begin, Reason):
         return (Answer("wait", begin),)
     latest = look.seen.now + wanted.max_ahead + wanted.window
-    if begin.boundary is not None and begin.boundary > latest:
-        source, newest = find_newest(old) or ("", begin.boundary)
+    # Not the boundary: where windows slide it is later than any row.
+    if begin.rows_from is not None and begin.rows_from > latest:
+        source, newest = find_newest(old) or ("", begin.rows_from)
         return (Answer("refuse", Reason("ahead of the clock", window=newest, names=(source,))),)
     # Offsets that the author names are of before: what they have too much is dropped as it is read.
     return _request(look, wanted, replace(begin, start=wanted.start or begin.start), wanted.overlap)

@@ -9,6 +9,7 @@
 
 A window behind the boundary is complete in the new graph, one up to the fence in the old one; the fence is at or behind
 the boundary, and behind all that *either* has emitted: what the new one emitted before it owned anything was dropped.
+It is an end of windows of both: inside a window of either, that one's rows would be the other's too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.record_rules import find_least
 from airflow_dagsched.switch.records import Batch, Epoch
 from airflow_dagsched.switch.story import EpochStory, QueryStory, find_read_end
-from airflow_dagsched.switch.windows import find_end, round_down, round_up
+from airflow_dagsched.switch.windows import find_end, is_multiple, round_down, round_up
 
 Reads = Mapping[str, tuple[str, ...]]
 """Query -> sources that it reads."""
@@ -99,7 +100,24 @@ def choose_upto(old: EpochStory, new: EpochStory) -> Upto:
     if new.record.channel == "carry":
         return _make_upto(old, _find_carried_end)
     queries = {*old.queries, *new.queries, ""}
-    return Upto(max(find_least(old, new, query) for query in queries), {})
+    return Upto(_round_up_for_both(old, new, max(find_least(old, new, query) for query in queries)), {})
+
+
+def _round_up_for_both(old: EpochStory, new: EpochStory, moment: float) -> float:
+    """The first moment from this one on at which windows of both graphs end: the longer ones' ends are such."""
+    return round_up(moment, max(old.record.x_window, new.record.x_window))
+
+
+def find_unlike_windows(old: EpochStory, window: float, goes_on: bool) -> Reason | None:
+    """Why no fence can be an end of windows of both graphs.
+
+    :param window: length of the new graph's in seconds.
+    :param goes_on: whether the old graph still emits, so that it may end later than it is.
+    """
+    before = old.record.x_window
+    if is_multiple(before, window) or (goes_on and is_multiple(window, before)):
+        return None
+    return Reason("unlike windows" if goes_on else "longer windows", old.record.epoch, seconds=before)
 
 
 def choose_inbox_upto(old: EpochStory, new: EpochStory, newest: float | None) -> Upto:
@@ -108,7 +126,8 @@ def choose_inbox_upto(old: EpochStory, new: EpochStory, newest: float | None) ->
     :param newest: newest event time of all rows that were routed; None: none was.
     """
     least = choose_upto(old, new).window
-    return Upto(least if newest is None else max(least, find_end(newest, new.record.x_window)), {})
+    routed = 0.0 if newest is None else find_end(newest, new.record.x_window)
+    return Upto(_round_up_for_both(old, new, max(least, routed)), {})
 
 
 def choose_cold_upto(old: EpochStory) -> Upto:

@@ -34,6 +34,8 @@ class Asked:
     """``beside``: it runs beside the one before it until the fence."""
     boundary: float | None
     """It has all rows of the windows behind this one."""
+    window: float | None = None
+    """Length of its windows in seconds; None: that is not said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,4 +63,15 @@ def check_emitted(log: Log) -> Iterator[Violation]:
                     yield Violation("fence too early", fence.n, message)
 
 
-RULES = (check_one_each, check_ends, check_growth, check_boundary, check_emitted)
+def check_whole(log: Log) -> Iterator[Violation]:
+    """A window is before a fence or behind it: one of either epoch that it cuts is in the table from both."""
+    for fence in log.fences:
+        for epoch in (fence.old, fence.new):
+            window = log.epochs[epoch].window if epoch in log.epochs else None
+            for bound in sorted({fence.upto, *fence.by_query.values()}):
+                if window and round(bound * 1e6) % round(window * 1e6):
+                    message = f"is at {bound:.10g}, inside a window of epoch {epoch}, which are {window:.10g} s long"
+                    yield Violation("fence inside", fence.n, message)
+
+
+RULES = (check_one_each, check_ends, check_growth, check_boundary, check_emitted, check_whole)

@@ -21,6 +21,10 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
+def _is_length(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -74,7 +78,7 @@ KINDS: Mapping[str, Mapping[str, Test]] = {
     "stopped": {"epoch": _is_count, "reason": _is_text},
     "aborted": {"epoch": _is_count, "reason": _is_text},
 }
-OPTIONAL: Mapping[str, Test] = {"x_upto": _is_bound_by_query, "x_overlap": _is_text}
+OPTIONAL: Mapping[str, Test] = {"x_upto": _is_bound_by_query, "x_overlap": _is_text, "x_window": _is_length}
 MARKS: tuple[MarkKind, ...] = ("epoch", "started", "drained", "current", "stopped", "aborted")
 
 
@@ -114,7 +118,9 @@ def _select(entries: Iterable[Entry], kind: str) -> list[Entry]:
 
 def _build_asked(entry: Entry) -> Asked:
     says = entry.says
-    return Asked(entry.n, says["epoch"], says["channel"], says.get("x_overlap", "beside"), says["boundary"])
+    return Asked(
+        entry.n, says["epoch"], says["channel"], says.get("x_overlap", "beside"), says["boundary"], says.get("x_window")
+    )
 
 
 def _build_fence(entry: Entry) -> Fence:

@@ -123,6 +123,7 @@ DAMAGES: dict[str, tuple[Callable[[Records], Records], set[tuple[str, int]]]] = 
     "more is kept than is its own": (change(7, kept=1, files=["a"]), {("kept", 7)}),
     "a batch of an aborted epoch": (give_up, {("batch of no one", 19), ("kept", 19)}),
     "a file is listed twice": (change(14, files=["1-0.parquet"]), {("file twice", 14)}),
+    "a fence inside a window": (change(5, x_window=30), {("fence inside", 9)}),
     "an epoch of another order": (change(5, epoch=3), {("epoch", 5)}),
 }  # fmt: skip
 
