@@ -30,9 +30,10 @@ def start_detached(places: EpochPlaces, work_dir: Path) -> int:
     """
     check_folder(places.private, work_dir, places.folder.name)
     command = read_start_command(places.private)
-    places.output.parent.mkdir(exist_ok=True)
+    # Its user's alone: Spark prints what it meets, secrets included.
+    places.output.parent.mkdir(mode=0o700, exist_ok=True)
     # Appended, so that the driver may cut the file short while it writes; no pipe, which would end with this process.
-    with places.output.open("ab") as output:
+    with os.fdopen(os.open(places.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:
         child = subprocess.Popen(
             command.argv,
             cwd=command.cwd,

@@ -37,6 +37,7 @@ from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.java_signals import forward_java_signals
 from airflow_dagsched.spark.stream_driver.mishaps import STOPPED, describe_end
+from airflow_dagsched.spark.stream_driver.output_file import MaskedFormatter
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import write_ended
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
@@ -59,7 +60,8 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._masking = Masking()
+        self.masking = Masking()
+        """Of all secrets that the program meets."""
         self._woken = threading.Event()
         self._ends_since: float | None = None
         """Seconds of the monotonic clock; None: it is to run."""
@@ -80,7 +82,7 @@ class Program:
             flow = FlowPlaces(self._folder.parent.parent)
             flow_log = FlowLog(flow.log)
             flow_log.read()
-            epoch = accept_epoch(flow, find_epoch(flow_log.story, self._folder), self._masking)
+            epoch = accept_epoch(flow, find_epoch(flow_log.story, self._folder), self.masking)
             lease = EpochLease(epoch)
             return self._run_epoch(epoch, lease)
         except Exception as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
@@ -117,7 +119,7 @@ class Program:
 
     def _leave(self, error: Exception) -> int:
         """Say why the program ends without its epoch's having ended."""
-        ended = describe_end(error, self._masking, time.time())
+        ended = describe_end(error, self.masking, time.time())
         log.error("%s", ended.message)
         with suppress(OSError):
             write_ended(EpochPlaces(self._folder), ended)
@@ -144,7 +146,9 @@ def check_streaming(version: str) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the epoch in the folder ``arguments[0]``; the exit code."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     program = Program(Path(arguments[0]).resolve())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(MaskedFormatter(program.masking))
+    logging.basicConfig(handlers=[handler], level=logging.INFO)
     signal.signal(signal.SIGTERM, program.end)
     return program.run()

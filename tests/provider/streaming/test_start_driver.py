@@ -78,6 +78,14 @@ def test_of_another_host_only_time_can_tell(tmp_path: Path, monkeypatch: pytest.
     assert not is_starting(places, 102.0), "it has said how it ended"
 
 
+def test_what_a_driver_prints_is_its_user_s_alone(tmp_path: Path):
+    places = make_places(tmp_path)
+    write_epoch(places, "print('a password')")
+    os.waitpid(start_detached(places, tmp_path), 0)
+    assert places.output.read_text() == "a password\n"
+    assert [each.stat().st_mode & 0o777 for each in (places.output.parent, places.output)] == [0o700, 0o600]
+
+
 def test_what_others_may_have_written_is_not_run(tmp_path: Path):
     places = make_places(tmp_path)
     write_epoch(places, "raise SystemExit('it ran')")

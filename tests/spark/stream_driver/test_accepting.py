@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -96,3 +97,22 @@ def test_a_folder_that_nobody_asked_for_is_refused(tmp_path: Path):
     ended = read_ended(stranger)
     assert ended is not None
     assert "no epoch in the log has this folder" in ended.message
+
+
+def test_what_the_program_logs_has_no_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    flow, _, _ = ask(tmp_path)
+    # As the program finds the loggers of its own process.
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.root.level)
+    main([str(flow.places.name_epoch("password=guess-it").folder)])
+    address = "jdbc:x://h?password=guess-it"
+    try:
+        raise ValueError(address)
+    except ValueError:
+        logging.getLogger("py4j.clientserver").exception("There was an exception while executing the Python Proxy")
+    printed = capsys.readouterr().err
+    assert printed.count("password=***") == 2
+    assert "Traceback" in printed
+    assert "guess-it" not in printed
