@@ -20,7 +20,7 @@ from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.mishaps import OK, choose_code, describe_end, is_java_gone, survive
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
-from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves
+from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, has_left_aside
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits
 from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.executor import Executor
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 SIGN_S = 2.0
 """Seconds between two signs of life."""
+DELIVER_S = 30.0
+"""Seconds between two tries to deliver what is recorded, after one that failed."""
 BLIND_S = 300.0
 """Seconds without a look at the log, after which the program ends: a disk may be away for a while."""
 
@@ -60,6 +62,10 @@ class StreamApplication:
         """Epoch -> when its sign was written last."""
         self._others: set[int] = set()
         """Epochs that are not for this application."""
+        self._undelivered: dict[int, str] = {}
+        """Epoch -> why what was recorded of it could not be delivered at the last try."""
+        self._deliver_from = 0.0
+        """When that is tried again, in seconds since 1970."""
         self._blind_since: float | None = None
         """Since when the log can't be read, in seconds since 1970; None: it can."""
         self.code = OK
@@ -117,7 +123,7 @@ class StreamApplication:
             log.warning("looking at the log, trying again: %s", error)
             return f"the log can't be read: {error}"
         self._blind_since = None
-        return "; ".join(map(tell_reason, advice.waits_for))
+        return "; ".join([*map(tell_reason, advice.waits_for), *self._undelivered.values()])
 
     def halt_all(self, now: float) -> None:
         """Let all batches that run be the last."""
@@ -192,18 +198,37 @@ class StreamApplication:
         return run is not None
 
     def _finish_moves(self, command: Command) -> bool:
+        """Deliver what is recorded of an epoch. False: it can't be, and the other graph goes on all the same."""
         assert isinstance(command, FinishMoves)
-        run, story = self._runs.get(command.epoch), self.executor.log.story
+        if self._clock() < self._deliver_from:
+            return False
+        try:
+            is_done = self._deliver(command.epoch)
+        except Exception as error:
+            if is_java_gone(error):
+                raise
+            self._deliver_from = self._clock() + DELIVER_S
+            told = describe_end(error, self._first.masking, self._clock()).message
+            self._undelivered[command.epoch] = f"rows recorded of epoch {command.epoch} can't be delivered: {told}"
+            log.warning("%s", self._undelivered[command.epoch])
+            return False
+        self._undelivered.pop(command.epoch, None)
+        return is_done
+
+    def _deliver(self, number: int) -> bool:
+        run, story = self._runs.get(number), self.executor.log.story
         if run is not None:
             run.finish_moves(story)
             return True
         # It runs no more, or in another application: moves may be done by several at once.
-        return story.successor in self._runs and self._finish_left_moves(story.epochs[command.epoch].record)
+        return story.successor in self._runs and self._finish_left_moves(story.epochs[number].record)
 
     def _finish_left_moves(self, record: Epoch) -> bool:
         try:
             epoch = accept_epoch(self.executor.flow, record, self._first.masking)
         except Refused as refused:
+            if has_left_aside(self.executor.flow.name_epoch(record.x_folder), self.executor.log.story):
+                raise
             # Tables that are the successor's, too, have it: its sinks began with that.
             log.warning("what epoch %s may have left for tables of its own is not moved: %s", record.epoch, refused)
         else:

@@ -9,16 +9,19 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.streams.manifest import QuerySpec
+from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.steps.call_step import call_step
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graph import find_start, list_sources
 from airflow_dagsched.spark.streams.checkpoint import read_begin
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
-from airflow_dagsched.spark.streams.mover import finish_moves
+from airflow_dagsched.spark.streams.drafts import place_aside
+from airflow_dagsched.spark.streams.mover import finish_moves, list_due
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.sink import StreamSink, Target
 from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.story import Story
 
 CHECKPOINT = "checkpoint"
@@ -67,6 +70,11 @@ def finish_left_moves(session: SparkSession, epoch: AcceptedEpoch, story: Story)
     for query in epoch.manifest.queries:
         target = open_target(session, epoch, query, NO_WINDOWS)
         finish_moves(target.store, target.place, story, target.deliver)
+
+
+def has_left_aside(places: EpochPlaces, story: Story) -> bool:
+    """Whether there are rows of the epoch for an author's function, which is had from the epoch alone."""
+    return bool(list_due(LocalStore(), place_aside(places), story))
 
 
 def _make_function(epoch: AcceptedEpoch, step: str, session: SparkSession) -> Callable[[DataFrame, str], Any]:

@@ -33,11 +33,11 @@ Deliver = Callable[[FencedStore, str, Batch], None]
 
 def finish_moves(store: Store, place: DraftPlace, story: Story, deliver: Deliver, clock: Clock = MACHINE) -> None:
     """Deliver all recorded drafts of a target, and remove those that will never be."""
-    while _list_due(store, place, story):
+    while list_due(store, place, story):
         try:
             with hold_lock(store, place.lock, clock) as fence:
                 fenced = FencedStore(store, fence)
-                for draft in _list_due(fenced, place, story):
+                for draft in list_due(fenced, place, story):
                     _finish_draft(fenced, place.name_folder(draft), find_record(story, draft), deliver)
         except LockLost:
             continue
@@ -59,7 +59,8 @@ def move_files(store: FencedStore, table: str, draft: str, record: Batch) -> Non
     make_table_durable(store, swap)
 
 
-def _list_due(store: Store, place: DraftPlace, story: Story) -> list[DraftName]:
+def list_due(store: Store, place: DraftPlace, story: Story) -> list[DraftName]:
+    """Drafts there that are to be delivered, or removed."""
     return [each for each in list_drafts(store, place) if judge_draft(story, each) != "leave"]
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from airflow_dagsched.spark.streams.drafts import make_name
+from airflow_dagsched.switch.advising.advice import FinishMoves
 from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_sign
 from tests.spark.stream_driver.played import Application, PlayedSpark
-from tests.streams.kit import Graph
+from tests.streams.kit import QUERY, Graph
+from tests.switch.drawn import make_started
 
 
 @pytest.fixture
@@ -86,3 +89,48 @@ def test_an_end_that_can_not_be_said_gives_the_lease_back(application: Applicati
     application.step()
     assert application.under_test.is_over
     assert list_held(application.flow.places, {1: run.epoch.places}, application.now) == frozenset()
+
+
+def test_rows_that_can_not_be_delivered_keep_the_old_graph_and_end_nothing(application: Application):
+    """Forward only, but not over them: the switch waits with the reason, and goes on once it can."""
+    tries: list[float] = []
+    broken = [True]
+
+    def finish(story: object) -> None:
+        tries.append(application.now)
+        if broken:
+            raise ValueError("the shop says no: password=guess-it")
+
+    run = application.runs[1]
+    run.finish = finish
+    finished = application.under_test.executor
+    assert [do(FinishMoves(1)) for do in [finished._abilities[FinishMoves]] for _ in range(2)] == [False, False]
+    assert len(tries) == 1, "not each second: the function is another system's door"
+    application.step()
+    sign = read_sign(run.epoch.places)
+    assert sign is not None
+    assert "epoch 1 can't be delivered: ValueError: the shop says no: password=***" in sign.waits_for
+    broken.clear()
+    application.step(3)
+    assert finished._abilities[FinishMoves](FinishMoves(1))
+    application.step()
+    sign = read_sign(run.epoch.places)
+    assert sign is not None
+    assert sign.waits_for == ""
+
+
+def test_rows_of_a_function_that_can_not_be_had_are_no_delivered_ones(application: Application):
+    new = application.flow.ask(Graph("second"))
+    application.step(2)
+    application.add(make_started(2))
+    application.runs[1].is_over = True
+    application.step()
+    old = application.places
+    draft = old.aside / str(make_name(1, QUERY, 0))
+    draft.mkdir(parents=True)
+    old.private.rename(old.folder / "gone")
+    assert new.folder.exists()
+    assert not application.under_test._finish_moves(FinishMoves(1))
+    draft.rmdir()
+    application.step(4)
+    assert application.under_test._finish_moves(FinishMoves(1))
