@@ -15,6 +15,7 @@ Code = Literal[
     "windows are open",
     "unlike windows",
     "longer windows",
+    "source changed",
     "old runs again",
     "old fails",
     "old must emit",

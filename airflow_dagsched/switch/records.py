@@ -74,6 +74,10 @@ class Epoch(_Numbered):
     x_overlap: Overlap = "beside"
     x_confirm: Confirm = "auto"
     x_order: Order = "any"
+    x_sources: Mapping[str, str] = field(default_factory=dict)
+    """Source -> digest of how it is read, but for where it begins."""
+    x_named: Mapping[str, Any] = field(default_factory=dict)
+    """Source -> offset that the author named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +177,7 @@ KINDS: Mapping[str, type[Record]] = {
 _KIND_OF = {kind: name for name, kind in KINDS.items()}
 _RENAMED = {"from_": "from"}
 """A word of Python, and of the log."""
-_OFFSETS = {"start", "x_begin"}
+_OFFSETS = {"start", "x_begin", "x_named"}
 """What a source wrote, as it wrote it."""
 
 

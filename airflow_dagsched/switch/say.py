@@ -23,6 +23,8 @@ SENTENCES: Mapping[Code, str] = {
     "window= a multiple or an even part of that, and switch once more from there",
     "longer windows": "epoch {epoch} emits nothing more, and may have ended inside a longer window than its own of "
     "{seconds:g} s: keep window= at that, or an even part of it, until this code runs, then change it",
+    "source changed": "source {names} is read otherwise than by epoch {epoch}, whose place in it may mean nothing now: "
+    "name one with start=",
     "old runs again": "epoch {epoch} runs again, so it can be switched from",
     "old fails": "epoch {epoch}, from which to take over, fails",
     "old must emit": "epoch {epoch} must emit windows up to {window}, and fails: {text}",

@@ -262,6 +262,32 @@ def test_windows_of_which_each_is_a_whole_number_of_the_others_are_taken(story: 
     assert isinstance(get_record(known, look(*held), replace(WANTED, window=window)), Epoch)
 
 
+READING = go_on(
+    tell(make_epoch(1, x_sources={"in": "as it was", "b": "same"}, x_named={"b": 7}), *FIRST[1:]),
+    make_batch(1, 1, x_begin={"in": 14, "b": 70}, x_newest={"in": 15.0, "b": 16.0}),
+)  # fmt: skip
+EDITED = replace(WANTED, reads={"out": ("in", "b")}, sources={"in": "otherwise", "b": "same"})
+
+
+@pytest.mark.parametrize("story", [READING, go_on(READING, make_stopped(1))])
+def test_a_source_that_is_read_otherwise_is_refused_unless_its_place_is_named(story: Story):
+    held = (1,) if story is READING else ()
+    kind, reason = get_answer(ask(story, look(*held), EDITED))
+    assert (kind, reason.code, reason.names) == ("refuse", "source changed", ("in",))
+    same = replace(EDITED, sources=READING.epochs[1].record.x_sources, start={"b": 7})
+    assert isinstance(get_record(story, look(*held), same), Epoch)
+
+
+def test_named_places_count_for_their_own_source_and_once():
+    """That of "b" is in the file since epoch 1, which began there."""
+    record = get_record(READING, look(1), replace(EDITED, start={"in": 3, "b": 7}))
+    assert isinstance(record, Epoch)
+    assert (record.start, record.x_named) == ({"in": 3, "b": 70}, {"in": 3, "b": 7})
+    back = get_record(READING, look(1), replace(EDITED, start={"in": 3, "b": 5}))
+    assert isinstance(back, Epoch)
+    assert back.start == {"in": 3, "b": 5}
+
+
 def test_an_owner_that_fails_for_good_is_said_to_before_it_is_switched_from():
     seen = look(ended={1: AUTHORS})
     record = get_record(STEADY, seen, WANTED)

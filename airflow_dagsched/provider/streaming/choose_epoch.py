@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.launch.streams.fingerprint import hash_value
+from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
 from airflow_dagsched.provider.spec.stream_spec import StreamSpec
@@ -50,8 +54,14 @@ def make_wanted(stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: s
         order=settings.order,
         max_ahead=settings.max_ahead_s,
         start={source.name: source.start for source in stream.sources if source.start is not None} or None,
+        sources={source.name: _fingerprint_source(source, stream.code) for source in stream.sources},
         again=again,
     )
+
+
+def _fingerprint_source(source: SourceSpec, code: Mapping[str, str]) -> str:
+    """Digest of how it is read, but for where it begins."""
+    return hash_value([encode_plain(replace(source, start=None)), code.get(source.name)])
 
 
 def list_reads(stream: StreamSpec, graph: DataflowGraph) -> Mapping[str, tuple[str, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from airflow_dagsched.switch.advising.advice import (
@@ -21,9 +20,11 @@ from airflow_dagsched.switch.advising.boundary import (
     choose_begin,
     choose_cold_begin,
     choose_upto,
+    find_changed_sources,
     find_newest,
     find_unlike_windows,
     list_open,
+    put_named,
 )
 from airflow_dagsched.switch.advising.situation import Situation
 from airflow_dagsched.switch.reasons import Reason
@@ -255,6 +256,9 @@ def ask(look: Situation) -> tuple[Command, ...]:
     unlike = find_unlike_windows(old, wanted.window, goes_on=not is_cold and wanted.channel != "carry")
     if unlike is not None:
         return (Answer("refuse", unlike),)
+    moved = [each for each in find_changed_sources(old, wanted.sources) if each not in (wanted.start or {})]
+    if moved:
+        return (Answer("refuse", Reason("source changed", old.record.epoch, names=tuple(moved))),)
     if is_cold:
         return _ask_cold(look, wanted, old)
     ended = look.find_ended(old)
@@ -273,7 +277,7 @@ def _ask_cold(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command
     if names and not wanted.open_windows:
         return (Answer("refuse", Reason("windows are open", old.record.epoch, names=names)),)
     begin = choose_cold_begin(old, wanted.reads, wanted.window, wanted.reach)
-    return _request(look, wanted, begin, "cold")
+    return _request(look, wanted, _heed_named(wanted, old, begin), "cold")
 
 
 def _ask_running(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
@@ -289,8 +293,12 @@ def _ask_running(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Comm
     if begin.rows_from is not None and begin.rows_from > latest:
         source, newest = find_newest(old) or ("", begin.rows_from)
         return (Answer("refuse", Reason("ahead of the clock", window=newest, names=(source,))),)
+    return _request(look, wanted, _heed_named(wanted, old, begin), wanted.overlap)
+
+
+def _heed_named(wanted: Wanted, old: EpochStory, begin: Begin) -> Begin:
     # Offsets that the author names are of before: what they have too much is dropped as it is read.
-    return _request(look, wanted, replace(begin, start=wanted.start or begin.start), wanted.overlap)
+    return put_named(begin, wanted.start or {}, old, find_changed_sources(old, wanted.sources))
 
 
 def _request(look: Situation, wanted: Wanted, begin: Begin, overlap: Any) -> tuple[Command, ...]:
@@ -313,6 +321,8 @@ def _request(look: Situation, wanted: Wanted, begin: Begin, overlap: Any) -> tup
         x_overlap=overlap,
         x_confirm=wanted.confirm,
         x_order=wanted.order,
+        x_sources=wanted.sources,
+        x_named=wanted.start or {},
     )
     return (Append(record),)
 

@@ -35,7 +35,9 @@ class Wanted:
     max_ahead: float = 86_400.0
     """Seconds by which event times may be ahead of the clock."""
     start: Mapping[str, Any] | None = None
-    """Offsets that the author names."""
+    """Source -> offset that the author names."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """See ``Epoch.x_sources``."""
     again: bool = False
     """Also where the same code runs."""
     open_windows: bool = False

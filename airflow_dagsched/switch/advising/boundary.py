@@ -14,8 +14,8 @@ It is an end of windows of both: inside a window of either, that one's rows woul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_dagsched.switch.reasons import Reason
@@ -150,6 +150,26 @@ def find_watermark(epoch: EpochStory) -> float | None:
     if not names or any(name not in epoch.queries for name in names):
         return None
     return min(query.last.watermark for query in epoch.queries.values())
+
+
+def find_changed_sources(old: EpochStory, sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Sources that the old graph reads otherwise.
+
+    :param sources: see ``Epoch.x_sources``, of the new graph.
+    """
+    before = old.record.x_sources
+    return tuple(name for name, digest in sorted(sources.items()) if before.get(name, digest) != digest)
+
+
+def put_named(begin: Begin, named: Mapping[str, Any], old: EpochStory, changed: Collection[str]) -> Begin:
+    """``begin`` with the offsets that the author names, of sources that changed or that were named otherwise before.
+
+    One that is left in the file as it was names no place to go back to at each switch.
+    """
+    before = old.record.x_named
+    news = {name: offset for name, offset in named.items() if name in changed or before.get(name) != offset}
+    kept = {key: each for key, each in (begin.start or {}).items() if key.rpartition("/")[2] not in news}
+    return replace(begin, start={**kept, **news} or None)
 
 
 def name_offsets(offsets: Mapping[tuple[str, str], Any]) -> dict[str, Any] | None:
