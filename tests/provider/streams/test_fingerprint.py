@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from airflow_dagsched import SparkDataflow, Table
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
 from airflow_dagsched.provider.commands.bag import find_flows
 from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec
+from airflow_dagsched.provider.streaming.choose_epoch import make_wanted
 from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_process
 from tests.provider.streams.test_parse import CLICKS
 
@@ -73,6 +75,34 @@ def test_what_changes_nothing(tmp_path: Path, change: tuple[str, str]) -> None:
 )
 def test_what_is_another_epoch(tmp_path: Path, change: tuple[str, str]) -> None:
     assert fingerprint(tmp_path / "one") != fingerprint(tmp_path / "two", change)
+
+
+def name_sources(folder: Path, *replaced: tuple[str, str]) -> Mapping[str, str]:
+    """The digests that an epoch's record gets of how its sources are read."""
+    source = CLICKS
+    for old, new in replaced:
+        source = source.replace(old, new)
+    spec = parse(folder, source)
+    assert spec.stream is not None
+    return make_wanted(spec.stream, spec.graph, "run", "folder", again=False).sources
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("ts timestamp, user", "ts timestamp, at timestamp, user"), ("/data/clicks", "/data/others"),
+     ("return rows\n", "return rows.where('amount > 0')\n")],
+)  # fmt: skip
+def test_a_source_that_is_read_otherwise_is_known_by_its_digest(tmp_path: Path, change: tuple[str, str]) -> None:
+    assert name_sources(tmp_path / "one") != name_sources(tmp_path / "two", change)
+
+
+@pytest.mark.parametrize(
+    "change", [("F.sum(", "F.max("), ('event_time="ts",', 'event_time="ts", start={"logOffset": 3},')]
+)
+def test_a_source_is_the_same_whatever_is_made_of_it_and_wherever_it_begins(
+    tmp_path: Path, change: tuple[str, str]
+) -> None:
+    assert name_sources(tmp_path / "one") == name_sources(tmp_path / "two", change)
 
 
 def test_a_helper_of_the_bundle_counts_by_its_content(tmp_path: Path) -> None:
