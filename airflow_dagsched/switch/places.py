@@ -9,7 +9,7 @@
                         status.json exit.json starts.json follower.json spawned.json    replaced in place
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json offset.json
-                        aside/<draft>  compare/<step>-<batch>.json  output/driver.log
+                        aside/<step>/<draft>  compare/<step>-<batch>.json  output/driver.log
         inbox/  inbox-service/  dead/<step>/  standby/<id>/
     <work_dir>/leases/<stream:dag/flow>/epoch-<n>/                  the inbox service has epoch 0
 """

@@ -20,7 +20,7 @@ from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.mishaps import OK, choose_code, describe_end, is_java_gone, survive
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
-from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, has_left_aside
+from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, hand_left_rows, has_left_aside
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits
 from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.executor import Executor
@@ -221,13 +221,19 @@ class StreamApplication:
             run.finish_moves(story)
             return True
         # It runs no more, or in another application: moves may be done by several at once.
-        return story.successor in self._runs and self._finish_left_moves(story.epochs[number].record)
+        new = self._runs.get(story.successor or 0)
+        if new is None:
+            return False
+        record = story.epochs[number].record
+        hand_left_rows(self._main, new.epoch, self.executor.flow.name_epoch(record.x_folder), story)
+        return self._finish_left_moves(record)
 
     def _finish_left_moves(self, record: Epoch) -> bool:
         try:
             epoch = accept_epoch(self.executor.flow, record, self._first.masking)
         except Refused as refused:
-            if has_left_aside(self.executor.flow.name_epoch(record.x_folder), self.executor.log.story):
+            places = self.executor.flow.name_epoch(record.x_folder)
+            if has_left_aside(places, record.x_queries, self.executor.log.story):
                 raise
             # Tables that are the successor's, too, have it: its sinks began with that.
             log.warning("what epoch %s may have left for tables of its own is not moved: %s", record.epoch, refused)

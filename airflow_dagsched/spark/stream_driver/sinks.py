@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -58,11 +58,25 @@ def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Cal
 
 def open_target(session: SparkSession, epoch: AcceptedEpoch, query: QuerySpec, windows: RowWindows) -> Target:
     """Where the rows of a query go: into a table, or to the author's function."""
-    manifest = epoch.manifest
     if query.writes is not None:
         return open_table_target(session, query.writes, epoch.flow, windows)
-    name = f"{manifest.dag_id}/{manifest.flow}/{query.step}"
-    return FunctionTarget(session, _make_function(epoch, query.step, session), name, epoch.places, windows)
+    return _open_function(session, epoch, query.step, epoch.places, windows)
+
+
+def _open_function(
+    session: SparkSession, epoch: AcceptedEpoch, step: str, places: EpochPlaces, windows: RowWindows
+) -> Target:
+    """The epoch's function, for rows of the same step that are in ``places``, this epoch's or another's."""
+    name = f"{epoch.manifest.dag_id}/{epoch.manifest.flow}/{step}"
+    return FunctionTarget(session, _make_function(epoch, step, session), name, place_aside(places, step), windows)
+
+
+def hand_left_rows(session: SparkSession, new: AcceptedEpoch, left: EpochPlaces, story: Story) -> None:
+    """Give the rows that an epoch has left for functions to those of the graph that follows: they may be mended."""
+    for query in new.manifest.queries:
+        if query.writes is None:
+            target = _open_function(session, new, query.step, left, NO_WINDOWS)
+            finish_moves(target.store, target.place, story, target.deliver)
 
 
 def finish_left_moves(session: SparkSession, epoch: AcceptedEpoch, story: Story) -> None:
@@ -72,9 +86,9 @@ def finish_left_moves(session: SparkSession, epoch: AcceptedEpoch, story: Story)
         finish_moves(target.store, target.place, story, target.deliver)
 
 
-def has_left_aside(places: EpochPlaces, story: Story) -> bool:
+def has_left_aside(places: EpochPlaces, queries: Iterable[str], story: Story) -> bool:
     """Whether there are rows of the epoch for an author's function, which is had from the epoch alone."""
-    return bool(list_due(LocalStore(), place_aside(places), story))
+    return any(list_due(LocalStore(), place_aside(places, step), story) for step in queries)
 
 
 def _make_function(epoch: AcceptedEpoch, step: str, session: SparkSession) -> Callable[[DataFrame, str], Any]:

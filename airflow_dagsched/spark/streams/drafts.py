@@ -52,9 +52,10 @@ def place_beside(table: str, flow: FlowPlaces) -> DraftPlace:
     return DraftPlace(folder, lock_path(table), table.rpartition("/")[0])
 
 
-def place_aside(epoch: EpochPlaces) -> DraftPlace:
-    """For drafts that a function gets."""
-    return DraftPlace(str(epoch.aside), str(epoch.aside / "lock"), str(epoch.folder))
+def place_aside(epoch: EpochPlaces, step: str) -> DraftPlace:
+    """For drafts that the function of a step gets: no other step's is to have them."""
+    folder = epoch.aside / escape_key(step)
+    return DraftPlace(str(folder), str(folder / "lock"), str(epoch.folder))
 
 
 def list_drafts(store: Store, place: DraftPlace) -> tuple[DraftName, ...]:

@@ -13,9 +13,9 @@ from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.table_checks import check_draft, check_way_in, make_durable
 from airflow_dagsched.spark.session.observed import NO_GLOB
 from airflow_dagsched.spark.streams.draft_writer import Draft, DraftWriter, Layout, RowWindows
-from airflow_dagsched.spark.streams.drafts import NEW, DraftPlace, place_aside, place_beside
+from airflow_dagsched.spark.streams.drafts import NEW, DraftPlace, place_beside
 from airflow_dagsched.spark.streams.mover import make_swap, move_files
-from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.places import FlowPlaces
 from airflow_dagsched.switch.records import Batch
 
 
@@ -89,12 +89,12 @@ class FunctionTarget(_ReadTarget):
         spark: SparkSession,
         function: Callable[[DataFrame, str], object],
         name: str,
-        epoch: EpochPlaces,
+        place: DraftPlace,
         windows: RowWindows,
     ) -> None:
         store = LocalStore()
         writer = DraftWriter(spark, store, Layout(), windows)
-        super().__init__(spark, store, place_aside(epoch), writer)
+        super().__init__(spark, store, place, writer)
         self._function, self._name = function, name
 
     def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:

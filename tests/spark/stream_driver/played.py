@@ -33,6 +33,16 @@ class PlayedSpark:
     def conf(self) -> Any:
         return self
 
+    @property
+    def read(self) -> Any:
+        return self
+
+    def option(self, *arguments: str) -> Any:
+        return self
+
+    def parquet(self, path: str) -> str:
+        return path
+
     def newSession(self) -> Any:  # noqa: N802 - Spark's
         return self
 

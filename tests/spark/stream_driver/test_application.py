@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.spark.streams.drafts import make_name
+from airflow_dagsched.launch.streams.manifest import QuerySpec
+from airflow_dagsched.spark.stream_driver.sinks import NO_WINDOWS, open_target
+from airflow_dagsched.spark.streams import targets
+from airflow_dagsched.spark.streams.drafts import NEW, place_aside
+from airflow_dagsched.spark.streams.mover import list_due
 from airflow_dagsched.switch.advising.advice import FinishMoves
+from airflow_dagsched.switch.drafts import DraftName
 from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_sign
 from tests.spark.stream_driver.played import Application, PlayedSpark
 from tests.streams.kit import QUERY, Graph
-from tests.switch.drawn import make_started
+from tests.switch.drawn import make_batch, make_started
 
 
 @pytest.fixture
@@ -119,18 +125,46 @@ def test_rows_that_can_not_be_delivered_keep_the_old_graph_and_end_nothing(appli
     assert sign.waits_for == ""
 
 
-def test_rows_of_a_function_that_can_not_be_had_are_no_delivered_ones(application: Application):
-    new = application.flow.ask(Graph("second"))
+@pytest.fixture
+def _nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer of drafts asks Spark as it is made."""
+    monkeypatch.setattr(targets, "DraftWriter", lambda *arguments: None)
+
+
+def leave_rows(application: Application) -> Path:
+    """Epoch 1 has ended, its code is gone, and rows of it that are recorded were not delivered; their draft."""
+    application.add(make_batch(1, 1, 0.0, 10.0, query=QUERY, files=("part",), x_tag="0000000a"))
+    application.flow.ask(Graph("second"))
     application.step(2)
     application.add(make_started(2))
     application.runs[1].is_over = True
     application.step()
     old = application.places
-    draft = old.aside / str(make_name(1, QUERY, 0))
-    draft.mkdir(parents=True)
+    draft = Path(place_aside(old, QUERY).name_folder(DraftName(1, QUERY, 1, "0000000a")))
+    (draft / NEW).mkdir(parents=True)
     old.private.rename(old.folder / "gone")
-    assert new.folder.exists()
+    return draft
+
+
+def test_rows_of_a_function_that_can_not_be_had_are_no_delivered_ones(application: Application):
+    draft = leave_rows(application)
     assert not application.under_test._finish_moves(FinishMoves(1))
-    draft.rmdir()
-    application.step(4)
+    assert draft.exists()
+
+
+@pytest.mark.usefixtures("_nothing_is_written")
+def test_rows_that_are_left_go_to_the_same_step_s_function_of_the_next_graph(application: Application):
+    draft = leave_rows(application)
+    run = application.runs[2]
+    run.epoch = replace(run.epoch, manifest=replace(run.epoch.manifest, queries=(QuerySpec(QUERY, None, 2),)))
     assert application.under_test._finish_moves(FinishMoves(1))
+    assert not draft.exists()
+
+
+@pytest.mark.usefixtures("_nothing_is_written")
+def test_a_step_s_function_gets_no_other_step_s_rows(application: Application):
+    draft = leave_rows(application)
+    story, epoch = application.story, replace(application.runs[1].epoch)
+    both = [open_target(PlayedSpark(), epoch, QuerySpec(step, None, 2), NO_WINDOWS) for step in ("other", QUERY)]  # type: ignore[arg-type]
+    due = [[each.place.name_folder(name) for name in list_due(each.store, each.place, story)] for each in both]
+    assert due == [[], [str(draft)]]

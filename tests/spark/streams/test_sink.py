@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
-from airflow_dagsched.spark.streams.drafts import list_drafts
+from airflow_dagsched.spark.streams.drafts import list_drafts, place_aside
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.sink import BatchBegin, StreamSink
 from airflow_dagsched.spark.streams.targets import DeltaTarget, FunctionTarget, name_transaction, open_table_target
@@ -291,7 +291,9 @@ def test_a_function_gets_the_kept_rows_under_one_key_until_it_has_returned(strea
 
     def open_sink() -> StreamSink:
         epoch, windows = stream.flow.get_epoch(1), RowWindows(BY_WINDOW, WINDOW)
-        return stream.open_sink(target=FunctionTarget(stream.spark, send, "dag/flow/out", epoch, windows))
+        return stream.open_sink(
+            target=FunctionTarget(stream.spark, send, "dag/flow/out", place_aside(epoch, "out"), windows)
+        )
 
     with pytest.raises(StreamingQueryException, match="the other side is away"):
         stream.run(open_sink().take)
