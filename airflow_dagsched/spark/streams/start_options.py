@@ -12,14 +12,18 @@ from typing import Any
 
 
 def choose_start_options(form: str, offset: Any, committed_ms: int | None = None) -> dict[str, str]:
-    """The options of a format; none: it begins at its beginning. A query with a checkpoint goes on whatever they say.
+    """The options of a format; none: it begins at its beginning by itself.
+
+    A query with a checkpoint goes on whatever they say.
 
     :param offset: as the source writes it in a checkpoint; None: the beginning.
     :param committed_ms: when that version of a table was committed, in milliseconds since 1970, for formats whose
         offset names it by a number without an order.
     """
     make = _MAKERS.get(form)
-    return {} if offset is None or make is None else make(offset, committed_ms)
+    if offset is None:
+        return dict(_BEGINNINGS.get(form, {}))
+    return {} if make is None else make(offset, committed_ms)
 
 
 def _start_kafka(offset: Any, committed_ms: int | None) -> dict[str, str]:
@@ -45,6 +49,8 @@ def _start_iceberg(offset: Any, committed_ms: int | None) -> dict[str, str]:
     return {"stream-from-timestamp": str(committed_ms)} if known else {}
 
 
+_BEGINNINGS: Mapping[str, Mapping[str, str]] = {"kafka": {"startingOffsets": "earliest"}}
+"""Of formats that begin at their end: a graph that takes over would have no row that was there before it."""
 _MAKERS: Mapping[str, Callable[[Any, int | None], dict[str, str]]] = {
     "kafka": _start_kafka,
     "rate-micro-batch": _start_rate,

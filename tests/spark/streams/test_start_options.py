@@ -23,7 +23,8 @@ ICEBERG = {"version": 1, "snapshot_id": 42, "position": 3, "scan_all_files": Fal
         ("iceberg", ICEBERG, {"stream-from-timestamp": "1700000000000"}),
         ("iceberg", {**ICEBERG, "scan_all_files": True}, {}),
         ("parquet", {"logOffset": 3}, {}),
-        ("kafka", None, {}),
+        ("kafka", None, {"startingOffsets": "earliest"}),
+        ("delta", None, {}),
     ],
 )
 def test_a_source_begins_at_an_offset_or_before_it(form: str, offset: Any, options: dict[str, str]) -> None:

@@ -19,6 +19,8 @@ WITH_PATH = FILE_FORMATS | {"delta", "iceberg"}
 OURS = {
     "checkpointlocation": "each query has one of its own, under the work dir",
     "latestfirst": "a stream is read in order",
+    **dict.fromkeys(("cleansource", "sourcearchivedir"), "who takes over reads files that were read before"),
+    "kafka.group.id": "two graphs of one group would share what is to be read by both",
     "maxfileage": "a file would be left out by its age",
     "path": "give it as path=",
     "schema": "give it as schema=",
