@@ -62,9 +62,12 @@ class Starter:
         epoch = self.tell_story().epochs.get(command.epoch)
         if epoch is None or self.clock() < command.not_before:
             return False
-        held = look_at(self.flow, self.tell_story(), self.clock()).held
-        # The driver that has it looks at the log every second, and does it without a new application.
-        if find_application(self.flow, self.tell_story(), held, command.epoch) is not None:
+        seen = look_at(self.flow, self.tell_story(), self.clock())
+        ended = seen.ended.get(command.epoch)
+        is_refused = ended is not None and ended.kind == "refused"
+        # The driver that has it looks at the log every second, and does it without a new application,
+        # unless it has said that it can't.
+        if not is_refused and find_application(self.flow, self.tell_story(), seen.held, command.epoch) is not None:
             return False
         self.start_epoch(epoch)
         return True

@@ -24,9 +24,9 @@ from airflow_dagsched.provider.spec.run_facts import RunFacts
 from airflow_dagsched.provider.streaming import launch_stream
 from airflow_dagsched.provider.streaming.launch_stream import Launching, execute_stream, resume_stream
 from airflow_dagsched.provider.wiring.stream_launch import STREAM_DRIVER, StreamLaunchOperator
-from airflow_dagsched.switch.log.signs_files import place_order, read_orders, read_starts, write_sign
+from airflow_dagsched.switch.log.signs_files import place_order, read_orders, read_starts, write_ended, write_sign
 from airflow_dagsched.switch.places import EpochPlaces
-from airflow_dagsched.switch.signs import Sign
+from airflow_dagsched.switch.signs import Ended, Sign
 from airflow_dagsched.version import __version__
 from tests.provider.streaming.flows import Flow
 from tests.switch.drawn import make_stopped
@@ -261,6 +261,13 @@ def test_other_code_is_another_epoch_in_the_application_that_runs(dag: DAG, trie
     record = flow.story.epochs[2].record
     assert (record.run_id, record.x_after, record.x_overlap) == ("run 2", 1, "beside")
     assert flow.started == [flow.story.epochs[1].record.x_folder]
+
+
+def test_what_the_application_that_runs_refuses_gets_one_of_its_own(dag: DAG, tries: Tries, tmp_path: Path):
+    flow = run_first(tries, declare(dag, tmp_path))
+    tries.meanwhile = [lambda: None, lambda: write_ended(flow.locate(2), Ended(2, "refused", flow.now))]
+    assert tries.run(change(tmp_path), "run 2") == 2
+    assert flow.started == [flow.story.epochs[number].record.x_folder for number in (1, 2)]
 
 
 @pytest.mark.parametrize("settings", [{"driver_memory": "3g"}, {"conf": {"spark.sql.extensions": "shop.Rules"}}])
