@@ -41,3 +41,9 @@ class StreamSettings:
     deploy_within_s: float = 900.0
     stuck_within_s: float = 1800.0
     ends_within_s: float = 60.0
+
+    @property
+    def most_stuck_s(self) -> float:
+        """Seconds without a batch after which a graph that is to take over is given up."""
+        # A batch may well take as long as from one trigger to the next, and the first begins behind what is missed.
+        return max(self.stuck_within_s, 3 * self.trigger_s)

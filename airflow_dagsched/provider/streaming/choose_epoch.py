@@ -82,5 +82,4 @@ def _list_above(step: str, graph: DataflowGraph) -> set[str]:
 
 def make_limits(settings: StreamSettings) -> Limits:
     """How long the flow's executors wait."""
-    # A batch may well take as long as from one trigger to the next, and the first one begins behind what is missed.
-    return Limits(deploy_s=settings.deploy_within_s, stuck_s=max(settings.stuck_within_s, 3 * settings.trigger_s))
+    return Limits(deploy_s=settings.deploy_within_s, stuck_s=settings.most_stuck_s)

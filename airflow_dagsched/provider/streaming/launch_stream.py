@@ -331,7 +331,7 @@ def go_on(launching: Launching, epoch: int) -> Any:
     settings = launching.stream.settings
     if end is None and not settings.hold_slot:
         folder = str(launching.flow.folder)
-        trigger = StreamTrigger(folder, epoch, settings.deploy_within_s, settings.stuck_within_s)
+        trigger = StreamTrigger(folder, epoch, settings.deploy_within_s, settings.most_stuck_s)
         return launching.task.defer(trigger=trigger, method_name="resume")
     while end is None:
         launching.step(epoch)

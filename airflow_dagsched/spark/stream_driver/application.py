@@ -73,7 +73,7 @@ class StreamApplication:
         self.executor = Executor(
             first.flow.folder,
             {Deploy: self._deploy, Halt: self._halt, FinishMoves: self._finish_moves},
-            Limits(settings.deploy_within_s, settings.stuck_within_s),
+            Limits(settings.deploy_within_s, settings.most_stuck_s),
             clock,
         )
 

@@ -67,7 +67,8 @@ class FlowLog:
     def append(self, make: Make) -> Record | None:
         """Add the record that ``make`` wants as the next one, and return it; None if it wants none.
 
-        It is asked again, with the new story, whenever another record has come. Raises as ``read``, and
+        It is asked again, with the new story, whenever another record has come; also where its own was made, and a
+        compaction came before this process had looked: then the story has it. Raises as ``read``, and
         ``IllegalTransition`` for a record that may not come: then nothing was written.
         """
         while True:

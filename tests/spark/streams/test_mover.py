@@ -50,7 +50,7 @@ def crash_after(changes: int) -> Callable[[], None]:
     return step
 
 
-@pytest.mark.parametrize("upto", [0, 35, 50])
+@pytest.mark.parametrize("upto", [0, 30, 50])
 def test_a_driver_may_die_at_every_change(upto: int):
     """The next one repeats the batch that Spark has not committed; the fence cuts some batches, or came later."""
     for changes in count(1):
@@ -89,7 +89,7 @@ def test_a_fence_may_come_at_every_change():
 
             def step(flow: Flow = flow, left: Iterator[int] = left) -> None:
                 if next(left) == 1:
-                    flow.add(make_fence(1, max(25, find_emitted(flow))))
+                    flow.add(make_fence(1, max(20, find_emitted(flow))))
 
             take_all(open_sink(flow, table, step), ((), (10, 20, 30), (40,)))
             if next(left) > 0:
