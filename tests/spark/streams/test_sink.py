@@ -26,7 +26,7 @@ from airflow_dagsched.spark.streams.targets import DeltaTarget, FunctionTarget, 
 from tests.spark.streams.flow import Flow
 from tests.switch.drawn import WINDOW, make_drained, make_fence
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 START = 1_000_000_000
 """Event times are told from here, in seconds."""
 BY_WINDOW = OutputWindow("window", "window")
