@@ -39,9 +39,13 @@ class RunningQuery:
         return self.gate.busy or (not self.is_over and bool(self._query.status["isDataAvailable"]))
 
     def look(self) -> None:
-        """Note what it tells of its last batch."""
-        progress = self._query.lastProgress
-        if progress is not None:
+        """Note what it tells of the batches since the last look."""
+        last = self._query.lastProgress
+        if last is None:
+            return
+        # Each that Spark keeps is a call to Java: they are asked for where one would be passed over.
+        missed = self._query.recentProgress if last["batchId"] > self.tally.batch + 1 else ()
+        for progress in (*missed, last):
             self.tally.add(progress)
 
     def end_between_batches(self) -> None:

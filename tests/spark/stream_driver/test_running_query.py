@@ -1,0 +1,46 @@
+"""What a query has told of its batches, however many there were between two looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_dagsched.spark.stream_driver.running_query import RunningQuery
+from airflow_dagsched.spark.streams.sources import MICROS, name_read
+
+
+def tell_batch(number: int, newest_s: int) -> dict[str, Any]:
+    """As Spark tells of a batch that drops two late rows."""
+    return {
+        "batchId": number,
+        "stateOperators": [{"numRowsDroppedByWatermark": 2, "numRowsTotal": 1, "memoryUsedBytes": 1}],
+        "processedRowsPerSecond": 1.0,
+        "durationMs": {},
+        "eventTime": {},
+        "observedMetrics": {name_read("clicks"): {"newest": newest_s * MICROS}},
+    }
+
+
+@dataclass
+class ToldQuery:
+    """The side of Spark's query that is looked at."""
+
+    recentProgress: list[dict[str, Any]] = field(default_factory=list)  # noqa: N815 - Spark's name
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        return self.recentProgress[-1] if self.recentProgress else None
+
+
+def test_each_batch_counts_once_also_where_several_ended_between_two_looks():
+    told = ToldQuery()
+    query = RunningQuery("by_user", None, told)  # type: ignore[arg-type]
+    query.look()
+    assert query.tally.batch == -1
+    # The newest row is not in the last batch.
+    told.recentProgress += [tell_batch(4, 10), tell_batch(5, 70), tell_batch(6, 20)]
+    query.look()
+    query.look()
+    told.recentProgress.append(tell_batch(7, 30))
+    query.look()
+    assert (query.tally.batch, query.tally.late, query.tally.newest) == (7, 8, {"clicks": 70.0})
