@@ -11,13 +11,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.launch.protocol.wire import decode_dataclass, encode_plain, load_json
 
+T = TypeVar("T")
 MANIFEST_VERSION = 1
 PAYLOAD_KEY = ":manifest"
 """Of the manifest among the calls of the payload."""
@@ -166,20 +167,27 @@ def hash_content(content: bytes) -> str:
 
 
 def read_manifest(text: str, package_version: str) -> Manifest:
-    """Parse ``text``, which is known by its digest; raises ``ValueError`` that says which side is older when versions
-    differ.
+    """Parse ``text``, which is known by its digest. Raises as ``decode_manifest``."""
+    return decode_manifest(Manifest, text, MANIFEST_VERSION, package_version, "manifest")
+
+
+def decode_manifest(kind: type[T], text: str, version: int, package_version: str, what: str) -> T:
+    """The manifest in ``text``; raises ``ValueError`` that says which side is older when versions differ.
+
+    :param version: of its format.
+    :param what: it is, for the error.
     """
     raw = load_json(text)
     if not isinstance(raw, Mapping):
-        raise ValueError("this is no manifest")
+        raise ValueError(f"this is no {what}")
     # Before any other field is looked at: to another version they may mean something else.
     found = (raw.get("version"), raw.get("package_version"))
-    if found != (MANIFEST_VERSION, package_version):
+    if found != (version, package_version):
         raise ValueError(
             f"the manifest is of airflow_dagsched {found[1]} (format {found[0]}), the driver program of "
-            f"{package_version} (format {MANIFEST_VERSION}): install the same version on both sides"
+            f"{package_version} (format {version}): install the same version on both sides"
         )
     try:
-        return decode_dataclass(Manifest, raw)
+        return decode_dataclass(kind, raw)
     except (TypeError, AttributeError, LookupError) as error:
-        raise ValueError(f"this is no manifest: {error}") from None
+        raise ValueError(f"this is no {what}: {error}") from None

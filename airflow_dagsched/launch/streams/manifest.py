@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_dagsched.launch.protocol.identity import TryId
-from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.protocol.manifest import StepSpec, decode_manifest
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.launch.protocol.wire import decode_dataclass, encode_plain, load_json
+from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.launch.streams.settings import StreamSettings
 
 STREAM_MANIFEST_VERSION = 1
@@ -91,16 +91,4 @@ class StreamManifest:
 
 def read_stream_manifest(text: str, package_version: str) -> StreamManifest:
     """Parse ``text``, which is known by its digest. Raises ``ValueError`` that says what does not match."""
-    raw = load_json(text)
-    if not isinstance(raw, Mapping):
-        raise ValueError("this is no manifest of a stream")
-    found = (raw.get("version"), raw.get("package_version"))
-    if found != (STREAM_MANIFEST_VERSION, package_version):
-        raise ValueError(
-            f"the manifest is of airflow_dagsched {found[1]} (format {found[0]}), the driver program of "
-            f"{package_version} (format {STREAM_MANIFEST_VERSION}): install the same version on both sides"
-        )
-    try:
-        return decode_dataclass(StreamManifest, raw)
-    except (TypeError, AttributeError, LookupError) as error:
-        raise ValueError(f"this is no manifest of a stream: {error}") from None
+    return decode_manifest(StreamManifest, text, STREAM_MANIFEST_VERSION, package_version, "manifest of a stream")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_dagsched.launch.protocol.wire import encode_plain
+from airflow_dagsched.launch.streams.above import list_above
 from airflow_dagsched.launch.streams.fingerprint import hash_value
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
@@ -67,17 +68,8 @@ def _fingerprint_source(source: SourceSpec, code: Mapping[str, str]) -> str:
 def list_reads(stream: StreamSpec, graph: DataflowGraph) -> Mapping[str, tuple[str, ...]]:
     """Query -> names of the sources that it reads, directly or not."""
     sources = [source.name for source in stream.sources]
-    above = {query.step: _list_above(query.step, graph) for query in stream.queries}
+    above = {query.step: list_above(query.step, graph.inputs) for query in stream.queries}
     return {query: tuple(name for name in sources if name in steps) for query, steps in above.items()}
-
-
-def _list_above(step: str, graph: DataflowGraph) -> set[str]:
-    found, queue = {step}, [step]
-    while queue:
-        more = {output.step for output in graph.inputs[queue.pop()]} - found
-        found |= more
-        queue += more
-    return found
 
 
 def make_limits(settings: StreamSettings) -> Limits:

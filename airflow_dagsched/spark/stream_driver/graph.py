@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import StepSpec
+from airflow_dagsched.launch.streams.above import list_above
 from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec, StreamManifest
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import work_for
@@ -62,7 +63,7 @@ class Graph:
 
     def _check(self, query: QuerySpec) -> QueryRows:
         manifest = self._epoch.manifest
-        above = list_above(manifest, query.step)
+        above = list_above(query.step, list_inputs(manifest))
         frames = {
             f"{output.step}/{output.name}" if output.name else output.step: rows
             for output, rows in self._made.items()
@@ -123,20 +124,14 @@ def _blame(step: str) -> Iterator[None]:
         raise StepFailed(step) from error
 
 
-def list_above(manifest: StreamManifest, step: str) -> frozenset[str]:
-    """The step and all whose rows it gets, directly or not."""
-    by_id = {spec.id: spec for spec in manifest.steps}
-    above, found = [step], set()
-    while above:
-        spec = by_id[above.pop()]
-        found.add(spec.id)
-        above += [each.step for each in spec.inputs if each.step not in found]
-    return frozenset(found)
+def list_inputs(manifest: StreamManifest) -> dict[str, tuple[Output, ...]]:
+    """Step -> what it takes."""
+    return {spec.id: spec.inputs for spec in manifest.steps}
 
 
 def list_sources(manifest: StreamManifest, query: str) -> tuple[str, ...]:
     """Sources that the query reads, in the author's order."""
-    above = list_above(manifest, query)
+    above = list_above(query, list_inputs(manifest))
     return tuple(source.name for source in manifest.sources if source.name in above)
 
 

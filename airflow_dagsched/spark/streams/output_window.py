@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from airflow_dagsched.spark.session.observed import quote_name
 from airflow_dagsched.switch.windows import find_end, round_up
 
 Part = Literal["time", "window", "start", "end"]
@@ -27,7 +28,7 @@ class OutputWindow:
     @property
     def path(self) -> str:
         """The moment in a row, as Spark SQL writes it."""
-        name = "`" + self.column.replace("`", "``") + "`"
+        name = quote_name(self.column)
         return f"{name}.`end`" if self.part == "window" else name
 
     def find_flow_window(self, moment: float, window_s: float) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, normalise_location
+from airflow_dagsched.launch.streams.above import list_above
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.provider.authoring.streams.steps import SinkStep, SourceStep
 from airflow_dagsched.provider.spec.step_declaration import Declared
@@ -69,15 +70,11 @@ def make_look(flow: DataflowSpec, mirrors: Mapping[str, StepMirror], dag: DAG) -
     ends = tuple(
         name for name in names if names[name].declared.writes is not None or isinstance(mirrors[name], SinkStep)
     )
-    return Look(flow, mirrors, dag, sources, ends, {name: _list_above(name, flow) for name in names})
+    return Look(flow, mirrors, dag, sources, ends, {name: _order_above(name, flow) for name in names})
 
 
-def _list_above(name: str, flow: DataflowSpec) -> tuple[str, ...]:
-    found, queue = {name}, [name]
-    while queue:
-        above = {output.step for output in flow.graph.inputs[queue.pop()]} - found
-        found |= above
-        queue += above
+def _order_above(name: str, flow: DataflowSpec) -> tuple[str, ...]:
+    found = list_above(name, flow.graph.inputs)
     return tuple(each for each in flow.steps if each in found)
 
 
