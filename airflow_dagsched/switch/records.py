@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.launch.protocol.wire import Unreadable, encode_plain, fit_dataclass, load_json
+from airflow_dagsched.launch.protocol.wire import encode_plain, fit_dataclass
 from airflow_dagsched.launch.streams.settings import Channel, Confirm, Order
 
 Overlap = Literal["beside", "sequential", "cold"]
@@ -197,19 +197,11 @@ def encode_record(record: Record) -> str:
     return json.dumps(raw)
 
 
-def parse_record(text: str, name: str) -> Record:
-    """The record in ``text``. Raises ``GarbledLog``.
+def fit_record(raw: Any, name: str) -> Record:
+    """The record that parsed JSON holds. Raises ``GarbledLog``.
 
     :param name: of the file, for the error.
     """
-    try:
-        return fit_record(load_json(text), name)
-    except Unreadable as error:
-        raise GarbledLog(name, f"is no JSON: {error}") from None
-
-
-def fit_record(raw: Any, name: str) -> Record:
-    """The record that parsed JSON holds. Raises ``GarbledLog``."""
     kind = KINDS.get(str(raw.get("kind"))) if isinstance(raw, Mapping) else None
     if kind is None:
         raise GarbledLog(name, "is no record of a kind that is known here")

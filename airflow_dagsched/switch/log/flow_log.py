@@ -1,13 +1,4 @@
-"""The log of a flow: one sequence of records, each made exclusively under the next number.
-
-A record's number is settled by the file system: of all that judged the same story one makes the next record, the others
-read it and judge again. So what a record says was true of all records before it when it came to be.
-
-**Compaction** (``compaction``) makes numbers free again. A process that stood still meanwhile could make a record under
-one of them, or read such a record. But records are removed upwards: where a number was made free, the record before it
-is gone or is another file. So who has made or read a record looks at the one before it afterwards, and begins anew from
-the snapshot if that is not the file it was. What such a process left is below a snapshot, and nobody's.
-"""
+"""The log of a flow: its records are journal, fence and control channel of all that switches its graphs."""
 
 from __future__ import annotations
 
@@ -15,130 +6,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from airflow_dagsched.exclusive import create_exclusive
-from airflow_dagsched.switch.fold import fold, restore_story
-from airflow_dagsched.switch.log.compaction import compact_log, read_snapshot
-from airflow_dagsched.switch.log.numbered_files import (
-    Identity,
-    identify_file,
-    list_numbers,
-    name_record_file,
-    read_file,
-)
-from airflow_dagsched.switch.records import GarbledLog, Record, encode_record, parse_record
+from airflow_dagsched.switch.log.log_rules import FLOW_RULES
+from airflow_dagsched.switch.log.numbered_log import NumberedLog
+from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.story import Story
 
-Make = Callable[[Story, int, float], Record | None]
-"""Of a story, the next number and the time: the record to make; None: none any more."""
-_PATIENCE = 100
-"""Snapshots in vain, each replaced by the next while it was read."""
-_LONGEST = 500
-"""Records after which it is looked whether the log can be made shorter."""
 
+class FlowLog(NumberedLog[Record, Story]):
+    """One reader and writer of it. Not to be shared between threads: each has its own.
 
-class FlowLog:
-    """One reader and writer of a log. Not to be shared between threads: each has its own."""
+    What may not come next raises ``IllegalTransition``, where it is read as where it is to be added.
+    """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        self.folder = folder
-        self.story = Story()
-        """Of all that was read."""
-        self._clock = clock
-        self._last: Identity | None = None
-        """The file of the last record read; None: none was read."""
-        self._is_whole = False
-        """Whether it was looked, once, that no number is missing."""
-        self._compacted = 0
-        """Number of the last record when this process compacted the log."""
-
-    def read(self) -> tuple[Record, ...]:
-        """Read on; what is new, in order. Raises ``GarbledLog`` and ``IllegalTransition``."""
-        seen = self.story.last
-        found: list[Record] = []
-        while True:
-            record = self._read_next()
-            if record is not None:
-                found.append(record)
-            elif self._is_compacted():
-                found = self._begin_anew()
-            elif self._is_whole or self._has_end():
-                return tuple(each for each in found if each.n > seen)
-
-    def append(self, make: Make) -> Record | None:
-        """Add the record that ``make`` wants as the next one, and return it; None if it wants none.
-
-        It is asked again, with the new story, whenever another record has come; also where its own was made, and a
-        compaction came before this process had looked: then the story has it. Raises as ``read``, and
-        ``IllegalTransition`` for a record that may not come: then nothing was written.
-        """
-        while True:
-            self.read()
-            record = make(self.story, self.story.last + 1, self._clock())
-            if record is None or self._write_next(record):
-                return record
-
-    def compact(self, keep: int = 200) -> None:
-        """Make the log shorter, but for the last ``keep`` records, if it has grown enough since this process did."""
-        if self.story.last - self._compacted >= _LONGEST:
-            self._compacted = self.story.last
-            compact_log(self.folder, keep)
-
-    def _read_next(self) -> Record | None:
-        """The record under the next number, which is part of the story then; None: it can't be had, or be trusted."""
-        path = name_record_file(self.folder, self.story.last + 1)
-        read = read_file(path)
-        if read is None or self._is_compacted():
-            return None
-        text, identity = read
-        record = parse_record(text, str(path))
-        if record.n != self.story.last + 1:
-            raise GarbledLog(str(path), f"holds record {record.n}")
-        self.story, self._last = fold(self.story, record), identity
-        return record
-
-    def _write_next(self, record: Record) -> bool:
-        """False, and nothing is changed: another record has the number, or it is nobody's any more."""
-        after = fold(self.story, record)
-        path = name_record_file(self.folder, record.n)
-        if not create_exclusive(path, encode_record(record)):
-            return False
-        if self._is_compacted():
-            # A number below the snapshot's is nobody's. One that is the snapshot's own is true, and others stand on it:
-            # then this very record was read and compacted between the two lines above.
-            if record.n < max(list_numbers(self.folder).snapshots, default=0):
-                path.unlink(missing_ok=True)
-            return False
-        self.story, self._last = after, identify_file(path)
-        return True
-
-    def _is_compacted(self) -> bool:
-        """Whether the record that was read last is gone, or is another file."""
-        if self._last is None:
-            return bool(list_numbers(self.folder).snapshots)
-        return identify_file(name_record_file(self.folder, self.story.last)) != self._last
-
-    def _has_end(self) -> bool:
-        """Whether the record read last is the last there is; False: another has come. Raises ``GarbledLog``."""
-        # Numbers are made one after the other: what is listed now was made after the next one.
-        is_last = max(list_numbers(self.folder).records, default=0) <= self.story.last
-        path = name_record_file(self.folder, self.story.last + 1)
-        if not is_last and identify_file(path) is None and not self._is_compacted():
-            raise GarbledLog(str(path), "is missing, and later ones are there")
-        self._is_whole = is_last
-        return is_last
-
-    def _begin_anew(self) -> list[Record]:
-        """Take the story of the newest snapshot; its records."""
-        for _ in range(_PATIENCE):
-            numbers = list_numbers(self.folder)
-            if not numbers.snapshots:
-                break
-            last = numbers.snapshots[-1]
-            written = read_snapshot(self.folder, last)
-            identity = identify_file(name_record_file(self.folder, last))
-            # Either is gone as soon as there is a newer snapshot.
-            if written is not None and identity is not None:
-                records = [each.record for each in written]
-                self.story, self._last = restore_story(records, last), identity
-                return records
-        raise GarbledLog(str(name_record_file(self.folder, self.story.last)), "is gone, and no snapshot has it")
+        super().__init__(folder, FLOW_RULES, clock)
