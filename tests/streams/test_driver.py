@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.checking.check_log import check_log
 from airflow_dagsched.switch.log.executor import Executor
@@ -17,7 +18,7 @@ from airflow_dagsched.switch.log.signs_files import place_order, read_ended, rea
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.records import Aborted, Current, Drained, Fence, Started, Stopped
 from airflow_dagsched.switch.story import EpochStory
-from tests.streams.kit import SOURCE, Driver, Flow, Graph, sum_by_user, wait_until
+from tests.streams.kit import QUERY, SOURCE, Driver, Flow, Graph, sum_by_user, wait_until
 from tests.streams.rows import NO_DIFFERENCE, Row, Rows, add_file, compare, read_table, sum_windows
 
 pytestmark = pytest.mark.spark
@@ -163,6 +164,38 @@ def test_after_a_graph_that_can_run_no_more_another_goes_on_behind_its_last_wind
     assert old
     assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
     assert check_log(flow.places.log).violations == ()
+
+
+@pytest.mark.slow
+def test_a_driver_whose_function_does_not_come_back_ends_and_the_next_one_goes_on(tmp_path: Path):
+    """Spark waits for the function's thread for ever, if it may."""
+    flow, files, hangs = Flow(tmp_path), ROWS.draw(8), tmp_path / "hangs"
+    hangs.write_text("")
+
+    def tell(rows: Any, key: str) -> None:
+        with (tmp_path / "calls").open("a") as calls:
+            calls.write(f"{key}\n")
+        while hangs.exists():
+            time.sleep(0.05)
+
+    def list_calls() -> list[str]:
+        return (tmp_path / "calls").read_text().splitlines() if (tmp_path / "calls").exists() else []
+
+    places = flow.ask(Graph(conf=QUICK, sink=tell, settings=StreamSettings(10.0, 5.0, 0.2, ends_within_s=1.0)))
+    feed(flow, files)
+    with flow.run(places) as driver:
+        driver.wait_for(lambda: bool(list_calls()))
+        assert driver.stop() == 3
+    ended, recorded = read_ended(places), flow.list_batches(1)
+    assert ended is not None
+    assert (ended.kind, ended.step, recorded[-1].kept > 0) == ("lost_driver", QUERY, True)
+    hangs.unlink()
+    with flow.run(places) as driver:
+        driver.wait_for(lambda: len(flow.list_batches(1)) >= len(files))
+        assert driver.stop() == 0
+    first, again, *others = list_calls()
+    assert first == again
+    assert len({again, *others}) == len([each for each in flow.list_batches(1) if each.kept])
 
 
 @pytest.mark.slow

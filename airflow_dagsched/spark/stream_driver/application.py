@@ -7,18 +7,29 @@ that takes over where that needs no other application, ends the one that was tak
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import suppress
+from functools import partial
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
-from airflow_dagsched.spark.stream_driver.mishaps import OK, choose_code, describe_end, is_java_gone, survive
+from airflow_dagsched.spark.stream_driver.mishaps import (
+    OK,
+    Stuck,
+    choose_code,
+    describe_end,
+    is_java_gone,
+    survive,
+)
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
 from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, hand_left_rows, has_left_aside
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits
@@ -27,7 +38,7 @@ from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.signs_files import read_starts, write_ended, write_sign, write_starts
 from airflow_dagsched.switch.records import Epoch
 from airflow_dagsched.switch.say import tell_reason
-from airflow_dagsched.switch.story import EpochStory
+from airflow_dagsched.switch.story import EpochStory, Story
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +46,71 @@ SIGN_S = 2.0
 """Seconds between two signs of life."""
 DELIVER_S = 30.0
 """Seconds between two tries to deliver what is recorded, after one that failed."""
+MOMENT_S = 0.5
+"""Seconds for which a look waits for it: mostly it takes no longer."""
 BLIND_S = 300.0
 """Seconds without a look at the log, after which the program ends: a disk may be away for a while."""
+
+
+class Deliveries:
+    """What is delivered of epochs that end, in threads: an author's function may take long, and the others go on.
+
+    :param masking: of what is told.
+    """
+
+    def __init__(self, clock: Callable[[], float], masking: Masking) -> None:
+        self._clock = clock
+        self._masking = masking
+        self._running: dict[int, tuple[Future[None], float]] = {}
+        """Epoch -> what it comes to, and since when it runs."""
+        self._failed: dict[int, tuple[str, float]] = {}
+        """Epoch -> why the last try failed, and when."""
+
+    def finish(self, epoch: int, deliver: Callable[[], None]) -> bool:
+        """Whether it is done; begun if it does not run, and has not just failed. Raises it where Java is gone."""
+        now = self._clock()
+        if epoch not in self._running:
+            if epoch in self._failed and now < self._failed[epoch][1] + DELIVER_S:
+                return False
+            self._running[epoch] = _begin(deliver), now
+        result = self._running[epoch][0]
+        wait((result,), MOMENT_S)
+        if not result.done():
+            return False
+        del self._running[epoch]
+        return self._judge(epoch, result.exception())
+
+    def _judge(self, epoch: int, error: BaseException | None) -> bool:
+        self._failed.pop(epoch, None)
+        if error is None:
+            return True
+        if not isinstance(error, Exception) or is_java_gone(error):
+            raise error
+        now = self._clock()
+        told = describe_end(error, self._masking, now).message
+        self._failed[epoch] = f"rows recorded of epoch {epoch} can't be delivered: {told}", now
+        log.warning("%s", self._failed[epoch][0])
+        return False
+
+    def tell(self) -> Iterator[str]:
+        """What is waited for, a sentence each."""
+        yield from (text for text, _ in self._failed.values())
+        for epoch, (_, since) in self._running.items():
+            yield f"rows recorded of epoch {epoch} are being delivered, for {self._clock() - since:.0f} s now"
+
+
+def _begin(deliver: Callable[[], None]) -> Future[None]:
+    result: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(deliver())
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+            result.set_exception(error)
+
+    # Not of a pool: the program would wait for its threads as it ends.
+    threading.Thread(target=run, name="deliveries", daemon=True).start()
+    return result
 
 
 class StreamApplication:
@@ -62,10 +136,7 @@ class StreamApplication:
         """Epoch -> when its sign was written last."""
         self._others: set[int] = set()
         """Epochs that are not for this application."""
-        self._undelivered: dict[int, str] = {}
-        """Epoch -> why what was recorded of it could not be delivered at the last try."""
-        self._deliver_from = 0.0
-        """When that is tried again, in seconds since 1970."""
+        self._deliveries = Deliveries(clock, first.masking)
         self._blind_since: float | None = None
         """Since when the log can't be read, in seconds since 1970; None: it can."""
         self.code = OK
@@ -109,6 +180,9 @@ class StreamApplication:
                 self._show(number, run, waits_for)
             if run.is_over:
                 self._end(number, run)
+            elif run.is_stuck:
+                self._tell_end(number, run)
+                raise Stuck(f"step {run.guilty!r} of epoch {number} does not come back")
         with survive("keeping the output short"):
             rotate_output(self._first.places.output)
 
@@ -123,7 +197,7 @@ class StreamApplication:
             log.warning("looking at the log, trying again: %s", error)
             return f"the log can't be read: {error}"
         self._blind_since = None
-        return "; ".join([*map(tell_reason, advice.waits_for), *self._undelivered.values()])
+        return "; ".join([*map(tell_reason, advice.waits_for), *self._deliveries.tell()])
 
     def halt_all(self, now: float) -> None:
         """Let all batches that run be the last."""
@@ -140,13 +214,16 @@ class StreamApplication:
         """Say how it ended, then let go of it: whoever sees its lease free finds out why."""
         del self._runs[number]
         self.code = choose_code(run.failure.kind if run.failure else None)
+        self._tell_end(number, run)
+        run.lease.give_back()
+
+    def _tell_end(self, number: int, run: EpochRun) -> None:
         with survive(f"saying how epoch {number} has ended"):
-            ended = run.make_ended(self._clock(), self.code)
+            ended = run.make_ended(self._clock(), choose_code(run.failure.kind if run.failure else None))
             log.info("epoch %s has ended: %s", number, ended.message or "after its batch")
             # What another driver of it has left is none of ours.
             if run.lease.lost is None:
                 write_ended(run.epoch.places, ended)
-        run.lease.give_back()
 
     # --- what is advised
 
@@ -198,48 +275,31 @@ class StreamApplication:
         return run is not None
 
     def _finish_moves(self, command: Command) -> bool:
-        """Deliver what is recorded of an epoch. False: it can't be, and the other graph goes on all the same."""
+        """Deliver what is recorded of an epoch. False: not yet, and the other graph goes on all the same."""
         assert isinstance(command, FinishMoves)
-        if self._clock() < self._deliver_from:
-            return False
-        try:
-            is_done = self._deliver(command.epoch)
-        except Exception as error:
-            if is_java_gone(error):
-                raise
-            self._deliver_from = self._clock() + DELIVER_S
-            told = describe_end(error, self._first.masking, self._clock()).message
-            self._undelivered[command.epoch] = f"rows recorded of epoch {command.epoch} can't be delivered: {told}"
-            log.warning("%s", self._undelivered[command.epoch])
-            return False
-        self._undelivered.pop(command.epoch, None)
-        return is_done
-
-    def _deliver(self, number: int) -> bool:
-        run, story = self._runs.get(number), self.executor.log.story
+        story = self.executor.log.story
+        run, new = self._runs.get(command.epoch), self._runs.get(story.successor or 0)
         if run is not None:
-            run.finish_moves(story)
-            return True
-        # It runs no more, or in another application: moves may be done by several at once.
-        new = self._runs.get(story.successor or 0)
+            return self._deliveries.finish(command.epoch, partial(run.finish_moves, story))
         if new is None:
             return False
-        record = story.epochs[number].record
-        hand_left_rows(self._main, new.epoch, self.executor.flow.name_epoch(record.x_folder), story)
-        return self._finish_left_moves(record)
+        # It runs no more, or in another application: moves may be done by several at once.
+        record = story.epochs[command.epoch].record
+        return self._deliveries.finish(command.epoch, partial(self._deliver_left, record, new.epoch, story))
 
-    def _finish_left_moves(self, record: Epoch) -> bool:
+    def _deliver_left(self, record: Epoch, new: AcceptedEpoch, story: Story) -> None:
+        """Deliver what is recorded of an epoch that does not run here."""
+        places = self.executor.flow.name_epoch(record.x_folder)
+        hand_left_rows(self._main, new, places, story)
         try:
             epoch = accept_epoch(self.executor.flow, record, self._first.masking)
         except Refused as refused:
-            places = self.executor.flow.name_epoch(record.x_folder)
-            if has_left_aside(places, record.x_queries, self.executor.log.story):
+            if has_left_aside(places, record.x_queries, story):
                 raise
             # Tables that are the successor's, too, have it: its sinks began with that.
             log.warning("what epoch %s may have left for tables of its own is not moved: %s", record.epoch, refused)
         else:
-            finish_left_moves(self._main, epoch, self.executor.log.story)
-        return True
+            finish_left_moves(self._main, epoch, story)
 
     def close(self) -> None:
         """Give all leases back: the program ends."""

@@ -37,6 +37,8 @@ class EpochRun:
         self.failure: Failure | None = None
         self.guilty = ""
         """The step whose failure it is."""
+        self.is_stuck = False
+        """Whether a batch of it does not come back: nothing but the end of the program ends it."""
         self._queries: list[RunningQuery] = []
         self._targets: list[Target] = []
         self._halted_at: float | None = None
@@ -68,8 +70,10 @@ class EpochRun:
     def _start_query(self, written: QueryRows) -> RunningQuery:
         query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
         sink = make_sink(self.epoch, query, target, self.check)
-        # What an earlier driver has recorded is the table's, so its moves come first.
-        sink.finish()
+        # What an earlier driver has recorded is the table's, so its moves come first. A function, which may take as
+        # long as it likes, is called within batches: Spark repeats the one that it did not return from.
+        if query.writes is not None:
+            sink.finish()
         self._targets.append(target)
         gate = BatchGate(query.step, self.session, sink.take)
         checkpoint = self.epoch.places.name_query(query.step) / CHECKPOINT
@@ -146,7 +150,12 @@ class EpochRun:
 
     def _go_on_halting(self, seconds: float) -> None:
         running = [each for each in self._queries if not each.is_over]
-        if seconds > self.epoch.manifest.settings.ends_within_s:
+        within = self.epoch.manifest.settings.ends_within_s
+        if running and seconds > 2 * within:
+            self.guilty = running[0].step
+            self.failure = Failure("lost_driver", f"its batch goes on {seconds:.0f} s after it was to end")
+            self.is_stuck = True
+        if seconds > within:
             self._stop_now()
             return
         for each in running:

@@ -49,6 +49,10 @@ def _find_kind(error: Exception, failure: Failure) -> FailureKind:
     return "lost_driver" if failure.kind == "author" and isinstance(error, OSError) else failure.kind
 
 
+class Stuck(Exception):
+    """A batch does not come back from an author's function: its thread ends with the program alone."""
+
+
 @contextmanager
 def survive(what: str) -> Iterator[None]:
     """Go on after an error, which is told: it is tried again at the next look. Raises it where Java is gone.

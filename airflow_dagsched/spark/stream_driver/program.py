@@ -9,7 +9,7 @@ checkpoint``. Where ``output/driver.log`` is what it prints to, opened to append
 
 SIGTERM lets the batches that run be the last, a second one ends it at once. Exit codes, of the epoch that ended last:
 0 it was replaced or stopped, 1 a step or Spark failed, 2 refused before it began, 3 it must not go on (another driver
-has the lease, a batch of it may not be recorded, or Java is gone).
+has the lease, a batch of it may not be recorded, one does not end, or Java is gone).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, a
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.java_signals import forward_java_signals
-from airflow_dagsched.spark.stream_driver.mishaps import STOPPED, describe_end
+from airflow_dagsched.spark.stream_driver.mishaps import STOPPED, Stuck, describe_end
 from airflow_dagsched.spark.stream_driver.output_file import MaskedFormatter
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import write_ended
@@ -85,6 +85,9 @@ class Program:
             epoch = accept_epoch(flow, find_epoch(flow_log.story, self._folder), self.masking)
             lease = EpochLease(epoch)
             return self._run_epoch(epoch, lease)
+        except Stuck as stuck:
+            log.error("the program ends, and what it ran is run again: %s", stuck)
+            stop_now(STOPPED)
         except Exception as error:  # noqa: BLE001 - whatever it is, the launch task has to hear of it
             return self._leave(error)
         finally:

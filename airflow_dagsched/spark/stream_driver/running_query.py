@@ -32,7 +32,8 @@ class RunningQuery:
     @property
     def is_over(self) -> bool:
         """Whether it runs no more, for whatever reason."""
-        return not self._query.isActive
+        # One that Spark has stopped to wait for is told as ended, though its batch is in the sink.
+        return not self._query.isActive and not self.gate.busy
 
     def has_work(self) -> bool:
         """Whether there are rows that it has not brought to the sink."""
@@ -56,7 +57,7 @@ class RunningQuery:
             self.stop()
 
     def stop(self) -> None:
-        """End it now: a batch that runs is run again when it is started the next time."""
+        """End it now, or when its batch comes back to Spark: that is run again when it is started the next time."""
         with suppress(Exception):
             self._query.stop()
 

@@ -37,6 +37,8 @@ SETTINGS: Mapping[str, str] = {
     # State files of one driver are not another's, which may run beside it for a moment.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.minBatchesToRetain": "100",
+    # For as long as whoever ends a query waits for its thread, which may be in an author's function.
+    "spark.sql.streaming.stopTimeout": "5s",
 }
 """Of the session that an epoch's queries start in; the flow's own settings come on top."""
 MICROS = 1_000_000

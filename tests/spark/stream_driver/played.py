@@ -63,6 +63,8 @@ class PlayedRun:
     looks: int = 0
     finish: Callable[[Story], None] = lambda story: None
     look_once: Callable[[], None] = lambda: None
+    is_stuck: bool = False
+    guilty: str = ""
 
     def start(self) -> None:
         pass

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.launch.streams.manifest import QuerySpec
+from airflow_dagsched.spark.stream_driver.mishaps import Stuck
 from airflow_dagsched.spark.stream_driver.sinks import NO_WINDOWS, open_target
 from airflow_dagsched.spark.streams import targets
 from airflow_dagsched.spark.streams.drafts import NEW, place_aside
@@ -125,6 +128,35 @@ def test_rows_that_can_not_be_delivered_keep_the_old_graph_and_end_nothing(appli
     assert sign.waits_for == ""
 
 
+def test_a_function_that_does_not_come_back_holds_up_its_own_graph_alone(application: Application):
+    comes_back, run = threading.Event(), application.runs[1]
+    run.finish = lambda story: comes_back.wait()
+    do = application.under_test.executor._abilities[FinishMoves]
+    assert not do(FinishMoves(1))
+    application.step(3)
+    sign = read_sign(run.epoch.places)
+    assert (run.looks, sign is not None and sign.waits_for) == (
+        3,
+        "rows recorded of epoch 1 are being delivered, for 30 s now",
+    )
+    comes_back.set()
+    while not do(FinishMoves(1)):
+        pass
+    assert list(application.under_test._deliveries.tell()) == []
+
+
+def test_a_batch_that_does_not_end_ends_the_program(application: Application):
+    """It is run again: so nobody may be kept out by the leases, and how it was has to be known."""
+    run = application.runs[1]
+    run.failure, run.guilty, run.is_stuck = Failure("lost_driver", "its batch goes on"), QUERY, True
+    with pytest.raises(Stuck, match=f"step '{QUERY}' of epoch 1"):
+        application.step()
+    application.under_test.close()
+    ended = read_ended(run.epoch.places)
+    assert (ended is not None and ended.code, ended is not None and ended.kind) == (3, "lost_driver")
+    assert list_held(application.flow.places, {1: run.epoch.places}, application.now) == frozenset()
+
+
 @pytest.fixture
 def _nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer of drafts asks Spark as it is made."""
@@ -157,7 +189,8 @@ def test_rows_that_are_left_go_to_the_same_step_s_function_of_the_next_graph(app
     draft = leave_rows(application)
     run = application.runs[2]
     run.epoch = replace(run.epoch, manifest=replace(run.epoch.manifest, queries=(QuerySpec(QUERY, None, 2),)))
-    assert application.under_test._finish_moves(FinishMoves(1))
+    while not application.under_test._finish_moves(FinishMoves(1)):
+        pass
     assert not draft.exists()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery
 from airflow_dagsched.spark.streams.sources import MICROS, name_read
 
@@ -27,6 +28,8 @@ class ToldQuery:
 
     recentProgress: list[dict[str, Any]] = field(default_factory=list)  # noqa: N815 - Spark's name
 
+    isActive: bool = False  # noqa: N815 - Spark's name
+
     @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
         return self.recentProgress[-1] if self.recentProgress else None
@@ -44,3 +47,13 @@ def test_each_batch_counts_once_also_where_several_ended_between_two_looks():
     told.recentProgress.append(tell_batch(7, 30))
     query.look()
     assert (query.tally.batch, query.tally.late, query.tally.newest) == (7, 8, {"clicks": 70.0})
+
+
+def test_a_query_is_over_when_its_batch_has_come_back():
+    """Spark tells one as ended that it has stopped to wait for."""
+    gate = BatchGate("by_user", None, lambda *batch: None)  # type: ignore[arg-type]
+    query = RunningQuery("by_user", gate, ToldQuery())  # type: ignore[arg-type]
+    gate.busy = True
+    assert not query.is_over
+    gate.busy = False
+    assert query.is_over
