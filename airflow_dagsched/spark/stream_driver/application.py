@@ -104,9 +104,11 @@ def _begin(deliver: Callable[[], None]) -> Future[None]:
 
     def run() -> None:
         try:
-            result.set_result(deliver())
+            deliver()
         except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
             result.set_exception(error)
+        else:
+            result.set_result(None)
 
     # Not of a pool: the program would wait for its threads as it ends.
     threading.Thread(target=run, name="deliveries", daemon=True).start()
