@@ -85,6 +85,14 @@ class EpochPlaces:
         """Folder of a query: its checkpoint, and what is told of its progress."""
         return self.folder / "queries" / escape_key(step)
 
+    def name_checkpoint(self, step: str) -> Path:
+        """Folder of Spark's, in a query's own."""
+        return self.name_query(step) / "checkpoint"
+
+    def name_commits(self, step: str) -> Path:
+        """Spark's file of each batch of a query that it has committed."""
+        return self.name_checkpoint(step) / "commits"
+
     @property
     def aside(self) -> Path:
         """Folder with drafts of batches that go into no table."""

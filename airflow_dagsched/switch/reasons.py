@@ -34,6 +34,7 @@ Code = Literal[
     "nothing runs",
     "no switch",
     "needs no word",
+    "paused",
 ]
 
 

@@ -43,6 +43,7 @@ SENTENCES: Mapping[Code, str] = {
     "nothing runs": "no epoch runs, or is to run",
     "no switch": "no graph is about to take over",
     "needs no word": "epoch {epoch} takes over by itself as soon as it has caught up (confirm='auto')",
+    "paused": "nothing is done here, as was ordered: remove pause-{text}.json from the newest epoch's orders to go on",
 }
 
 

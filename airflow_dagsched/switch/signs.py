@@ -12,7 +12,8 @@ from typing import Literal
 
 from airflow_dagsched.launch.protocol.events import FailureKind
 
-Phase = Literal["starting", "running", "idle", "stopping"]
+Phase = Literal["starting", "ready", "running", "idle", "stopping"]
+"""Ready: its graph is made, and waits for what the owner hands on."""
 Order = Literal["stop", "confirm", "abort"]
 ORDERS: tuple[Order, ...] = ("stop", "confirm", "abort")
 FRESH_S = 30.0
@@ -97,6 +98,10 @@ class Seen:
     starts: Mapping[int, Starts] = field(default_factory=dict)
     orders: Mapping[int, Mapping[Order, str]] = field(default_factory=dict)
     """Epoch -> order -> its reason."""
+    committed: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Epoch that hands its state on -> query -> last batch that Spark has committed: so far the state is on disk."""
+    paused: frozenset[str] = frozenset()
+    """States in which nothing is to be done."""
 
 
 def is_alive(sign: Sign | None, now: float) -> bool:

@@ -108,6 +108,12 @@ class Story:
         return None if self.successor is None else self.epochs[self.successor]
 
     @property
+    def reads_inbox(self) -> bool:
+        """Whether a graph that runs, or is to run, has its rows from the inbox."""
+        living = (each for each in self.epochs.values() if not each.has_ended and each.stopped is None)
+        return any(each.record.channel == "inbox" for each in living)
+
+    @property
     def newest(self) -> EpochStory | None:
         """The epoch that was asked for last, whatever became of it."""
         return self.epochs[max(self.epochs)] if self.epochs else None

@@ -7,6 +7,7 @@
 
     executor 1, 2     look ── act                 what they saw may be long past when they act
     driver            starting ── ready ── computed ── recorded ── ready       killed anywhere, or frozen with a batch
+    carry             starting ── vetted ── ready      its graph is made before the fence, its queries start behind it
 
 Stories, judgements and advice are the real ones. A world is known by what can still matter in it, so two orders that
 come to the same are one.
@@ -25,7 +26,7 @@ from airflow_dagsched.switch.advising.advice import Advice, Append, Command, Dep
 from airflow_dagsched.switch.fold import find_broken_rule, fold
 from airflow_dagsched.switch.judgement import judge_batch
 from airflow_dagsched.switch.records import Batch, Record, Started
-from airflow_dagsched.switch.signs import Seen
+from airflow_dagsched.switch.signs import Seen, Sign
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import EpochStory, Story
 from airflow_dagsched.switch.windows import find_end
@@ -35,7 +36,7 @@ ROWS = {"a": (5.0, 15.0, 25.0, 35.0, 45.0), "b": (16.0, 6.0, 36.0, 26.0, 46.0)}
 LATENESS = 10.0
 LENGTH = 5
 Mode = Literal["replay", "sequential", "carry"]
-Phase = Literal["starting", "ready", "computed", "recorded"]
+Phase = Literal["starting", "vetted", "ready", "computed", "recorded"]
 
 
 class Driver(NamedTuple):
@@ -43,6 +44,16 @@ class Driver(NamedTuple):
 
     phase: Phase
     halted: bool = False
+
+
+class Look(NamedTuple):
+    """What an executor has seen, and not acted upon yet."""
+
+    held: frozenset[int]
+    vetted: tuple[int, ...] = ()
+    """Epochs that wait for the state of the one before."""
+    done: tuple[tuple[int, int], ...] = ()
+    """As ``World.done``, where state is handed on: nobody asks for it elsewhere."""
 
 
 class World(NamedTuple):
@@ -53,8 +64,8 @@ class World(NamedTuple):
     drivers: tuple[tuple[int, Driver], ...]
     done: tuple[tuple[int, int], ...]
     """Epoch -> batches that Spark has committed."""
-    looks: tuple[frozenset[int] | None, ...]
-    """What each executor has seen of leases, and not acted upon yet."""
+    looks: tuple[Look | None, ...]
+    """Of each executor."""
     frozen: tuple[tuple[int, int], ...] = ()
     """Batches in drivers that nobody believes to be alive."""
     table: tuple[tuple[float, int], ...] = ()
@@ -107,10 +118,10 @@ class Model:
             left = world._replace(frozen=tuple(other for other in world.frozen if other != each))
             yield f"thaw {each}", self.record_batch(left, *each)
 
-    def step_executor(self, world: World, at: int, look: frozenset[int] | None) -> Iterator[tuple[str, World]]:
+    def step_executor(self, world: World, at: int, look: Look | None) -> Iterator[tuple[str, World]]:
         """It looks; it acts on what it saw; or it dies with it."""
         if look is None:
-            seen = frozenset(epoch for epoch, _ in world.drivers)
+            seen = self.look(world)
             if self.advise(world, seen).commands:
                 yield f"executor {at} looks", put_look(world, at, seen)
             return
@@ -119,13 +130,19 @@ class Model:
         if world.crashes:
             yield f"executor {at} is killed", after._replace(crashes=world.crashes - 1)
 
-    def advise(self, world: World, seen: frozenset[int]) -> Advice:
-        key = (world.story, seen)
+    def look(self, world: World) -> Look:
+        held = frozenset(epoch for epoch, _ in world.drivers)
+        if self.mode != "carry":
+            return Look(held)
+        return Look(held, tuple(epoch for epoch, driver in world.drivers if driver.phase == "vetted"), world.done)
+
+    def advise(self, world: World, look: Look) -> Advice:
+        key = (world.story, look)
         if key not in self.advices:
-            self.advices[key] = advance(self.stories[world.story], Seen(0.0, seen), self.wanted)
+            self.advices[key] = advance(self.stories[world.story], make_seen(look), self.wanted)
         return self.advices[key]
 
-    def do_all(self, world: World, seen: frozenset[int]) -> World:
+    def do_all(self, world: World, seen: Look) -> World:
         """As an executor does: the record is judged anew by the log as it is, with what was seen before."""
         for command in self.advise(world, seen).commands:
             world = self.do(world, command)
@@ -162,7 +179,11 @@ class Model:
 
     def go_on(self, world: World, epoch: int, driver: Driver, batch: int) -> Iterator[tuple[str, World]]:
         match driver.phase:
-            case "starting":
+            case "starting" if self.is_carried(world, epoch):
+                yield f"driver {epoch} has its graph", put_driver(world, epoch, driver._replace(phase="vetted"))
+            case "vetted" if not self.stories[world.story].epochs[1].drained or 1 in dict(world.drivers):
+                pass
+            case "starting" | "vetted":
                 yield f"driver {epoch} starts", self.start(world, epoch, driver)
             case "ready" if driver.halted:
                 yield f"driver {epoch} ends", put_driver(world, epoch, None)
@@ -175,8 +196,15 @@ class Model:
                 after = world._replace(done=tuple(sorted(done.items())))
                 yield f"driver {epoch} commits", put_driver(after, epoch, driver._replace(phase="ready"))
 
+    def is_carried(self, world: World, epoch: int) -> bool:
+        """Whether it has not taken over yet the state that is handed on to it."""
+        found = self.stories[world.story].epochs[epoch]
+        return found.record.channel == "carry" and found.begun is None
+
     def start(self, world: World, epoch: int, driver: Driver) -> World:
         story = self.stories[world.story]
+        if self.is_carried(world, epoch) and dict(world.done)[1] - 1 < story.epochs[1].queries["out"].last.batch:
+            raise Broken("the state that is handed on is not on disk")
         record: Started = number((make_started(epoch),), story.last + 1)[0]  # type: ignore[assignment]
         if find_broken_rule(story, record):
             return put_driver(world, epoch, None)
@@ -317,10 +345,18 @@ def put_driver(world: World, epoch: int, driver: Driver | None) -> World:
     return world._replace(drivers=tuple((at, each) for at, each in sorted(drivers.items()) if each is not None))
 
 
-def put_look(world: World, at: int, look: frozenset[int] | None) -> World:
+def make_seen(look: Look) -> Seen:
+    """As an executor has it."""
+    signs = {epoch: Sign(epoch, f"app {epoch}", 0.0, "ready") for epoch in look.vetted}
+    return Seen(0.0, look.held, signs, committed={epoch: {"out": done - 1} for epoch, done in look.done})
+
+
+def put_look(world: World, at: int, look: Look | None) -> World:
     looks = tuple(look if each == at else other for each, other in enumerate(world.looks))
     # The executors are alike: whose turn it is makes no other world.
-    return world._replace(looks=tuple(sorted(looks, key=lambda each: sorted(each) if each is not None else [-1])))
+    return world._replace(
+        looks=tuple(sorted(looks, key=lambda each: (sorted(each.held), each[1:]) if each is not None else ([-1],)))
+    )
 
 
 @dataclass(frozen=True)

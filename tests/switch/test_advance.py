@@ -54,6 +54,7 @@ SEQUENTIAL = go_on(STEADY, make_epoch(2, x_overlap="sequential"))
 CARRY = go_on(STEADY, make_epoch(2, channel="carry"))
 DEAD = go_on(STEADY, make_stopped(1))
 COLD = go_on(DEAD, make_epoch(2, x_overlap="cold"))
+READY = Seen(100.0, BOTH, {2: Sign(2, "app 2", 90.0, "ready")})
 AUTHORS = Ended(1, "author", 60.0, "out", "no such column")
 
 
@@ -134,15 +135,42 @@ def test_with_room_for_one_graph_the_fence_comes_first_and_the_new_one_last():
 
 
 def test_where_state_is_handed_on_the_old_graph_ends_at_the_fence():
-    assert isinstance(get_record(CARRY, look(1)), Fence)
+    """Its steps are called first: what does not fit is found while there is a way back."""
+    assert ask(CARRY, look(1)) == (Deploy(2),)
+    assert ask(CARRY, look(*BOTH)) == ()
+    assert isinstance(get_record(CARRY, READY), Fence)
+    assert ask(CARRY, replace(READY, now=800.0)) == (), "a sign of long ago"
     fenced = go_on(CARRY, make_fence(1, 20))
-    assert ask(fenced, look(1)) == (Halt(1),)
-    assert isinstance(get_record(fenced, look()), Drained)
+    assert ask(fenced, replace(READY, committed={1: {"out": 1}})) == (Halt(1),)
+    assert isinstance(get_record(fenced, look(2, committed={1: {"out": 1}})), Drained)
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_state_is_handed_on_once_spark_has_committed_the_batch_behind_it(is_stopped: bool):
+    """The old driver was killed between the record of its last batch and the commit: it runs that once more."""
+    stops = (make_stopped(1),) if is_stopped else ()
+    fenced = go_on(CARRY, *stops, make_fence(1, 20))
+    behind = {"out": 0}
+    assert ask(fenced, look(2, committed={1: behind})) == (Deploy(1),)
+    started = go_on(fenced, make_started(1))
+    assert ask(started, look(*BOTH, committed={1: behind})) == ()
+    assert ask(started, look(*BOTH)) == (), "nothing is known"
+    assert ask(started, look(*BOTH, committed={1: {"out": 1}})) == (Halt(1),)
+
+
+def test_behind_the_fence_who_takes_state_over_is_started_until_it_runs():
+    fenced = go_on(CARRY, make_fence(1, 20))
+    assert Deploy(2) in ask(fenced, look(1, committed={1: {"out": 1}}))
+    current = go_on(fenced, make_drained(1), make_stopped(1), make_current(2))
+    assert ask(current, look()) == (Deploy(2),)
 
 
 def test_no_state_is_handed_on_while_windows_are_open():
     opened = go_on(STEADY, make_batch(1, 2, 30, 90, watermark=50.0), make_epoch(2, channel="carry"))
-    assert get_answer(ask(opened, look(1)))[1].code == "windows are open"
+    assert ask(opened, look(1)) == (Deploy(2),)
+    record = get_record(opened, READY)
+    assert isinstance(record, Aborted)
+    assert (record.x_cause, "emits rows of windows that may get more" in record.reason) == ("author", True)
 
 
 def test_after_a_graph_that_can_run_no_more():
@@ -181,7 +209,21 @@ def test_windows_that_may_get_more_rows_are_not_given_up_unasked():
 
 def test_the_inbox_service_writes_the_fence():
     inbox = go_on(STEADY, make_epoch(2, channel="inbox"), make_started(2))
-    assert ask(inbox, look(*BOTH)) == (Hold(2),)
+    assert ask(inbox, look(0, *BOTH)) == (Hold(2),)
+
+
+def test_who_routes_into_the_inbox_is_started_as_long_as_a_graph_reads_it():
+    inbox = go_on(STEADY, make_epoch(2, channel="inbox"))
+    assert ask(inbox, look(*BOTH)) == (Deploy(0),)
+    assert ask(inbox, look(*BOTH, starts={0: Starts(3, 90.0)})) == (Deploy(0, 94.0),)
+    assert ask(inbox, look(0, *BOTH)) == ()
+    assert ask(go_on(inbox, make_aborted(2)), look(1)) == ()
+
+
+def test_in_a_state_that_is_paused_nothing_is_done():
+    advice = advance(CATCHING_UP, look(paused=frozenset({"catching_up"})))
+    assert advice == Advice("catching_up", (), (Reason("paused", text="catching_up"),))
+    assert ask(CATCHING_UP, look(paused=frozenset({"fenced"}))) != ()
 
 
 # --- what is asked for

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Wanted
-from airflow_dagsched.switch.log.executor import Ability, Executor
-from airflow_dagsched.switch.log.signs_files import place_order
+from airflow_dagsched.switch.log.executor import Ability, Executor, look_at
+from airflow_dagsched.switch.log.signs_files import place_order, write_sign
 from airflow_dagsched.switch.places import name_flow
+from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Record
+from airflow_dagsched.switch.signs import Sign
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import make_batch, make_started, number
@@ -104,6 +107,48 @@ def test_of_two_that_look_at_once_one_adds_the_record(tmp_path: Path):
     site.executor.step(want(2))
     other.log.read()
     assert [each.record.run_id for each in other.log.story.epochs.values()] == ["run 1"]
+
+
+def test_a_pause_is_kept_until_its_file_goes(tmp_path: Path):
+    site = Site(tmp_path)
+    site.executor.step(want(1))
+    pause = site.flow.name_epoch("folder1").orders / "pause-requested.json"
+    pause.parent.mkdir(parents=True)
+    pause.touch()
+    assert find_state(site.settle(site.executor)) == "requested"
+    assert site.executor.step().waits_for == (Reason("paused", text="requested"),)
+    pause.unlink()
+    assert find_state(site.settle(site.executor)) == "catching_up"
+
+
+def test_state_is_handed_on_by_what_spark_has_committed_on_disk(tmp_path: Path):
+    site = Site(tmp_path)
+    site.settle(site.executor, want(1))
+    site.add(make_batch(1, 0, 10, 20))
+    site.settle(site.executor)
+    site.executor.step(replace(want(2), channel="carry"))
+    site.set_lease(2, NOW + 10)
+    write_sign(site.flow.name_epoch("folder2"), Sign(2, "app 2", NOW, "ready"))
+    assert find_state(site.settle(site.join())) == "fenced"
+    site.settle(site.executor)
+    assert Halt(1) not in site.done
+    commits = site.flow.name_epoch("folder1").name_commits("out")
+    commits.mkdir(parents=True)
+    (commits / ".0.crc").touch()
+    site.settle(site.executor)
+    assert Halt(1) not in site.done
+    (commits / "0").touch()
+    story = site.settle(site.executor)
+    assert (site.done[1:], story.owner) == ([Halt(1), FinishMoves(1)], 2)
+
+
+def test_who_routes_into_the_inbox_is_seen_by_its_lease(tmp_path: Path):
+    site = Site(tmp_path)
+    site.executor.step(replace(want(1), channel="inbox"))
+    story = site.executor.log.story
+    assert 0 not in look_at(site.flow, story, NOW).held
+    site.set_lease(0, NOW + 10)
+    assert 0 in look_at(site.flow, story, NOW).held
 
 
 def test_an_order_is_seen_where_people_leave_it(tmp_path: Path):

@@ -25,7 +25,7 @@ from airflow_dagsched.switch.fold import find_broken_rule, fold, restore_story
 from airflow_dagsched.switch.judgement import judge_batch
 from airflow_dagsched.switch.records import Batch, Record
 from airflow_dagsched.switch.say import tell_story
-from airflow_dagsched.switch.signs import Ended, Seen
+from airflow_dagsched.switch.signs import Ended, Seen, Sign
 from airflow_dagsched.switch.story import Story, is_needed
 from airflow_dagsched.switch.windows import find_end, round_up
 from tests.switch.checked import check_records
@@ -54,6 +54,8 @@ class Driver:
 
     started: bool = False
     halted: bool = False
+    vetted: bool = False
+    """Its graph is made, and waits for the state that is handed on to it."""
     running: dict[str, str] = field(default_factory=dict)
     """Query -> "computed" or "recorded"."""
 
@@ -117,7 +119,12 @@ class Switches(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         orders = {epoch: dict(each) for epoch, each in self.orders.items()}
-        self.seen.append(Seen(0.0, frozenset(self.drivers), ended=dict(self.ended), orders=orders))
+        vetted = [epoch for epoch, driver in self.drivers.items() if driver.vetted]
+        signs = {epoch: Sign(epoch, f"app {epoch}", 0.0, "ready") for epoch in vetted}
+        done: dict[int, dict[str, int]] = {}
+        for (epoch, query), each in self.checkpoints.items():
+            done.setdefault(epoch, {})[query] = each.done - 1
+        self.seen.append(Seen(0.0, frozenset(self.drivers), signs, dict(self.ended), {}, orders, done))
 
     @precondition(lambda self: self.seen)
     @rule(back=st.integers(0, 3), asks=st.booleans())
@@ -183,7 +190,11 @@ class Switches(RuleBasedStateMachine):
     def go_on(self, epoch: int, query: str, count: int) -> None:
         driver = self.drivers[epoch]
         self.ended.pop(epoch, None)
-        if not driver.started:
+        if not driver.started and self.is_carried(epoch):
+            driver.vetted = True
+            if self.is_handed(epoch):
+                self.start(epoch, driver)
+        elif not driver.started:
             self.start(epoch, driver)
         elif driver.running.get(query) == "computed":
             self.finish(epoch, query, driver)
@@ -193,6 +204,21 @@ class Switches(RuleBasedStateMachine):
             self.plan(epoch, query, driver, count)
         elif not driver.running:
             del self.drivers[epoch]
+
+    def is_carried(self, epoch: int) -> bool:
+        """Whether it has not taken over yet the state that is handed on to it."""
+        told = self.story.epochs.get(epoch)
+        return told is not None and told.record.channel == "carry" and told.record.x_after > 0 and told.begun is None
+
+    def is_handed(self, epoch: int) -> bool:
+        """Whether it may be taken over; then it is all on disk."""
+        told = self.story.epochs[epoch]
+        old = self.story.epochs.get(told.record.x_after)
+        if told.aborted is not None or old is None or not old.drained or old.record.epoch in self.drivers:
+            return told.aborted is not None
+        for query, each in old.queries.items():
+            assert self.checkpoints[old.record.epoch, query].done == each.last.batch + 1, "it is not on disk"
+        return True
 
     def start(self, epoch: int, driver: Driver) -> None:
         record = number((make_started(epoch),), self.story.last + 1)[0]
@@ -215,7 +241,9 @@ class Switches(RuleBasedStateMachine):
         if self.record(epoch, query, self.checkpoints[epoch, query].done):
             driver.running[query] = "recorded"
         else:
-            del self.drivers[epoch]
+            # The batches that its other queries are at go on.
+            driver.halted = True
+            del driver.running[query]
 
     # --- rows
 
@@ -328,7 +356,7 @@ class Switches(RuleBasedStateMachine):
             self.act(0, asks=True)
             self.run_all(5)
             quiet = quiet + 1 if before == (self.story.last, len(self.drivers)) else 0
-            if quiet == 5:
+            if quiet == 10:
                 break
         self.check_end()
         assert check_records(self.records, self.compacted).violations == ()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.switch.model import LENGTH, Mode, Model, World, explore
+from tests.switch.model import LENGTH, Broken, Look, Mode, Model, World, explore
 
 STATES = {
     "replay": {"requested", "deploying", "catching_up", "fenced", "retiring", "steady"},
     "sequential": {"requested", "fenced", "retiring", "steady"},
-    "carry": {"requested", "fenced", "retiring", "steady"},
+    "carry": {"requested", "deploying", "fenced", "retiring", "steady"},
 }
 
 
@@ -47,6 +47,15 @@ def test_two_executors_and_one_crash_in_every_order():
 @pytest.mark.slow
 def test_with_room_for_one_graph_two_executors_and_two_crashes():
     check("sequential", executors=2, crashes=2, least=50_000, length=4)
+
+
+def test_without_a_look_at_what_is_committed_state_would_be_handed_on_that_is_not_there():
+    class Hasty(Model):
+        def look(self, world: World) -> Look:
+            return super().look(world)._replace(done=((1, 99),))
+
+    with pytest.raises(Broken, match="not on disk"):
+        explore(Hasty("carry"), executors=1, crashes=1)
 
 
 def test_a_world_from_which_no_end_is_to_be_had_is_found():

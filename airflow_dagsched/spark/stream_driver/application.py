@@ -234,9 +234,9 @@ class StreamApplication:
         assert isinstance(command, Deploy)
         number = command.epoch
         is_early = self._clock() < command.not_before
-        if number in self._runs or number in self._others or not self._runs or is_early:
+        story = self.executor.log.story.epochs.get(number)
+        if story is None or number in self._runs or number in self._others or not self._runs or is_early:
             return False
-        story = self.executor.log.story.epochs[number]
         try:
             return self._start(story)
         except Exception as error:  # noqa: BLE001 - it ends this epoch alone: the others have not noticed

@@ -17,7 +17,7 @@ from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.graph import Graph, QueryRows, StepFailed
 from airflow_dagsched.spark.stream_driver.progress import add_rates, merge_newest
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
-from airflow_dagsched.spark.stream_driver.sinks import CHECKPOINT, make_sink, open_target
+from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
 from airflow_dagsched.spark.streams.mover import finish_moves
 from airflow_dagsched.spark.streams.sink import Target
 from airflow_dagsched.spark.streams.sources import SETTINGS
@@ -76,7 +76,7 @@ class EpochRun:
             sink.finish()
         self._targets.append(target)
         gate = BatchGate(query.step, self.session, sink.take)
-        checkpoint = self.epoch.places.name_query(query.step) / CHECKPOINT
+        checkpoint = self.epoch.places.name_checkpoint(query.step)
         # Read as the query starts: each has its own.
         self.session.conf.set("spark.sql.shuffle.partitions", str(query.partitions))
         return start_query(query.step, written.rows, gate, checkpoint, self.epoch.manifest.settings.trigger_s)

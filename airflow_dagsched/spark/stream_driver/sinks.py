@@ -24,8 +24,6 @@ from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.story import Story
 
-CHECKPOINT = "checkpoint"
-"""Folder of Spark's, in a query's own."""
 NO_WINDOWS = RowWindows(OutputWindow("", "time"), 0.0)
 """Of rows that are written already: nothing asks for the window of one."""
 
@@ -40,7 +38,7 @@ def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Cal
     declared = {each.name: find_start(epoch.record, each).offset for each in manifest.sources if each.name in sources}
     begin = partial(
         read_begin,
-        epoch.places.name_query(query.step) / CHECKPOINT,
+        epoch.places.name_checkpoint(query.step),
         sources=sources,
         lateness_s=manifest.settings.lateness_s,
         start=declared,

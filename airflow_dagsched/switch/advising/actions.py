@@ -54,7 +54,8 @@ def _stop(look: Situation, epoch: EpochStory, reason: Reason, cause: Cause) -> t
     return (Append(Stopped(**_number(look), epoch=number, reason=tell_reason(reason), x_cause=cause)),)
 
 
-def _abort(look: Situation, reason: Reason, cause: Cause) -> tuple[Command, ...]:
+def abort(look: Situation, reason: Reason, cause: Cause) -> tuple[Command, ...]:
+    """Give the switch up."""
     if look.new is None:
         return ()
     number = look.new.record.epoch
@@ -79,12 +80,12 @@ def stop_both(look: Situation) -> tuple[Command, ...]:
 
 def abort_to_stop(look: Situation) -> tuple[Command, ...]:
     """Give the switch up, as nothing is to run."""
-    return _abort(look, _get_order(look, "stop"), "person")
+    return abort(look, _get_order(look, "stop"), "person")
 
 
 def abort_ordered(look: Situation) -> tuple[Command, ...]:
     """Give the switch up, as was ordered."""
-    return _abort(look, _get_order(look, "abort"), "person")
+    return abort(look, _get_order(look, "abort"), "person")
 
 
 def refuse_abort(look: Situation) -> tuple[Command, ...]:
@@ -96,8 +97,8 @@ def give_up(look: Situation) -> tuple[Command, ...]:
     """The new graph fails: the old one has not noticed."""
     ended = look.find_ended(look.new) if look.new else None
     if ended is not None and ended.kind == "author":
-        return _abort(look, Reason("fails", names=_name_step(ended.step), text=ended.message), "author")
-    return _abort(look, Reason("comes to nothing", text=ended.message if ended else ""), "lost")
+        return abort(look, Reason("fails", names=_name_step(ended.step), text=ended.message), "author")
+    return abort(look, Reason("comes to nothing", text=ended.message if ended else ""), "lost")
 
 
 def _name_step(step: str) -> tuple[str, ...]:
@@ -106,7 +107,7 @@ def _name_step(step: str) -> tuple[str, ...]:
 
 def abort_with_old(look: Situation) -> tuple[Command, ...]:
     """Without the old graph the new one has nobody to take over from in this way."""
-    return _abort(look, Reason("old fails", look.story.owner or 0), "lost")
+    return abort(look, Reason("old fails", look.story.owner or 0), "lost")
 
 
 def stop_crashing(look: Situation) -> tuple[Command, ...]:
@@ -125,26 +126,27 @@ def _explain_end(look: Situation, epoch: EpochStory) -> tuple[Reason, Cause]:
 def time_out(look: Situation) -> tuple[Command, ...]:
     """The new graph takes too long."""
     if look.new is not None and look.new.started is None:
-        return _abort(look, Reason("no executors", seconds=look.limits.deploy_s), "time")
-    return _abort(look, Reason("no progress", seconds=look.limits.stuck_s), "time")
+        return abort(look, Reason("no executors", seconds=look.limits.deploy_s), "time")
+    return abort(look, Reason("no progress", seconds=look.limits.stuck_s), "time")
 
 
 # --- starts
 
 
-def _deploy(look: Situation, epoch: EpochStory) -> tuple[Command, ...]:
+def deploy(look: Situation, epoch: EpochStory) -> tuple[Command, ...]:
+    """Start it, no sooner than its last starts allow."""
     number = epoch.record.epoch
     return (Deploy(number, find_next_start(look.seen.starts.get(number))),)
 
 
 def restart_old(look: Situation) -> tuple[Command, ...]:
     """Start the owner again."""
-    return _deploy(look, look.old) if look.old else ()
+    return deploy(look, look.old) if look.old else ()
 
 
 def restart_new(look: Situation) -> tuple[Command, ...]:
     """Start the successor again."""
-    return _deploy(look, look.new) if look.new else ()
+    return deploy(look, look.new) if look.new else ()
 
 
 def keep_trying(look: Situation) -> tuple[Command, ...]:
@@ -162,24 +164,11 @@ def begin_switch(look: Situation) -> tuple[Command, ...]:
     if old is None or new is None:
         return restart_new(look)
     if new.record.channel == "carry":
-        return _fence_closed(look, old)
+        # Its steps are called, and compared, before there is no way back.
+        return restart_new(look)
     if new.record.x_overlap == "cold" and old.stopped is None:
-        return _abort(look, Reason("old runs again", old.record.epoch), "replaced")
+        return abort(look, Reason("old runs again", old.record.epoch), "replaced")
     return restart_new(look) if new.record.x_overlap == "beside" else fence(look)
-
-
-def begin_behind(look: Situation) -> tuple[Command, ...]:
-    """Deploy the new graph behind its fence, where the old one runs no more."""
-    new = look.new
-    return restart_new(look) if new is not None and new.record.x_overlap == "cold" else ()
-
-
-def _fence_closed(look: Situation, old: EpochStory) -> tuple[Command, ...]:
-    """Once the old graph has a batch, and has emitted nothing of windows that may get more rows."""
-    if not old.queries:
-        return (Answer("wait", Reason("owner has no batch", old.record.epoch)),)
-    names = list_open(old)
-    return (Answer("wait", Reason("windows are open", old.record.epoch, names=names)),) if names else fence(look)
 
 
 # --- the hand-over
@@ -216,12 +205,6 @@ def drain(look: Situation) -> tuple[Command, ...]:
 def halt_old(look: Situation) -> tuple[Command, ...]:
     """End the old graph: nothing is its own any more."""
     return (Halt(look.story.owner or 0),)
-
-
-def halt_handed(look: Situation) -> tuple[Command, ...]:
-    """End the old graph where its state is the new one's: no batch of it counts any more."""
-    new = look.new
-    return halt_old(look) if new is not None and new.record.channel == "carry" else ()
 
 
 def halt_aborted(look: Situation) -> tuple[Command, ...]:
@@ -269,7 +252,7 @@ def ask(look: Situation) -> tuple[Command, ...]:
 
 def _resume(look: Situation, old: EpochStory) -> tuple[Command, ...]:
     told = Answer("tell", Reason("already runs", old.record.epoch, text=old.record.run_id))
-    return (told,) if look.is_held(old) else (*_deploy(look, old), told)
+    return (told,) if look.is_held(old) else (*deploy(look, old), told)
 
 
 def _ask_cold(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
@@ -334,13 +317,13 @@ def ask_instead(look: Situation) -> tuple[Command, ...]:
         return ()
     if new.record.fingerprint == wanted.fingerprint and not wanted.again:
         return (Answer("tell", Reason("already asked for", new.record.epoch, text=new.record.run_id)),)
-    return _abort(look, Reason("replaced by a request", text=wanted.run_id), "replaced")
+    return abort(look, Reason("replaced by a request", text=wanted.run_id), "replaced")
 
 
 def ask_later(look: Situation) -> tuple[Command, ...]:
     """Behind a fence the switch ends first; what of it was stopped goes on."""
     both = [each for each in (look.old, look.new) if each is not None and each.stopped and not each.drained]
-    again = tuple(command for each in both if not look.is_held(each) for command in _deploy(look, each))
+    again = tuple(command for each in both if not look.is_held(each) for command in deploy(look, each))
     return *again, Answer("wait", Reason("switch ends first", look.story.successor or 0))
 
 
@@ -354,18 +337,8 @@ ACTIONS: Mapping[str, Action] = {
         action.__name__: action
         for action in (
             *(stop_old, stop_both, abort_to_stop, abort_ordered, refuse_abort, give_up, abort_with_old),
-            *(
-                stop_crashing,
-                time_out,
-                restart_old,
-                restart_new,
-                keep_trying,
-                begin_switch,
-                begin_behind,
-                take_over,
-                fence,
-            ),
-            *(drain, halt_old, halt_handed, halt_aborted, retire, ask, ask_instead, ask_later),
+            *(stop_crashing, time_out, restart_old, restart_new, keep_trying, begin_switch, take_over, fence),
+            *(drain, halt_old, halt_aborted, retire, ask, ask_instead, ask_later),
         )
     },
 }

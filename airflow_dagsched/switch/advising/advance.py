@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from airflow_dagsched.switch.advising.actions import ACTIONS, Action
 from airflow_dagsched.switch.advising.advice import Advice, Answer, Append, Command, Limits, Wanted
 from airflow_dagsched.switch.advising.boundary import find_watermark
+from airflow_dagsched.switch.advising.channel_actions import CHANNEL_ACTIONS
 from airflow_dagsched.switch.advising.situation import Situation
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.signs import Seen
@@ -18,6 +19,7 @@ from airflow_dagsched.switch.state import STATES, State
 from airflow_dagsched.switch.story import EpochStory, Story
 
 LIMITS = Limits()
+NAMED: Mapping[str, Action] = {**ACTIONS, **CHANNEL_ACTIONS}
 EVENTS: Mapping[str, Callable[[Situation], bool]] = {
     "stop ordered": Situation.is_stop_ordered,
     "abort ordered": Situation.is_abort_ordered,
@@ -31,8 +33,10 @@ EVENTS: Mapping[str, Callable[[Situation], bool]] = {
     "asked": Situation.is_asked,
     "old lost": Situation.is_old_lost,
     "new lost": Situation.is_new_lost,
+    "new ready": Situation.is_new_ready,
     "due": Situation.is_due,
     "caught up": Situation.is_caught_up,
+    "inbox lost": Situation.is_inbox_lost,
 }
 """Event -> whether it is seen."""
 LAST = "stop ordered"
@@ -51,8 +55,10 @@ held in vain   .              .               .               .               . 
 asked          ask            ask_instead     ask_instead     ask_instead     ask_later     ask_later     ask
 old lost       restart_old    restart_old     restart_old     restart_old     restart_old   .             restart_old
 new lost       .              .               .               restart_new     restart_new   restart_new   .
+new ready      .              .               hand_over_state .               .             .             .
 due            restart_old    begin_switch    .               .               begin_behind  .             restart_old
 caught up      .              .               .               take_over       .             .             .
+inbox lost     deploy_inbox   deploy_inbox    deploy_inbox    deploy_inbox    deploy_inbox  deploy_inbox  deploy_inbox
 """
 """Of "." nothing comes: the event means nothing there, however late or often it is seen."""
 
@@ -64,7 +70,7 @@ def read_rows(text: str) -> dict[tuple[State, str], Action]:
     for line in lines:
         event = next(each for each in EVENTS if line.startswith(f"{each} "))
         cells = dict(zip(header.split(), line.removeprefix(event).split(), strict=True))
-        table.update({(state, event): ACTIONS[cells[state]] for state in STATES})
+        table.update({(state, event): NAMED[cells[state]] for state in STATES})
     return table
 
 
@@ -77,6 +83,8 @@ def advance(story: Story, seen: Seen, wanted: Wanted | None = None, limits: Limi
     :param wanted: epoch that the caller asks for; it may ask again and again until it is in the story.
     """
     look = Situation(story, seen, wanted, limits)
+    if look.state in seen.paused:
+        return Advice(look.state, (), (Reason("paused", text=look.state),))
     commands = tuple(_list_commands(look))
     waits = [each.reason for each in commands if isinstance(each, Answer) and each.kind == "wait"]
     return Advice(look.state, commands, (*waits, *_list_waits(look)))

@@ -7,9 +7,10 @@ from functools import cached_property
 
 from airflow_dagsched.switch.advising.advice import Limits, Wanted
 from airflow_dagsched.switch.advising.boundary import find_watermark
+from airflow_dagsched.switch.places import INBOX_SERVICE
 from airflow_dagsched.switch.record_rules import has_passed
 from airflow_dagsched.switch.records import Batch
-from airflow_dagsched.switch.signs import Ended, Order, Seen, Starts
+from airflow_dagsched.switch.signs import Ended, Order, Seen, Starts, is_alive
 from airflow_dagsched.switch.state import State, find_state
 from airflow_dagsched.switch.story import EpochStory, Story
 
@@ -67,6 +68,11 @@ class Situation:
         """Whether no driver works for it, and nobody said that none should."""
         return epoch.stopped is None and not self.is_held(epoch)
 
+    def owes_commit(self, epoch: EpochStory) -> bool:
+        """Whether a batch of it is recorded that Spark has not committed: the state behind it is not to be had yet."""
+        done = self.seen.committed.get(epoch.record.epoch, {})
+        return any(query.last.batch > done.get(name, -1) for name, query in epoch.queries.items())
+
     # --- events, each of which may be seen late, twice, or not at all
 
     def is_stop_ordered(self) -> bool:
@@ -93,7 +99,12 @@ class Situation:
 
     def is_old_lost(self) -> bool:
         """No driver works for the owner, and one should."""
-        return self.old is not None and self.is_lost(self.old)
+        return self.old is not None and (self.is_lost(self.old) or self._lacks_commit(self.old))
+
+    def _lacks_commit(self, old: EpochStory) -> bool:
+        """Whether nobody would commit the state that it hands on, as it was stopped just before that."""
+        is_handed = self.new is not None and self.new.into is not None and self.new.record.channel == "carry"
+        return is_handed and not self.is_held(old) and self.owes_commit(old)
 
     def is_new_lost(self) -> bool:
         """No driver works for the successor, which was started, and should."""
@@ -144,7 +155,9 @@ class Situation:
         if new.record.x_overlap == "cold":
             # It runs no more: the new graph's driver, which is there to stay, ends what it left.
             return old.stopped is not None and self.is_held(new)
-        return not self.is_held(old) if new.record.channel == "carry" else has_passed(old)
+        if new.record.channel == "carry":
+            return not self.is_held(old) and not self.owes_commit(old)
+        return has_passed(old)
 
     def is_old_held(self) -> bool:
         """A driver works for the owner."""
@@ -158,6 +171,18 @@ class Situation:
         """A driver works for an epoch that was given up."""
         newest = self.story.newest
         return newest is not None and newest.aborted is not None and self.is_held(newest)
+
+    def is_new_ready(self) -> bool:
+        """The successor's graph is made, and waits for the state that the owner hands on."""
+        new = self.new
+        if new is None or new.record.channel != "carry" or not self.is_held(new):
+            return False
+        sign = self.seen.signs.get(new.record.epoch)
+        return sign is not None and sign.phase == "ready" and is_alive(sign, self.seen.now)
+
+    def is_inbox_lost(self) -> bool:
+        """Nobody routes rows into the inbox, which a graph reads."""
+        return self.story.reads_inbox and INBOX_SERVICE not in self.seen.held
 
     def is_asked(self) -> bool:
         """An epoch is asked for that is not in the log yet."""

@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from airflow_dagsched.switch.advising.advance import LIMITS, advance
 from airflow_dagsched.switch.advising.advice import Advice, Append, Command, FinishMoves, Limits, Wanted
+from airflow_dagsched.switch.log.committed import list_committed
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.leases import list_held
-from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, read_starts
+from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_paused, read_sign, read_starts
 from airflow_dagsched.switch.log.spawned import is_starting
-from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.places import INBOX_SERVICE, EpochPlaces, FlowPlaces
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.story import Story
@@ -79,6 +80,8 @@ def look_at(flow: FlowPlaces, story: Story, now: float) -> Seen:
     newest = max(story.epochs, default=0)
     living = [each.record for number, each in story.epochs.items() if number == newest or not each.has_ended]
     places = {record.epoch: flow.name_epoch(record.x_folder) for record in living}
+    if story.reads_inbox:
+        places[INBOX_SERVICE] = flow.inbox_service
     # Until it has its lease, a driver that starts works for its epoch all the same: nobody is to start another.
     starting = {number for number, each in places.items() if is_starting(each, now)}
     return Seen(
@@ -88,6 +91,8 @@ def look_at(flow: FlowPlaces, story: Story, now: float) -> Seen:
         ended=_read_each(places, read_ended),
         starts=_read_each(places, read_starts),
         orders={number: read_orders(each) for number, each in places.items()},
+        committed=list_committed(flow, story),
+        paused=read_paused(places[newest]) if newest else frozenset(),
     )
 
 

@@ -12,6 +12,7 @@ from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.signs import ORDERS, Ended, Follower, Order, Sign, Starts
 
 T = TypeVar("T")
+PAUSE = "pause-"
 
 
 def write_sign(places: EpochPlaces, sign: Sign) -> None:
@@ -73,6 +74,11 @@ def read_orders(places: EpochPlaces) -> dict[Order, str]:
     """What is ordered of the epoch, and why."""
     texts = {order: _read_text(places.orders / f"{order}.json") for order in ORDERS}
     return {order: _read_reason(text) for order, text in texts.items() if text is not None}
+
+
+def read_paused(places: EpochPlaces) -> frozenset[str]:
+    """States in which executors are to do nothing while the epoch is the newest: for who looks at one, or breaks it."""
+    return frozenset(each.stem.removeprefix(PAUSE) for each in places.orders.glob(f"{PAUSE}*.json"))
 
 
 def _read_reason(text: str) -> str:
