@@ -115,6 +115,8 @@ class Batch(_Numbered):
     """Source -> newest event time of all rows before the batch; null: there was no row; missing: unknown."""
     x_tag: str = ""
     """Tells its files from those of another try of the same batch."""
+    x_end: str = ""
+    """Digest of what Spark's checkpoint says of the batch: a try that has another one is of other rows."""
     x_late: int = 0
     """Rows that came too late for their window."""
 

@@ -8,6 +8,7 @@ off, so the row may be up to 999 microseconds later.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,13 @@ def read_begin(
     :param sources: that the query reads.
     :param start: source -> offset at which batch 0 begins; None: the beginning.
     """
-    watermark_ms, _ = _read_offsets(checkpoint, batch)
-    begun = dict(start) if batch == 0 else _read_offsets(checkpoint, batch - 1)[1]
+    planned = _name_offsets(checkpoint, batch)
+    watermark_ms, _ = _read_offsets(planned)
+    begun = dict(start) if batch == 0 else _read_offsets(_name_offsets(checkpoint, batch - 1))[1]
     offsets = {name: begun.get(name) for name in sources}
     at_start = all(offset == start.get(name) for name, offset in offsets.items())
     newest = _find_newest(sources, watermark_ms, lateness_s, at_start)
-    return BatchBegin(watermark_ms / 1000, offsets, newest)
+    return BatchBegin(watermark_ms / 1000, offsets, newest, hashlib.sha256(planned.read_bytes()).hexdigest())
 
 
 def _find_newest(
@@ -48,9 +50,12 @@ def _find_newest(
     return {sources[0]: (watermark_ms + round(lateness_s * 1000)) / 1000 + _CUT_OFF_S}
 
 
-def _read_offsets(checkpoint: Path, batch: int) -> tuple[int, dict[str, Any]]:
+def _name_offsets(checkpoint: Path, batch: int) -> Path:
+    return checkpoint / "offsets" / str(batch)
+
+
+def _read_offsets(path: Path) -> tuple[int, dict[str, Any]]:
     """The watermark in milliseconds since 1970 that the batch begins with, and source -> offset at which it ends."""
-    path = checkpoint / "offsets" / str(batch)
     version, metadata, *lines = path.read_text().splitlines()
     if version != _VERSION:
         raise ValueError(f"{path} is of format {version}, not {_VERSION}: another program has begun this query")

@@ -34,6 +34,10 @@ from airflow_dagsched.switch.story import Story
 
 log = logging.getLogger(__name__)
 
+ANOTHER = (
+    "the log has it with other rows, so the checkpoint is older than the log: it was removed, restored or lost. "
+    "`airflow dagsched stream switch DAG --again` goes on from the log"
+)
 _LOOK_S = 0.5
 """Between two looks for a record that is waited for."""
 
@@ -48,6 +52,8 @@ class BatchBegin:
     """Source -> offset; null: the start."""
     newest: Mapping[str, float | None] = field(default_factory=dict)
     """Source -> newest event time read before the batch; null: no row was; missing: unknown."""
+    end: str = ""
+    """See ``Batch.x_end``."""
 
 
 @dataclass
@@ -136,6 +142,7 @@ class StreamSink:
     def take(self, df: DataFrame, batch: int) -> None:
         """What ``foreachBatch`` calls. Raises ``StreamRefused``, or as ``check``."""
         if self._has_record(batch):
+            self._refuse_another(batch)
             self._target.writer.execute(df)
         else:
             self._take_new(df, batch)
@@ -169,6 +176,7 @@ class StreamSink:
         while True:
             judged = self._await_turn(name.batch, whole)
             if judged.kind == "repeated":
+                self._refuse_another(name.batch)
                 return
             if judged.kind == "part":
                 draft = self._target.writer.narrow(draft, judged)
@@ -202,6 +210,7 @@ class StreamSink:
                 x_begin=begin.offsets,
                 x_newest=begin.newest,
                 x_tag=name.tag,
+                x_end=begin.end,
             )
 
         return make
@@ -222,6 +231,11 @@ class StreamSink:
             raise StreamRefused(self._epoch, self._query, batch, str(judged.reason))
         return judged
 
+    def _refuse_another(self, batch: int) -> None:
+        """Raise ``StreamRefused`` for one that is recorded, and of other rows than were."""
+        if not is_same(self._log.story, self._epoch, self._query, batch, self._read_begin(batch).end):
+            raise StreamRefused(self._epoch, self._query, batch, ANOTHER)
+
     def _has_record(self, batch: int) -> bool:
         self._log.read()
         return is_recorded(self._log.story, self._epoch, self._query, batch)
@@ -231,6 +245,16 @@ def is_recorded(story: Story, epoch: int, query: str, batch: int) -> bool:
     """Whether the log has the batch, whatever became of its rows."""
     found = story.epochs.get(epoch)
     return found is not None and query in found.queries and batch <= found.queries[query].last.batch
+
+
+def is_same(story: Story, epoch: int, query: str, batch: int, end: str) -> bool:
+    """Whether a batch that is recorded may be the one that the log has.
+
+    :param end: see ``Batch.x_end``; empty: not known.
+    """
+    last = story.epochs[epoch].queries[query].last
+    # Spark begins none before it has committed the one before: it has to repeat the last one alone.
+    return not (last.x_end and end) or (batch, end) == (last.batch, last.x_end)
 
 
 def must_wait(story: Story, epoch: int, judged: Judgement) -> bool:

@@ -123,6 +123,7 @@ def open_sink(
     epoch: int = 1,
     check: Callable[[], None] = lambda: None,
     clock: Clock = MACHINE,
+    read_begin: Callable[[int], BatchBegin] = lambda batch: BatchBegin(0.0),
 ) -> StreamSink:
     """The sink of a driver that has just started."""
     # With the machine's clock locks are the system's, else leases: of these one may be lost.
@@ -132,7 +133,7 @@ def open_sink(
         epoch=epoch,
         query="out",
         target=WindowTarget(store, table, flow),
-        read_begin=lambda batch: BatchBegin(0.0),
+        read_begin=read_begin,
         check=check,
         clock=clock,
     )

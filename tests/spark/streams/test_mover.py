@@ -18,7 +18,7 @@ from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.swap import COORDINATION, list_torn
 from airflow_dagsched.spark.streams.drafts import list_drafts, make_name
 from airflow_dagsched.spark.streams.mover import finish_moves
-from airflow_dagsched.spark.streams.sink import StreamRefused, StreamSink
+from airflow_dagsched.spark.streams.sink import BatchBegin, StreamRefused, StreamSink
 from airflow_dagsched.switch.drafts import STREAMS, judge_draft, parse_name
 from airflow_dagsched.switch.record_rules import find_least
 from airflow_dagsched.switch.records import Batch
@@ -48,6 +48,36 @@ def crash_after(changes: int) -> Callable[[], None]:
             raise Crashed
 
     return step
+
+
+def test_a_batch_that_spark_plans_anew_is_not_taken_for_the_recorded_one(tmp_path: Path):
+    """Spark's checkpoint was lost or restored: what the first plan had not, and the second has, would be nowhere."""
+    flow, table, plan = Flow(tmp_path / "work"), str(tmp_path / "table"), ["first"]
+    flow.begin()
+
+    def open_planned() -> StreamSink:
+        return open_sink(flow, table, read_begin=lambda batch: BatchBegin(0.0, end=f"{plan[0]} {batch}"))
+
+    take_all(open_planned(), BATCHES[:3])
+    open_planned().take((30,), 2)  # type: ignore[arg-type]
+    plan[0] = "second"
+    for batch in (2, 1):
+        with pytest.raises(StreamRefused, match=r"the checkpoint is older than the log.*--again"):
+            open_planned().take((40,), batch)  # type: ignore[arg-type]
+    # Another driver records it while this one writes: each has a plan of its own.
+    plan[0] = "first"
+    sink, other = open_planned(), open_planned()
+    write = sink._target.writer.write
+
+    def write_late(df: object, folder: str) -> object:
+        other.take((40,), 3)  # type: ignore[arg-type]
+        plan[0] = "second"
+        return write(df, folder)  # type: ignore[arg-type]
+
+    sink._target.writer.write = write_late  # type: ignore[method-assign,assignment]
+    with pytest.raises(StreamRefused, match="older than the log"):
+        sink.take((50,), 3)  # type: ignore[arg-type]
+    assert list_windows(table) == [10, 20, 30, 40]
 
 
 @pytest.mark.parametrize("upto", [0, 30, 50])

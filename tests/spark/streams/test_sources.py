@@ -124,6 +124,7 @@ def test_what_is_not_known_is_left_out(
     write_offsets(tmp_path, 0, 0, ['a:{"logOffset": 3}', "b:-"])
     write_offsets(tmp_path, 1, watermark_ms, ['a:{"logOffset": 4}', 'b:{"logOffset": 0}'])
     begin = read_begin(tmp_path, 1, sources, LATENESS_S, {})
+    assert begin.end == read_begin(tmp_path, 1, sources, 0.0, {}).end != read_begin(tmp_path, 0, sources, 0.0, {}).end
     assert begin.newest == newest
     assert begin.offsets == {"a": {"logOffset": 3}, "b": None} if len(sources) == 2 else {"a": {"logOffset": 3}}
 
