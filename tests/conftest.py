@@ -1,6 +1,8 @@
 """No test touches anybody's Airflow: its home is a temporary folder, set before Airflow is imported.
 
-Spark's Python workers are this Python, whichever test starts the session that they all share.
+Spark's Python workers are this Python, whichever test starts the session that they all share. Java compiles quickly
+and never thoroughly, in sessions and in what a test submits, as in all local applications that are to be short: else
+compiling is half of the processor time of Spark's tests.
 """
 
 from __future__ import annotations
@@ -16,3 +18,5 @@ atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

@@ -23,6 +23,8 @@ from demo.standalone import free_ports
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 DEPLOY = "org.apache.spark.deploy"
+QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""Of Master and Workers, and so of executors, who have their environment: none lives long enough for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def standalone_cluster(
 
         def program(name: str, *arguments: object) -> subprocess.Popen[bytes]:
             command = [str(SPARK_CLASS), f"{DEPLOY}.{name}", *map(str, arguments)]
-            started = processes.start(command, os.environ, here / "log", here)
+            started = processes.start(command, {**os.environ, **QUICK_JAVA}, here / "log", here)
             running.callback(processes.stop, started)
             return started
 
