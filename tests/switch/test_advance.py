@@ -366,15 +366,20 @@ def test_a_flow_is_stopped_and_stays_so():
 
 
 def test_a_flow_that_is_stopped_behind_the_fence_goes_on_there():
-    assert ask(FENCED, order(1, "stop", 1, 2)) == (Halt(1), Halt(2))
-    one = get_record(FENCED, order(1, "stop", 2))
-    half = go_on(FENCED, one)
-    assert ask(half, order(1, "stop", 2)) == (Halt(2),)
-    both = go_on(half, get_record(half, order(1, "stop")))
-    assert ask(both, order(1, "stop")) == ()
-    assert ask(both, look()) == ()
-    again = ask(both, look(), WANTED)
+    both = {each: {"stop": "maintenance"} for each in (1, 2)}
+    assert ask(FENCED, look(1, 2, orders=both)) == (Halt(1), Halt(2))
+    half = go_on(FENCED, get_record(FENCED, look(2, orders=both)))
+    assert ask(half, look(2, orders=both)) == (Halt(2),)
+    ended = go_on(half, get_record(half, look(orders=both)))
+    assert ask(ended, look(orders=both)) == ()
+    again = ask(ended, look(orders=both), WANTED)
     assert again[:2] == (Deploy(1), Deploy(2))
+
+
+def test_a_stop_that_is_done_keeps_no_other_code_away():
+    stopped = go_on(STEADY, get_record(STEADY, order(1, "stop")))
+    asked = go_on(stopped, get_record(stopped, order(1, "stop"), WANTED))
+    assert isinstance(get_record(asked, order(1, "stop")), Fence), "and no Aborted"
 
 
 def test_a_graph_that_is_to_be_confirmed_waits_and_is_not_stuck():

@@ -21,12 +21,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from airflow_dagsched.switch.advising.advance import advance
 from airflow_dagsched.switch.advising.advice import Append, Deploy, Halt, Wanted
+from airflow_dagsched.switch.advising.boundary import list_open
+from airflow_dagsched.switch.advising.orders import choose_ordered
+from airflow_dagsched.switch.advising.situation import can_stop, list_needed
 from airflow_dagsched.switch.fold import find_broken_rule, fold, restore_story
 from airflow_dagsched.switch.judgement import judge_batch
+from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Batch, Record
 from airflow_dagsched.switch.say import tell_story
 from airflow_dagsched.switch.signs import Ended, Seen, Sign
-from airflow_dagsched.switch.story import Story, is_needed
+from airflow_dagsched.switch.story import EpochStory, Story, is_needed
 from airflow_dagsched.switch.windows import find_end, round_up
 from tests.switch.checked import check_records
 from tests.switch.drawn import WINDOW, make_batch, make_started, number
@@ -104,15 +108,26 @@ class Switches(RuleBasedStateMachine):
         )  # fmt: skip
 
     @precondition(lambda self: self.story.epochs)
-    @rule(order=st.sampled_from(["confirm"] * 4 + ["abort", "stop"]), back=st.integers(0, 1))
+    @rule(order=st.sampled_from(["confirm"] * 4 + ["abort"]), back=st.integers(0, 1))
     def order(self, order: str, back: int) -> None:
         epoch = max(max(self.story.epochs) - back, 1)
         self.orders.setdefault(epoch, {})[order] = "so it is wanted"
 
     @rule()
+    def stop(self) -> None:
+        chosen = choose_ordered(self.story, "stop")
+        for epoch in () if isinstance(chosen, Reason) else chosen:
+            self.orders.setdefault(epoch, {})["stop"] = "enough"
+
+    @rule()
     def take_back(self) -> None:
-        """Who starts again what was stopped removes the order."""
-        self.orders = {epoch: {k: v for k, v in each.items() if k != "stop"} for epoch, each in self.orders.items()}
+        """A task of the same code starts again what was stopped, once nothing is still to stop."""
+        needed = list_needed(self.story)
+        if any(can_stop(each) and "stop" in self.orders.get(each.record.epoch, {}) for each in needed):
+            return
+        for each in needed:
+            if each.stopped is not None:
+                self.deploy(each.record.epoch)
 
     # --- executors
 
@@ -135,9 +150,18 @@ class Switches(RuleBasedStateMachine):
             if isinstance(command, Append):
                 self.append(command.record)
             elif isinstance(command, Deploy):
-                self.drivers.setdefault(command.epoch, Driver())
+                self.deploy(command.epoch)
             elif isinstance(command, Halt) and command.epoch in self.drivers:
                 self.drivers[command.epoch].halted = True
+
+    def deploy(self, epoch: int) -> None:
+        told = self.story.epochs[epoch]
+        if epoch not in self.drivers and told.stopped is not None:
+            after = self.story.epochs[told.out.to] if told.out else None
+            waits = after is not None and after.begun is None and not can_stop(after)
+            for each in (epoch, told.out.to) if told.out and waits else (epoch,):
+                self.orders.get(each, {}).pop("stop", None)
+        self.drivers.setdefault(epoch, Driver())
 
     def append(self, record: Record) -> None:
         record = number((record,), self.story.last + 1)[0]
@@ -346,9 +370,25 @@ class Switches(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once nothing is lost any more and nobody orders anything, the flow comes to rest, with every window."""
-        self.orders, self.frozen, self.ended = {}, [], {}
-        # What was asked for last may have been given up: that is not asked for again.
+        self.frozen, self.ended = [], {}
+        for _ in range(50):
+            self.look()
+            self.act(0, asks=False)
+            self.run_all(5)
+        assert not any("stop" in self.orders.get(each.record.epoch, {}) for each in self.list_living())
+        # What was asked for last may have been given up: that is not asked for again. What was ordered stays there.
         self.ask("replay", "beside", "auto", True, WINDOW)
+        self.come_to_rest()
+        if not self.drivers:
+            # It was stopped in the middle of a window, and is another code's only behind that: it goes on until then.
+            assert self.story.old is not None
+            assert list_open(self.story.old), tell_story(self.story)
+            self.take_back()
+            self.come_to_rest()
+        self.check_end()
+        assert check_records(self.records, self.compacted).violations == ()
+
+    def come_to_rest(self) -> None:
         quiet = 0
         for _ in range(1000):
             before = self.story.last, len(self.drivers)
@@ -357,9 +397,10 @@ class Switches(RuleBasedStateMachine):
             self.run_all(5)
             quiet = quiet + 1 if before == (self.story.last, len(self.drivers)) else 0
             if quiet == 10:
-                break
-        self.check_end()
-        assert check_records(self.records, self.compacted).violations == ()
+                return
+
+    def list_living(self) -> list[EpochStory]:
+        return [each for each in (self.story.old, self.story.new) if each is not None and can_stop(each)]
 
     def run_all(self, count: int) -> None:
         """A line of each query that has rows left."""

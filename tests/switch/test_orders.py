@@ -29,20 +29,20 @@ FENCED = go_on(BOTH, make_fence(1, 20.0))
     ("story", "order", "chosen"),
     [
         (Story(), "stop", Reason("nothing runs")),
-        (ONE, "stop", 1),
-        (tell(*FIRST[:1]), "stop", 1),
-        (BOTH, "stop", 1),
-        (FENCED, "stop", 1),
-        (go_on(FENCED, make_stopped(1, x_cause="person")), "stop", 2),
+        (ONE, "stop", (1,)),
+        (tell(*FIRST[:1]), "stop", (1,)),
+        (BOTH, "stop", (1, 2)),
+        (FENCED, "stop", (1, 2)),
+        (go_on(FENCED, make_stopped(1, x_cause="person")), "stop", (2,)),
         (go_on(ONE, make_stopped(1, x_cause="person")), "stop", Reason("nothing runs")),
         (ONE, "abort", Reason("no switch")),
-        (BOTH, "abort", 2),
+        (BOTH, "abort", (2,)),
         (FENCED, "abort", Reason("only forward", 1)),
         (ONE, "confirm", Reason("no switch")),
         (BOTH, "confirm", Reason("needs no word", 2)),
-        (go_on(ONE, make_epoch(2, x_confirm="manual")), "confirm", 2),
+        (go_on(ONE, make_epoch(2, x_confirm="manual")), "confirm", (2,)),
         (FENCED, "confirm", Reason("only forward", 1)),
     ],
 )
-def test_an_order_is_of_an_epoch_or_means_nothing(story: Story, order: Order, chosen: int | Reason) -> None:
+def test_an_order_is_of_an_epoch_or_means_nothing(story: Story, order: Order, chosen: tuple[int, ...] | Reason) -> None:
     assert choose_ordered(story, order) == chosen

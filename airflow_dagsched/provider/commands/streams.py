@@ -175,8 +175,9 @@ def order_stream(stream: Stream, order: Order, by: str, reason: str) -> str:
     chosen = choose_ordered(executor.log.story, order)
     if isinstance(chosen, Reason):
         raise InvalidInput(f"stream {stream.name!r} of DAG {stream.dag_id!r}", "", f"{order}: {tell_reason(chosen)}")
-    places = stream.places.name_epoch(executor.log.story.epochs[chosen].record.x_folder)
-    is_new = place_order(places, order, by, time.time(), reason)
+    folders = [executor.log.story.epochs[each].record.x_folder for each in chosen]
+    placed = [place_order(stream.places.name_epoch(each), order, by, time.time(), reason) for each in folders]
     # Where no driver and no task is left to see the order.
     executor.step()
-    return f"epoch {chosen} of stream {stream.name!r}: {order} {'ordered' if is_new else 'was ordered before'}"
+    epochs = " and ".join(map(str, chosen))
+    return f"epoch {epochs} of stream {stream.name!r}: {order} {'ordered' if any(placed) else 'was ordered before'}"

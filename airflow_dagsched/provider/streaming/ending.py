@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
+from airflow_dagsched.switch.advising.orders import choose_ordered
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import place_order, read_follower
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.signs import Follower, Order
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import Story
@@ -51,8 +53,10 @@ def order_end(flow: FlowPlaces, epoch: int, by: str, clock: Callable[[], float])
     if found is None or found.has_ended or found.stopped is not None:
         return None
     order = choose_order(log.story, epoch, look_at(flow, log.story, clock()).held)
+    chosen = choose_ordered(log.story, order)
     reason = f"the task that follows epoch {epoch} was ended, or cleared"
-    place_order(flow.name_epoch(found.record.x_folder), order, by, clock(), reason)
+    for each in () if isinstance(chosen, Reason) else chosen:
+        place_order(flow.name_epoch(log.story.epochs[each].record.x_folder), order, by, clock(), reason)
     return order
 
 

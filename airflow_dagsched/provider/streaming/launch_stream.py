@@ -36,13 +36,14 @@ from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_proce
 from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
 from airflow_dagsched.switch.advising.advice import Advice, Answer, Deploy, Wanted
+from airflow_dagsched.switch.advising.situation import can_stop, list_needed
 from airflow_dagsched.switch.log.executor import Executor, look_at
 from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, write_follower
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Stopped
 from airflow_dagsched.switch.say import tell_reason
 from airflow_dagsched.switch.signs import Follower
-from airflow_dagsched.switch.story import Story
+from airflow_dagsched.switch.story import EpochStory, Story
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -68,8 +69,8 @@ class Launching:
     sleep: Callable[[float], None]
     said: str = field(default="")
     """What is waited for, as it was logged last."""
-    resumed: Stopped | None = None
-    """The end of the epoch that this try has started again after it."""
+    resumed: dict[int, Stopped] = field(default_factory=dict)
+    """Epoch that this try has started again -> the end that it had."""
 
     @classmethod
     def open(
@@ -198,24 +199,26 @@ def adopt_epoch(launching: Launching) -> int | None:
 
 
 def _is_ready(launching: Launching, epoch: int) -> bool:
-    """Whether the epoch can be followed; it is started anew if it was stopped, and is gone."""
+    """Whether the epoch can be followed; what has to run for it is started anew if it was stopped, and is gone."""
     found = launching.story.epochs[epoch]
     places = launching.flow.name_epoch(found.record.x_folder)
     if is_cleared_since(places, launching.follower):
         order_end(launching.flow, epoch, f"run {launching.run_id}", launching.clock)
-    is_to_resume = found.stopped is not None and not launching.is_held(epoch)
-    if not is_to_resume and (found.stopped is not None or _is_to_end(launching, epoch)):
+    needed = list_needed(launching.story)
+    stopped = {each.record.epoch: each.stopped for each in needed if each.stopped is not None}
+    if any(map(launching.is_held, stopped)) or any(_is_to_end(launching, each) for each in needed):
         return False
     write_follower(places, launching.follower)
-    if is_to_resume:
-        launching.resumed = found.stopped
-        launching.starter.resume(found)
+    for number in stopped:
+        launching.starter.resume(launching.story.epochs[number])
+    launching.resumed |= stopped
     return True
 
 
-def _is_to_end(launching: Launching, epoch: int) -> bool:
-    orders = read_orders(launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder))
-    return "stop" in orders or ("abort" in orders and epoch == launching.story.successor)
+def _is_to_end(launching: Launching, epoch: EpochStory) -> bool:
+    orders = read_orders(launching.flow.name_epoch(epoch.record.x_folder))
+    is_new = epoch.record.epoch == launching.story.successor
+    return ("stop" in orders and can_stop(epoch)) or ("abort" in orders and is_new and epoch.into is None)
 
 
 def _give_up(launching: Launching, epoch: int) -> None:
@@ -303,14 +306,20 @@ def wait_until_started(launching: Launching, epoch: int) -> End | None:
     """Return when the epoch's queries run, or how it ended before."""
     while True:
         launching.step(epoch)
-        found = launching.story.epochs.get(epoch)
-        is_resumed = found is not None and found.stopped is not None and found.stopped == launching.resumed
-        end = _judge_resumed(launching, epoch) if is_resumed else judge_epoch(launching.story, epoch)
-        if end is not None:
+        resumed = _list_resumed(launching)
+        ends = [_judge_resumed(launching, each) for each in resumed] or [judge_epoch(launching.story, epoch)]
+        if (end := next(filter(None, ends), None)) is not None:
             return end
-        if found is not None and found.started is not None and found.stopped is None:
+        found = launching.story.epochs.get(epoch)
+        if not resumed and found is not None and found.started is not None and found.stopped is None:
             return None
         launching.pause()
+
+
+def _list_resumed(launching: Launching) -> list[int]:
+    """Epochs that were started again, and whose queries do not run yet."""
+    found = {epoch: launching.story.epochs.get(epoch) for epoch in launching.resumed}
+    return [epoch for epoch, each in found.items() if each and each.stopped == launching.resumed[epoch]]
 
 
 def _judge_resumed(launching: Launching, epoch: int) -> End | None:

@@ -12,11 +12,12 @@ from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.streams.private_folder import read_start_command
 from airflow_dagsched.provider.streaming.same_application import find_application
 from airflow_dagsched.switch.advising.advice import Deploy
-from airflow_dagsched.switch.advising.situation import count_start
+from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.signs_files import read_starts, remove_order, write_starts
 from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.story import EpochStory, Story
 
 _CHILDREN: list[subprocess.Popen[bytes]] = []
@@ -63,19 +64,23 @@ class Starter:
         if epoch is None or self.clock() < command.not_before:
             return False
         seen = look_at(self.flow, self.tell_story(), self.clock())
-        ended = seen.ended.get(command.epoch)
-        is_refused = ended is not None and ended.kind == "refused"
-        # The driver that has it looks at the log every second, and does it without a new application,
-        # unless it has said that it can't.
-        if not is_refused and find_application(self.flow, self.tell_story(), seen.held, command.epoch) is not None:
+        if self._leaves_to_another(epoch, seen):
             return False
         self.start_epoch(epoch)
         return True
 
+    def _leaves_to_another(self, epoch: EpochStory, seen: Seen) -> bool:
+        """Whether the driver that has an application for it takes the epoch: it looks at the log every second."""
+        number = epoch.record.epoch
+        ended = seen.ended.get(number)
+        # It has said that it can't, or it leaves what was stopped to whoever wants it to run again.
+        if epoch.stopped is not None or (ended is not None and ended.kind == "refused"):
+            return False
+        return find_application(self.flow, self.tell_story(), seen.held, number) is not None
+
     def resume(self, epoch: EpochStory) -> None:
         """Start an epoch that someone had stopped, or that was given up after so many starts: they begin anew."""
         places = self.flow.name_epoch(epoch.record.x_folder)
-        remove_order(places, "stop")
         places.starts.unlink(missing_ok=True)
         self.start_epoch(epoch)
 
@@ -85,11 +90,20 @@ class Starter:
         _bury_children()
         if is_starting(places, now):
             return
+        if epoch.stopped is not None:
+            self._take_stop_back(epoch)
         # Before the start: one that kills whoever starts it must not go on for ever.
         write_starts(places, count_start(epoch, read_starts(places), now))
         # How the last one ended is no news of this one.
         places.exit.unlink(missing_ok=True)
         write_spawned(places, self.start(places, self.flow.folder.parents[2]), now)
+
+    def _take_stop_back(self, epoch: EpochStory) -> None:
+        """Of the epoch, and of the one that begins when this one has ended."""
+        after = self.tell_story().epochs.get(epoch.out.to) if epoch.out else None
+        waiting = [after] if after is not None and not can_stop(after) and after.begun is None else []
+        for each in (epoch, *waiting):
+            remove_order(self.flow.name_epoch(each.record.x_folder), "stop")
 
 
 def _bury_children() -> None:

@@ -26,7 +26,7 @@ from airflow_dagsched.switch.advising.boundary import (
     list_open,
     put_named,
 )
-from airflow_dagsched.switch.advising.situation import Situation
+from airflow_dagsched.switch.advising.situation import Situation, can_stop, list_needed
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Aborted, Cause, Current, Drained, Epoch, Fence, Stopped
 from airflow_dagsched.switch.say import tell_reason
@@ -63,8 +63,9 @@ def abort(look: Situation, reason: Reason, cause: Cause) -> tuple[Command, ...]:
 
 
 def _get_order(look: Situation, order: Order) -> Reason:
-    orders = [look.seen.orders.get(each.record.epoch, {}) for each in (look.old, look.new) if each is not None]
-    return Reason("ordered", text=next((each[order] for each in orders if each.get(order)), ""))
+    ordered = [each for each in (look.old, look.new) if each is not None and look.is_ordered(each, order)]
+    texts = [look.seen.orders[each.record.epoch][order] for each in ordered]
+    return Reason("ordered", text=next(filter(None, texts), ""))
 
 
 def stop_old(look: Situation) -> tuple[Command, ...]:
@@ -74,7 +75,7 @@ def stop_old(look: Situation) -> tuple[Command, ...]:
 
 def stop_both(look: Situation) -> tuple[Command, ...]:
     """End both graphs, as was ordered; whoever starts them again goes on with the switch."""
-    both = [each for each in (look.old, look.new) if each is not None and each.begun is not None]
+    both = [each for each in (look.old, look.new) if each is not None and can_stop(each)]
     return tuple(command for each in both for command in _stop(look, each, _get_order(look, "stop"), "person"))
 
 
@@ -322,8 +323,8 @@ def ask_instead(look: Situation) -> tuple[Command, ...]:
 
 def ask_later(look: Situation) -> tuple[Command, ...]:
     """Behind a fence the switch ends first; what of it was stopped goes on."""
-    both = [each for each in (look.old, look.new) if each is not None and each.stopped and not each.drained]
-    again = tuple(command for each in both if not look.is_held(each) for command in deploy(look, each))
+    stopped = [each for each in list_needed(look.story) if each.stopped and not look.is_held(each)]
+    again = tuple(command for each in stopped for command in deploy(look, each))
     return *again, Answer("wait", Reason("switch ends first", look.story.successor or 0))
 
 

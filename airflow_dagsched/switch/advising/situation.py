@@ -57,8 +57,10 @@ class Situation:
         return 0 if starts is None or (last is not None and last.at > starts.at) else starts.count
 
     def is_ordered(self, epoch: EpochStory, order: Order) -> bool:
-        """Whether someone ordered that of it."""
-        return order in self.seen.orders.get(epoch.record.epoch, {})
+        """Whether someone ordered that of it, and it is still to be done."""
+        # The file of a stop stays until the epoch is started again; it says nothing of what is asked for after it.
+        is_done = order == "stop" and not can_stop(epoch)
+        return not is_done and order in self.seen.orders.get(epoch.record.epoch, {})
 
     def is_lost(self, epoch: EpochStory) -> bool:
         """Whether it ran, should still, and no driver works for it."""
@@ -188,6 +190,26 @@ class Situation:
         """An epoch is asked for that is not in the log yet."""
         wanted = self.wanted
         return wanted is not None and all(each.record.x_folder != wanted.folder for each in self.story.epochs.values())
+
+
+def can_stop(epoch: EpochStory) -> bool:
+    """Whether an order to stop is still to be done. A graph that begins when the old one has ended its windows has
+    nothing to end before.
+    """
+    record = epoch.record
+    is_alone = record.x_overlap == "sequential" and record.channel != "carry"
+    is_waiting = is_alone and epoch.into is not None and epoch.begun is None and not epoch.current
+    return epoch.stopped is None and not is_waiting
+
+
+def list_needed(story: Story) -> tuple[EpochStory, ...]:
+    """The graphs that must run for the flow to come to its end: behind a fence both, the owner first."""
+    old, new = story.old, story.new
+    if new is None or new.into is None:
+        return tuple(each for each in (new or old,) if each is not None)
+    # After a cold switch the old graph can run no more: the new one's driver finishes what it left.
+    is_old_done = old is None or old.drained or new.record.x_overlap == "cold"
+    return (new,) if old is None or is_old_done else (old, new)
 
 
 def find_last_batch(epoch: EpochStory) -> Batch | None:

@@ -29,7 +29,7 @@ from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.signs import Ended, Sign
 from airflow_dagsched.version import __version__
 from tests.provider.streaming.flows import Flow
-from tests.switch.drawn import make_stopped
+from tests.switch.drawn import make_fence, make_stopped
 
 OPTIONS = {"rowsPerBatch": "10", "kafka.password": "hunter2secret"}
 
@@ -379,6 +379,32 @@ def stopped(tries: Tries, launch: StreamLaunchOperator) -> Flow:
     flow.kill(1)
     flow.add(make_stopped(1, x_cause="person", at=flow.now))
     return flow
+
+
+def test_a_clear_behind_the_fence_brings_both_graphs_back(dag: DAG, tries: Tries, tmp_path: Path):
+    """The old one still owns windows, and nobody else would start it."""
+    flow = run_first(tries, declare(dag, tmp_path))
+    launch = change(tmp_path, driver_memory="3g")
+    tries.run(launch, "run 2")
+    flow.run_batch(2, kept=0, x_begin={"clicks": None}, x_newest={"clicks": None})
+    flow.add(make_fence(1, 40.0, at=flow.now))
+    tries.clears = 1
+    tries.meanwhile = [lambda: flow.kill(2), lambda: None, lambda: flow.kill(1), lambda: None]
+    assert tries.run(launch, "run 2") == 2
+    folders = [flow.story.epochs[epoch].record.x_folder for epoch in (1, 2)]
+    assert flow.started == folders * 2
+    assert [flow.story.epochs[epoch].stopped for epoch in (1, 2)] == [None, None]
+    assert [read_orders(flow.locate(epoch)) for epoch in (1, 2)] == [{}, {}]
+
+
+def test_other_code_is_deployed_after_a_stop(dag: DAG, tries: Tries, tmp_path: Path):
+    flow = run_first(tries, declare(dag, tmp_path))
+    place_order(flow.locate(1), "stop", "ann", flow.now, "enough")
+    flow.kill(1)
+    flow.settle()
+    assert flow.story.epochs[1].stopped is not None
+    assert tries.run(change(tmp_path), "run 2") == 2
+    assert flow.story.epochs[2].aborted is None
 
 
 def test_started_counts_only_for_a_driver_that_was_not_stopped_since(dag: DAG, tries: Tries, tmp_path: Path):
