@@ -39,11 +39,23 @@ class StreamSettings:
     """The driver ends with the launch task: for hosts that let nothing outlive it."""
     standbys: int = 0
     deploy_within_s: float = 900.0
+    """A graph that is to take over is given up if its queries do not run by then."""
     stuck_within_s: float = 1800.0
-    ends_within_s: float = 60.0
+    """It is given up, too, if it has no batch for so long."""
+    ends_within_s: float | None = None
+    """A batch that runs when the graph is to end is run again by the next driver if it takes longer; None: three times
+    as long as the one before it took, a minute at least.
+    """
 
     @property
     def most_stuck_s(self) -> float:
         """Seconds without a batch after which a graph that is to take over is given up."""
         # A batch may well take as long as from one trigger to the next, and the first begins behind what is missed.
         return max(self.stuck_within_s, 3 * self.trigger_s)
+
+    def choose_end_s(self, batch_s: float | None) -> float:
+        """Seconds for which the batch that runs as a graph is to end may go on.
+
+        :param batch_s: that the one before it took; None: there was none.
+        """
+        return max(60.0, 3 * (batch_s or 0.0)) if self.ends_within_s is None else self.ends_within_s

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal
 
 from airflow_dagsched.switch.records import Cause
@@ -23,6 +24,8 @@ NOT_BEGUN = frozenset({None, "scheduled", "queued", "up_for_retry", "up_for_resc
 FOLLOWING = NOT_BEGUN | {"running", "deferred"}
 GIVEN_UP: frozenset[Cause] = frozenset({"author", "person"})
 """Causes that another run would not change: the same code fails again, or someone wants it so."""
+MOST_TIMED_OUT = 2
+"""So often one code may be given up after each other since it took too long: a third run would be a waste of cores."""
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 120.0, 900.0
 """Seconds to the second run for the same need; the wait doubles each time, to the longest."""
@@ -88,7 +91,14 @@ def _is_given_up(look: Look) -> bool:
     newest = look.story.newest
     if newest is None or newest.aborted is None or newest.record.fingerprint != look.fingerprint:
         return False
-    return newest.aborted.x_cause in GIVEN_UP
+    return newest.aborted.x_cause in GIVEN_UP or _count_timed_out(look) >= MOST_TIMED_OUT
+
+
+def _count_timed_out(look: Look) -> int:
+    """How often this code was given up for want of time, after each other, until now."""
+    latest = (each for _, each in sorted(look.story.epochs.items(), reverse=True))
+    tried = takewhile(lambda each: each.record.fingerprint == look.fingerprint and each.aborted is not None, latest)
+    return sum(1 for each in tried if each.aborted is not None and each.aborted.x_cause == "time")
 
 
 def _find_lack(look: Look, meant: EpochStory) -> Need | None:

@@ -150,7 +150,7 @@ class EpochRun:
 
     def _go_on_halting(self, seconds: float) -> None:
         running = [each for each in self._queries if not each.is_over]
-        within = self.epoch.manifest.settings.ends_within_s
+        within = self.epoch.manifest.settings.choose_end_s(self._find_batch_s())
         if running and seconds > 2 * within:
             self.guilty = running[0].step
             self.failure = Failure("lost_driver", f"its batch goes on {seconds:.0f} s after it was to end")
@@ -192,7 +192,7 @@ class EpochRun:
             phase=self._find_phase(),
             batch={each.step: each.tally.batch for each in self._queries},
             rows_s=add_rates(tallies),
-            batch_s=max((each.batch_s for each in tallies if each.batch_s is not None), default=None),
+            batch_s=self._find_batch_s(),
             trigger_s=self.epoch.manifest.settings.trigger_s,
             watermark=min(watermarks, default=None),
             newest=merge_newest(tallies),
@@ -205,6 +205,10 @@ class EpochRun:
             host=socket.gethostname(),
             ui=sc.uiWebUrl or "",
         )
+
+    def _find_batch_s(self) -> float | None:
+        """Of its queries' last batches the longest, in seconds; None: there was none."""
+        return max((each.tally.batch_s for each in self._queries if each.tally.batch_s is not None), default=None)
 
     def _find_phase(self) -> Phase:
         if self.is_halted:

@@ -48,6 +48,15 @@ def stop(cause: Any) -> Story:
     return go_on(ONE, make_stopped(1, x_cause=cause))
 
 
+def try_again(story: Story, cause: Any) -> Story:
+    """The same code once more, as epoch 3."""
+    return go_on(story, make_epoch(3, fingerprint="code 2", x_after=1), make_aborted(3, x_cause=cause))
+
+
+TIMED_OUT = try_again(abort(BOTH, "time"), "time")
+LOST_AFTER = try_again(abort(BOTH, "time"), "lost")
+
+
 def look(story: Story, code: int, states: Mapping[str, str | None], now: float = 0.0, **seen: Any) -> Look:
     return Look(story, Seen(now, **seen), f"code {code}", states)
 
@@ -63,6 +72,9 @@ ROWS: list[tuple[str, Story, int, Mapping[str, str | None], dict[str, Any], Need
     ("it fails: once is enough", abort(BOTH, "author"), 2, DEFERRED, {"held": {1}}, None),
     ("a person gave it up", abort(BOTH, "person"), 2, DEFERRED, {"held": {1}}, None),
     ("it found no executors", abort(BOTH, "time"), 2, DEFERRED, {"held": {1}}, "changed"),
+    ("it took too long twice", TIMED_OUT, 2, DEFERRED, {"held": {1}}, None),
+    ("it took too long twice, and its author gives it more", TIMED_OUT, 3, DEFERRED, {"held": {1}}, "changed"),
+    ("it took too long, then its driver was lost", LOST_AFTER, 2, DEFERRED, {"held": {1}}, "changed"),
     ("its driver stayed away", abort(BOTH, "lost"), 2, DEFERRED, {"held": {1}}, "changed"),
     ("another one replaced it, and went", abort(BOTH, "replaced"), 2, DEFERRED, {"held": {1}}, "changed"),
     ("it fails, and its author went back", abort(BOTH, "author"), 1, DEFERRED, {"held": {1}}, None),

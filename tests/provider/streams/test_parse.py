@@ -17,13 +17,27 @@ from airflow_dagsched.launch.protocol.calls import Handed, Output
 from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.authoring.flow_settings import OF_STREAMS
-from airflow_dagsched.provider.authoring.streams.settings import NEEDED, TIMES, parse_seconds
+from airflow_dagsched.provider.authoring.streams.settings import (
+    NEEDED,
+    TIMES,
+    SettingRefused,
+    parse_seconds,
+    take_stream_settings,
+)
 from airflow_dagsched.provider.commands.bag import find_flows
 
 PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 CLICKS, ALARMS, UNIT_TEST = BLOCKS
 """The examples of the page."""
+SHOWN = {
+    "max_ahead": "1 day",
+    "reach": "0",
+    "deploy_within": "15 minutes",
+    "stuck_within": "30 minutes, or 3 triggers",
+    "ends_within": "1 minute, or 3 batches",
+}
+"""Defaults of arguments that are times, as the page has them."""
 GOLDEN = {
     "settings": {
         "window_s": 600.0,
@@ -39,7 +53,7 @@ GOLDEN = {
         "standbys": 0,
         "deploy_within_s": 900.0,
         "stuck_within_s": 1800.0,
-        "ends_within_s": 60.0,
+        "ends_within_s": None,
     },
     "sources": [
         {
@@ -99,8 +113,21 @@ def test_the_page_names_every_argument_and_its_default() -> None:
     told = {name.strip(" `"): default.strip(" `") for name, default in rows}
     plain = StreamSettings(1, 1, 1)
     said = {name: repr(getattr(plain, name)).replace("'", '"') for name in OF_STREAMS - TIMES.keys()}
-    assert told == {**said, **dict.fromkeys(NEEDED, "needed"), "max_ahead": "1 day", "reach": "0"}
+    assert told == {**said, **dict.fromkeys(NEEDED, "needed"), **SHOWN}
     assert plain.max_ahead_s == parse_seconds("1 day")
+    assert plain.deploy_within_s == parse_seconds(SHOWN["deploy_within"])
+    assert f"{plain.stuck_within_s / 60:g} minutes, or 3 triggers" == SHOWN["stuck_within"]
+    assert plain.choose_end_s(None) == plain.choose_end_s(20.0) == parse_seconds("1 minute")
+
+
+def test_how_long_things_may_take_is_the_author_s_to_say() -> None:
+    times = {"window": 1, "lateness": 1, "trigger": 1, "deploy_within": "1 hour", "stuck_within": 90, "ends_within": 9}
+    taken = take_stream_settings({"mode": "streaming", **times})
+    assert taken is not None
+    assert (taken.deploy_within_s, taken.most_stuck_s, taken.choose_end_s(100.0)) == (3600.0, 90.0, 9.0)
+    assert StreamSettings(1, 1, 1).choose_end_s(100.0) == 300.0
+    with pytest.raises(SettingRefused, match="ends_within"):
+        take_stream_settings({"mode": "streaming", **times, "ends_within": 0})
 
 
 def test_the_example_is_planned_as_slots_of_one_group(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ TIMES = {
     "trigger": "10 seconds",
     "max_ahead": "1 day",
     "reach": "15 minutes",
+    "deploy_within": "30 minutes",
+    "stuck_within": "1 hour",
+    "ends_within": "5 minutes",
 }
 """Arguments that are times, with an example of each."""
 WORDS = {"channel": Channel, "overlap": Overlap, "order": Order, "confirm": Confirm}
