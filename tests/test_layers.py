@@ -58,7 +58,8 @@ launch                                                   model plan plan/checkin
   moves             .protocol                            model plan/grouping plan/problem
 switch                                                   launch/protocol launch/streams
   advising                                               launch/streams switch
-  log               .advising                            launch/protocol exclusive switch
+  inbox             .advising                            launch/protocol switch
+  log               .advising .inbox                     launch/protocol exclusive switch
   checking
 stream_cli                                               switch switch/log switch/checking
 cli                                                      model placement plan plan/simulate plan/checking plan/report

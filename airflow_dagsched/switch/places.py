@@ -10,7 +10,9 @@
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json offset.json
                         aside/<step>/<draft>  compare/<step>-<batch>.json  output/driver.log
-        inbox/  inbox-service/  dead/<step>/  standby/<id>/
+        inbox/<source>/log/ drafts/<draft>/ rows/dagsched_epoch=<n>/
+        inbox-service/private/ status.json ..                       as an epoch's
+        dead/<source>/  standby/<id>/
     <work_dir>/leases/<stream:dag/flow>/epoch-<n>/                  the inbox service has epoch 0
 """
 
@@ -104,6 +106,28 @@ class EpochPlaces:
 
 
 @dataclass(frozen=True, slots=True)
+class InboxPlaces:
+    """Files of the inbox of one source."""
+
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        """Folder of its log."""
+        return self.folder / "log"
+
+    @property
+    def drafts(self) -> Path:
+        """Folder of batches that are not in it yet."""
+        return self.folder / "drafts"
+
+    @property
+    def rows(self) -> Path:
+        """Folder of its rows, a part for each epoch."""
+        return self.folder / "rows"
+
+
+@dataclass(frozen=True, slots=True)
 class FlowPlaces:
     """Files of one flow."""
 
@@ -114,10 +138,9 @@ class FlowPlaces:
         """Folder of the log."""
         return self.folder / "log"
 
-    @property
-    def inbox(self) -> Path:
-        """Folder into which rows are routed, a part for each epoch."""
-        return self.folder / "inbox"
+    def name_inbox(self, source: str) -> InboxPlaces:
+        """Files of the inbox of a source."""
+        return InboxPlaces(self.folder / "inbox" / escape_key(source))
 
     @property
     def inbox_service(self) -> EpochPlaces:
@@ -134,9 +157,9 @@ class FlowPlaces:
         """Files of the epoch whose record names this folder."""
         return EpochPlaces(self.folder / "epochs" / folder)
 
-    def name_dead(self, step: str) -> Path:
-        """Folder of rows that no window takes any more."""
-        return self.folder / "dead" / escape_key(step)
+    def name_dead(self, source: str) -> Path:
+        """Folder of a source's rows that no graph takes any more."""
+        return self.folder / "dead" / escape_key(source)
 
     def name_standby(self, standby: str) -> EpochPlaces:
         """Files of an application that waits to be needed."""

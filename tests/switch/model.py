@@ -35,7 +35,7 @@ from tests.switch.drawn import FIRST, WINDOW, make_batch, make_started, number, 
 ROWS = {"a": (5.0, 15.0, 25.0, 35.0, 45.0), "b": (16.0, 6.0, 36.0, 26.0, 46.0)}
 LATENESS = 10.0
 LENGTH = 5
-Mode = Literal["replay", "sequential", "carry"]
+Mode = Literal["replay", "sequential", "carry", "inbox"]
 Phase = Literal["starting", "vetted", "ready", "computed", "recorded"]
 
 
@@ -71,6 +71,8 @@ class World(NamedTuple):
     table: tuple[tuple[float, int], ...] = ()
     """Windows in the table, with the epoch they are from."""
     crashes: int = 1
+    boxes: tuple[object, ...] = ()
+    """What else there is, of models that have more."""
 
 
 class Broken(Exception):
@@ -91,7 +93,7 @@ class Model:
     def __post_init__(self) -> None:
         self.wanted = Wanted(
             "code 2", "run 2", "wanted", {"out": ("a", "b")}, WINDOW,
-            channel="carry" if self.mode == "carry" else "replay",
+            channel=self.mode if self.mode in ("carry", "inbox") else "replay",  # type: ignore[arg-type]
             overlap="sequential" if self.mode == "sequential" else "beside",
         )  # fmt: skip
 
@@ -187,7 +189,7 @@ class Model:
                 yield f"driver {epoch} starts", self.start(world, epoch, driver)
             case "ready" if driver.halted:
                 yield f"driver {epoch} ends", put_driver(world, epoch, None)
-            case "ready" if find_first_row(self.stories[world.story], epoch) + batch <= self.length:
+            case "ready" if self.has_rows(world, epoch, batch):
                 yield f"driver {epoch} computes", put_driver(world, epoch, driver._replace(phase="computed"))
             case "computed":
                 yield f"driver {epoch} records", self.record_batch(world, epoch, batch)
@@ -200,6 +202,18 @@ class Model:
         """Whether it has not taken over yet the state that is handed on to it."""
         found = self.stories[world.story].epochs[epoch]
         return found.record.channel == "carry" and found.begun is None
+
+    def has_rows(self, world: World, epoch: int, batch: int) -> bool:
+        """Whether there is something to read."""
+        return find_first_row(self.stories[world.story], epoch) + batch <= self.length
+
+    def compute(self, world: World, epoch: int, batch: int) -> tuple[Batch, tuple[float, ...]]:
+        """What a batch comes to, and its windows."""
+        return compute_sink(self.stories[world.story], epoch, batch)
+
+    def is_whole(self, world: World, epoch: int, window: float) -> bool:
+        """Whether the graph has had all rows of the window."""
+        return is_whole(self.stories[world.story], epoch, window)
 
     def start(self, world: World, epoch: int, driver: Driver) -> World:
         story = self.stories[world.story]
@@ -214,7 +228,7 @@ class Model:
         """What the sink does, also in a driver that should be dead."""
         story = self.stories[world.story]
         driver = dict(world.drivers).get(epoch)
-        made, windows = compute_sink(story, epoch, batch)
+        made, windows = self.compute(world, epoch, batch)
         judged = judge_batch(story, epoch, "out", batch, made.first, made.last)
         if judged.kind == "refused":
             return put_driver(world, epoch, None) if driver and driver.phase == "computed" else world
@@ -227,11 +241,11 @@ class Model:
         return put_driver(world, epoch, driver._replace(phase="recorded")) if driver and is_here else world
 
     def put_rows(self, world: World, epoch: int, kept: list[float]) -> World:
-        story, table = self.stories[world.story], dict(world.table)
+        table = dict(world.table)
         for window in kept:
             if window in table:
                 raise Broken(f"window {window} of epoch {table[window]} comes again from epoch {epoch}")
-            if not is_whole(story, epoch, window):
+            if not self.is_whole(world, epoch, window):
                 raise Broken(f"window {window} of epoch {epoch} lacks rows")
             table[window] = epoch
         return world._replace(table=tuple(sorted(table.items())))

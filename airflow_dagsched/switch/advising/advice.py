@@ -82,7 +82,7 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Stop the routing of rows, choose the boundary, and route by it: the inbox service writes the fence itself."""
+    """Let no row be routed any more as before, then add the fence to an epoch, behind all that was routed."""
 
     epoch: int
     """The new one."""

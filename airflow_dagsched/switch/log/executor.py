@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from airflow_dagsched.switch.advising.advance import LIMITS, advance
-from airflow_dagsched.switch.advising.advice import Advice, Append, Command, FinishMoves, Limits, Wanted
+from airflow_dagsched.switch.advising.advice import Advice, Append, Command, FinishMoves, Hold, Limits, Wanted
 from airflow_dagsched.switch.log.committed import list_committed
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.hold import hold_inboxes
 from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_paused, read_sign, read_starts
 from airflow_dagsched.switch.log.spawned import is_starting
@@ -55,6 +56,8 @@ class Executor:
         for command in advice.commands:
             if isinstance(command, Append):
                 self._append(command.record, seen, wanted)
+            elif isinstance(command, Hold):
+                hold_inboxes(self.flow, self.log, command.epoch)
             elif not self._do(command) and isinstance(command, FinishMoves):
                 break  # what comes next says that it is done
         self.log.compact()
