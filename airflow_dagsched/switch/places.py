@@ -8,7 +8,7 @@
                         private/                                    what a driver is started from again, secrets too
                         status.json exit.json starts.json follower.json spawned.json    replaced in place
                         orders/<order>.json                         made exclusively
-                        queries/<step>/checkpoint newest.json offset.json
+                        queries/<step>/checkpoint newest.json    empty/<source>/
                         aside/<step>/<draft>  compare/<step>-<batch>.json  output/driver.log
         inbox/<source>/log/ drafts/<draft>/ rows/dagsched_epoch=<n>/
         inbox-service/private/ status.json ..                       as an epoch's
@@ -94,6 +94,11 @@ class EpochPlaces:
     def name_commits(self, step: str) -> Path:
         """Spark's file of each batch of a query that it has committed."""
         return self.name_checkpoint(step) / "commits"
+
+    @property
+    def empty(self) -> Path:
+        """Folder with files without a row, a folder for each source."""
+        return self.folder / "empty"
 
     @property
     def aside(self) -> Path:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES, read_prepared
 from airflow_dagsched.switch.checking.check_log import check_log
-from airflow_dagsched.switch.records import Current, Drained, Fence, Stopped
-from tests.streams.kit import Feed, Flow, Graph
+from airflow_dagsched.switch.places import EpochPlaces
+from airflow_dagsched.switch.records import Current, Drained, Epoch, Fence, Stopped
+from tests.streams.kit import QUERY, Feed, Flow, Graph
 from tests.streams.rows import NO_DIFFERENCE, Rows, compare, read_table, sum_windows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -47,6 +49,18 @@ def test_a_driver_of_both_that_is_killed_behind_the_fence_is_started_again_for_b
         driver.wait_for(feed.until(lambda: is_over(flow)))
         assert driver.stop() == 0
     check_table(flow, feed)
+    check_begin(flow, new)
+
+
+def check_begin(flow: Flow, new: EpochPlaces) -> None:
+    """The new graph read nothing that the old one had read before it was asked for, and took the numbers of what ran
+    over nothing.
+    """
+    [asked] = [each for each in flow.read() if isinstance(each, Epoch) and each.epoch == 2]
+    assert asked.start is not None
+    assert read_prepared(new.name_checkpoint(QUERY)) == asked.start
+    begun = flow.list_batches(2)[: BATCHES + 1]
+    assert [(each.batch, each.rows, each.x_begin) for each in begun] == [(at, 0, asked.start) for at in range(3)]
 
 
 def check_table(flow: Flow, feed: Feed) -> None:

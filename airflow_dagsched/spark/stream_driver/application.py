@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.spark.driver.launch_secrets import Refused
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch
 from airflow_dagsched.spark.stream_driver.mishaps import (
     OK,
     Stuck,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.leases import Keeper
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.switch.places import name_lease
 
 

@@ -11,10 +11,11 @@ from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit, read_text
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.session.sessions import open_session
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
-from airflow_dagsched.spark.stream_driver.graph import Graph, QueryRows, StepFailed
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed
+from airflow_dagsched.spark.stream_driver.graphs.preparing import prepare_queries
 from airflow_dagsched.spark.stream_driver.progress import add_rates, merge_newest
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
 from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
@@ -32,6 +33,7 @@ class EpochRun:
     """Starts, shows and ends the queries of one epoch."""
 
     def __init__(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> None:
+        self._main = main
         self.epoch = epoch
         self.lease = lease
         self.failure: Failure | None = None
@@ -55,6 +57,7 @@ class EpochRun:
         """Call the steps, start the queries, say so in the log. What fails is in ``failure`` then, and nothing runs."""
         try:
             written = Graph(self.session, self.epoch).build()
+            prepare_queries(self._main, self.epoch, self._log.story, self._check_begin)
             # A pool each: two graphs share the cores, whichever has more tasks.
             self.session.sparkContext.setLocalProperty("spark.scheduler.pool", f"epoch-{self.epoch.number}")
             for each in written:
@@ -80,6 +83,13 @@ class EpochRun:
         # Read as the query starts: each has its own.
         self.session.conf.set("spark.sql.shuffle.partitions", str(query.partitions))
         return start_query(query.step, written.rows, gate, checkpoint, self.epoch.manifest.settings.trigger_s)
+
+    def _check_begin(self) -> None:
+        """Raises what keeps the epoch from being begun: until it has, nobody but this can end it."""
+        self.lease.check()
+        self._log.read()
+        if self._log.story.epochs[self.epoch.number].aborted is not None:
+            raise Refused(f"epoch {self.epoch.number} was given up before its queries ran")
 
     def _record_start(self) -> None:
         """Until then no batch is taken. Raises ``Refused`` where the epoch may run no more."""

@@ -32,9 +32,9 @@ from airflow_dagsched.spark.driver.stop import stop_now
 from airflow_dagsched.spark.session.capture_output import capture_output
 from airflow_dagsched.spark.session.redaction import redact_builder
 from airflow_dagsched.spark.session.sessions import share_builder
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.spark.stream_driver.java_signals import forward_java_signals
 from airflow_dagsched.spark.stream_driver.mishaps import STOPPED, Stuck, describe_end
 from airflow_dagsched.spark.stream_driver.output_file import MaskedFormatter

@@ -11,13 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.streams.manifest import QuerySpec
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.steps.call_step import call_step
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
-from airflow_dagsched.spark.stream_driver.graph import find_start, list_sources
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.graphs.graph import find_start, list_sources
 from airflow_dagsched.spark.streams.checkpoint import read_begin
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.drafts import place_aside
 from airflow_dagsched.spark.streams.mover import finish_moves, list_due
 from airflow_dagsched.spark.streams.output_window import OutputWindow
+from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES, read_prepared
 from airflow_dagsched.spark.streams.sink import StreamSink, Target
 from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
 from airflow_dagsched.switch.log.flow_log import FlowLog
@@ -35,13 +36,15 @@ def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Cal
     """
     manifest = epoch.manifest
     sources = list_sources(manifest, query.step)
+    checkpoint = epoch.places.name_checkpoint(query.step)
+    prepared = read_prepared(checkpoint)
     declared = {each.name: find_start(epoch.record, each).offset for each in manifest.sources if each.name in sources}
     begin = partial(
         read_begin,
-        epoch.places.name_checkpoint(query.step),
+        checkpoint,
         sources=sources,
         lateness_s=manifest.settings.lateness_s,
-        start=declared,
+        start={**declared, **prepared},
     )
     return StreamSink(
         # Of its own: its thread is not the one that looks at the log every second.
@@ -51,6 +54,7 @@ def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Cal
         target=target,
         read_begin=begin,
         check=check,
+        prepared=BATCHES if prepared else 0,
     )
 
 

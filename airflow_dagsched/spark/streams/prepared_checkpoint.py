@@ -5,122 +5,90 @@ offset is a place in the list. So the new query runs once over folders with noth
 its own with an empty state; then the old list takes the place of its own, as far as the offset. Written for layouts
 that were looked at, and for no other: where a checkpoint is not like them, the query has to read old files, too, and
 leave their rows out.
+
+It runs two batches, and the offset is put in for both: a query that is started again asks its sources for what its
+last batch was, which is then nothing, not all that ever was.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import Any
 
 from airflow_dagsched.launch.protocol.wire import load_json
+from airflow_dagsched.spark.streams.file_lists import ReadFiles, UnknownLayout, copy_list
 
-FILE_FORMATS = frozenset(["parquet", "orc", "json", "csv", "text"])
-_WITH_SCHEMA = ("parquet", "orc")
-"""Formats whose files are never empty: there are rows to describe."""
+BATCHES = 2
+"""That the run over nothing has: no sink has seen them."""
+_BEGIN = "prepared.json"
+"""File beside Spark's own, with the offsets."""
 _OFFSETS = "v2"
 """Of ``offsets/<n>``: offsets have the names of their sources."""
-_COMPACT = ".compact"
 
 
-class UnknownLayout(Exception):
-    """A checkpoint is not as those that this was written for: the text says where."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFiles:
-    """What an old query has read of a source."""
-
-    log: Path
-    """``sources/<name>`` of its checkpoint."""
-    offset: int
-    """Up to which place in it the new query has nothing to read."""
-
-
-def prepare_checkpoint(checkpoint: Path, read: Mapping[str, ReadFiles], run_once: Callable[[Path], None]) -> None:
+def prepare_checkpoint(
+    checkpoint: Path, read: Mapping[str, ReadFiles], compact_interval: int, run_once: Callable[[Path], None]
+) -> None:
     """Make ``checkpoint``, unless it is there. A crash leaves none, and the next call begins anew.
 
     :param read: for each source of the query, by its name.
-    :param run_once: runs the query over empty folders (``make_empty_folder``) with the checkpoint it is given, until
-        there is nothing more to read.
+    :param compact_interval: see ``file_lists.copy_list``.
+    :param run_once: runs the query over empty folders (``empty_sources``) with the checkpoint it is given, until there
+        is nothing more to read.
 
     Raises ``UnknownLayout`` before anything is in ``checkpoint``.
     """
     if checkpoint.exists():
         return
-    chains = {name: choose_chain(files) for name, files in read.items()}
-    draft = checkpoint.with_name(f".{checkpoint.name}-draft")
-    shutil.rmtree(draft, ignore_errors=True)
+    draft, lists = (checkpoint.with_name(f".{checkpoint.name}-{name}") for name in ("draft", "lists"))
+    for folder in (draft, lists):
+        shutil.rmtree(folder, ignore_errors=True)
+    # First: the old query goes on, and removes files that it has compacted.
+    for name, files in read.items():
+        copy_list(files, lists / name, compact_interval)
     run_once(draft)
     _check_layout(draft, read)
-    for name, chain in chains.items():
-        _replace_log(draft / "sources" / name, chain)
-    _write(draft / "offsets" / "0", _set_offsets(draft / "offsets" / "0", read))
+    for name in read:
+        shutil.rmtree(draft / "sources" / name)
+        (lists / name).rename(draft / "sources" / name)
+    lists.rmdir()
+    offsets = {name: {"logOffset": files.offset} for name, files in read.items()}
+    for batch in range(BATCHES):
+        path = draft / "offsets" / str(batch)
+        _write(path, _set_offsets(path, offsets))
+    (draft / _BEGIN).write_text(json.dumps(offsets))
     draft.rename(checkpoint)
 
 
-def make_empty_folder(session: SparkSession, form: str, schema: str, folder: Path) -> Path:
-    """A folder with one file of the format that has no row: without any file Spark would execute no batch."""
-    if form in _WITH_SCHEMA:
-        session.createDataFrame([], schema).coalesce(1).write.format(form).mode("overwrite").save(str(folder))
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"none.{form}").touch()
-    return folder
+def read_prepared(checkpoint: Path) -> dict[str, Any]:
+    """Source -> offset at which a query began whose checkpoint was made here; empty: it was not."""
+    path = checkpoint / _BEGIN
+    return dict(load_json(path.read_text())) if path.exists() else {}
 
 
-def choose_chain(read: ReadFiles) -> tuple[Path, ...]:
-    """Files of the source's log that have all of it up to the offset: the newest compacted one, and those behind it.
-
-    Raises ``UnknownLayout`` if one is missing: Spark has compacted behind the offset, and removed what was before.
-    """
-    there = {path.name for path in read.log.iterdir()} if read.log.is_dir() else set()
-    compacted = max((number for number in _list_compacted(there) if number <= read.offset), default=None)
-    first = 0 if compacted is None else compacted + 1
-    names = [] if compacted is None else [f"{compacted}{_COMPACT}"]
-    names += [str(number) for number in range(first, read.offset + 1)]
-    if missing := [name for name in names if name not in there]:
-        raise UnknownLayout(f"{read.log} has no {missing[0]}")
-    return tuple(read.log / name for name in names)
+def _check_layout(draft: Path, sources: Iterable[str]) -> None:
+    """Whether the run over nothing made what is expected of it: its batches, and a log for each source."""
+    batches = [str(each) for each in range(BATCHES)]
+    for folder, expected in (("offsets", batches), ("commits", batches), ("sources", sorted(sources))):
+        if (found := _list_names(draft / folder)) != expected:
+            raise UnknownLayout(f"{draft / folder} has {found}, not {expected}")
 
 
-def _list_compacted(names: Iterable[str]) -> list[int]:
-    stems = [name.removesuffix(_COMPACT) for name in names if name.endswith(_COMPACT)]
-    return [int(stem) for stem in stems if stem.isdigit()]
-
-
-def _check_layout(draft: Path, read: Mapping[str, ReadFiles]) -> None:
-    """Whether the run over nothing made what is expected of it: one batch, and a log for each source."""
-    for folder in ("offsets", "commits"):
-        if (found := _list_names(draft / folder)) != ["0"]:
-            raise UnknownLayout(f"{draft / folder} has {found}, not batch 0 alone")
-    if (found := _list_names(draft / "sources")) != sorted(read):
-        raise UnknownLayout(f"{draft / 'sources'} has {found}, not {sorted(read)}")
-
-
-def _list_names(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> Sequence[str]:
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
 
 
-def _replace_log(log: Path, chain: tuple[Path, ...]) -> None:
-    shutil.rmtree(log)
-    log.mkdir()
-    for path in chain:
-        shutil.copyfile(path, log / path.name)
-
-
-def _set_offsets(path: Path, read: Mapping[str, ReadFiles]) -> str:
+def _set_offsets(path: Path, new: Mapping[str, Any]) -> str:
     version, metadata, *lines = path.read_text().splitlines()
     offsets = {name: text for name, _, text in (line.partition(":") for line in lines)}
-    if version != _OFFSETS or sorted(offsets) != sorted(read):
+    if version != _OFFSETS or sorted(offsets) != sorted(new):
         raise UnknownLayout(f"{path} is of format {version} and has offsets of {sorted(offsets)}")
     if any(set(load_json(text)) != {"logOffset"} for text in offsets.values()):
         raise UnknownLayout(f"{path} has offsets that are no places in a list of files")
-    set_to = {name: json.dumps({"logOffset": read[name].offset}, separators=(",", ":")) for name in offsets}
+    set_to = {name: json.dumps(new[name], separators=(",", ":")) for name in offsets}
     return "\n".join([version, metadata, *(f"{name}:{text}" for name, text in set_to.items())])
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Store
@@ -118,6 +119,7 @@ class StreamSink:
     :param log: read and written by this sink alone.
     :param read_begin: of a batch that runs.
     :param check: raises what is to end the query: the epoch's lease was lost, or the driver ends.
+    :param prepared: batches that ran over nothing as the query's checkpoint was made: no sink had them.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class StreamSink:
         target: Target,
         read_begin: Callable[[int], BatchBegin],
         check: Callable[[], None],
+        prepared: int = 0,
         clock: Clock = MACHINE,
     ) -> None:
         self._log = log
@@ -137,6 +140,7 @@ class StreamSink:
         self._target = target
         self._read_begin = read_begin
         self._check = check
+        self._prepared = prepared
         self._clock = clock
 
     def take(self, df: DataFrame, batch: int) -> None:
@@ -145,6 +149,7 @@ class StreamSink:
             self._refuse_another(batch)
             self._target.writer.execute(df)
         else:
+            self._record_prepared(batch)
             self._take_new(df, batch)
         self.finish()
 
@@ -152,6 +157,12 @@ class StreamSink:
         """Deliver what was recorded, by this driver or one that died."""
         self._log.read()
         finish_moves(self._target.store, self._target.place, self._log.story, self._target.deliver, self._clock)
+
+    def _record_prepared(self, batch: int) -> None:
+        """Record those before the query's first batch of rows: whoever reads the log counts from 0."""
+        for each in range(min(batch, self._prepared)):
+            if not self._has_record(each):
+                self._record(make_name(self._epoch, self._query, each), Draft("", StructType()))
 
     def _take_new(self, df: DataFrame, batch: int) -> None:
         name = make_name(self._epoch, self._query, batch)

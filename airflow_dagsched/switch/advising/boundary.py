@@ -226,7 +226,8 @@ def _find_offset(old: EpochStory, batches: Mapping[str, Batch], query: str, sour
     """
     readers = [each for _, each in sorted(batches.items()) if source in each.x_begin]
     mine = [each for each in readers if each.query == query]
-    if mine or (readers and query not in old.queries):
+    # One of the old graph's that has no batch yet has read nothing, whatever others have.
+    if mine or (readers and query not in {*old.record.x_queries, *old.queries}):
         return min(mine or readers, key=lambda each: _get_newest(each, source)).x_begin[source]
     start = old.record.start or {}
     is_early = (old.record.x_rows_from or 0.0) <= rows_from

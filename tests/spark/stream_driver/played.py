@@ -10,10 +10,10 @@ from typing import Any
 
 from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.signs import Ended, Sign

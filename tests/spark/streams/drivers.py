@@ -124,6 +124,7 @@ def open_sink(
     check: Callable[[], None] = lambda: None,
     clock: Clock = MACHINE,
     read_begin: Callable[[int], BatchBegin] = lambda batch: BatchBegin(0.0),
+    prepared: int = 0,
 ) -> StreamSink:
     """The sink of a driver that has just started."""
     # With the machine's clock locks are the system's, else leases: of these one may be lost.
@@ -135,6 +136,7 @@ def open_sink(
         target=WindowTarget(store, table, flow),
         read_begin=read_begin,
         check=check,
+        prepared=prepared,
         clock=clock,
     )
 

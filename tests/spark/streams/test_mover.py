@@ -80,6 +80,27 @@ def test_a_batch_that_spark_plans_anew_is_not_taken_for_the_recorded_one(tmp_pat
     assert list_windows(table) == [10, 20, 30, 40]
 
 
+def test_batches_that_ran_over_nothing_are_recorded_before_the_first_whoever_dies_between(tmp_path: Path):
+    """No sink has seen them, and numbers in the log have no gap."""
+    for changes in count(1):
+        flow, table = Flow(tmp_path / f"work-{changes}"), str(tmp_path / f"table-{changes}")
+        flow.begin()
+        step, has_crashed = crash_after(changes), False
+        try:
+            open_sink(flow, table, step, check=step, prepared=2).take((10, 20), 2)  # type: ignore[arg-type]
+        except Crashed:
+            has_crashed = True
+        for number in (2, 3):
+            open_sink(flow, table, prepared=2).take(BATCHES[number - 2], number)  # type: ignore[arg-type]
+        assert [(each.batch, each.rows, each.kept) for each in flow.list_batches()] == [
+            (0, 0, 0), (1, 0, 0), (2, 2, 2), (3, 0, 0),
+        ]  # fmt: skip
+        assert list_windows(table) == [10, 20]
+        if not has_crashed:
+            assert changes > 10
+            return
+
+
 @pytest.mark.parametrize("upto", [0, 30, 50])
 def test_a_driver_may_die_at_every_change(upto: int):
     """The next one repeats the batch that Spark has not committed; the fence cuts some batches, or came later."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import work_for
 from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.steps.call_step import StepFault, call_step, check_answer, route_rows
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.plan_check import check_query
 from airflow_dagsched.spark.streams.sources import SourceStart, open_source
@@ -44,12 +44,17 @@ class QueryRows:
 
 
 class Graph:
-    """Calls the steps of one epoch, each in its turn."""
+    """Calls the steps of one epoch, each in its turn.
 
-    def __init__(self, session: SparkSession, epoch: AcceptedEpoch) -> None:
+    :param sources: what to read; as the manifest has them, if they are not given.
+    """
+
+    def __init__(
+        self, session: SparkSession, epoch: AcceptedEpoch, sources: Sequence[SourceSpec] | None = None
+    ) -> None:
         self._session = session
         self._epoch = epoch
-        self._sources = {each.name: each for each in epoch.manifest.sources}
+        self._sources = {each.name: each for each in (epoch.manifest.sources if sources is None else sources)}
         self._made: dict[Output, Any] = {}
 
     def build(self) -> tuple[QueryRows, ...]:

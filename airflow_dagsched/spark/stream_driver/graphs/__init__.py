@@ -1,0 +1,1 @@
+"""What the epochs of a stream run: accepted, their steps called, their checkpoints begun."""

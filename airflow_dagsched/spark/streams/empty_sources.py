@@ -1,0 +1,63 @@
+"""Sources of files over folders without a row: what a query makes of them is a checkpoint that has read nothing."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.streams.manifest import SourceSpec
+from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES
+
+_FORMATS = frozenset(["parquet", "orc", "json", "csv", "text"])
+_WITH_SCHEMA = ("parquet", "orc")
+"""Formats whose files are never empty: there are rows to describe."""
+_WHICH_FILES = frozenset(["maxfilespertrigger", "maxbytespertrigger", "pathglobfilter"])
+"""Options that say which files are read, in small letters."""
+_GLOB = frozenset("*?[{")
+
+
+def can_be_empty(source: SourceSpec) -> bool:
+    """Whether it can be read over no rows with the same columns in the same order."""
+    # With that option columns come from names of folders anywhere in a path.
+    return source.format in _FORMATS and not any(name.lower() == "basepath" for name in source.options)
+
+
+def empty_source(session: SparkSession, source: SourceSpec, folder: Path, partition: str) -> SourceSpec:
+    """The source over a file for each batch, none of which has a row, in a folder that is made anew.
+
+    Without any file Spark would execute no batch.
+
+    :param partition: folder below its path in which its own files are: columns come from the names of such folders.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    _write_files(session, source, folder / partition)
+    options = {name: value for name, value in source.options.items() if name.lower() not in _WHICH_FILES}
+    return replace(source, path=str(folder), options={**options, "maxFilesPerTrigger": "1"})
+
+
+def _write_files(session: SparkSession, source: SourceSpec, folder: Path) -> None:
+    if source.format in _WITH_SCHEMA:
+        rows = session.createDataFrame([], source.schema or "").coalesce(1)
+        for _ in range(BATCHES):
+            rows.write.format(source.format).mode("append").save(str(folder))
+        return
+    folder.mkdir(parents=True)
+    for number in range(BATCHES):
+        (folder / f"none-{number}.{source.format}").touch()
+
+
+def find_partition(source: SourceSpec, file: str | None) -> str:
+    """Folder below the source's path that a file of it is in, as far as columns come from its name; else empty.
+
+    :param file: as Spark names it.
+    """
+    top = urlsplit(source.path or "").path
+    if file is None or _GLOB.intersection(top):
+        return ""
+    folder = PurePosixPath(unquote(urlsplit(file).path)).parent
+    below = folder.relative_to(top).parts if folder.is_relative_to(top) else ()
+    return "/".join(part for part in below if "=" in part)
