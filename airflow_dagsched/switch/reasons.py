@@ -31,6 +31,7 @@ Code = Literal[
     "catches up",
     "waits for rows",
     "drains",
+    "makes room",
     "nothing runs",
     "no switch",
     "needs no word",

@@ -40,6 +40,8 @@ SENTENCES: Mapping[Code, str] = {
     "catches up": "epoch {epoch} is behind: until its watermark is {window}",
     "waits for rows": "{names} of epoch {epoch} has no batch yet: no rows come",
     "drains": "epoch {epoch} ends windows up to {window}: rows move its watermark, and nothing else",
+    "makes room": "epoch {epoch} starts once that is gone: in between, for as long as a start and what is missed take, "
+    "the table gets nothing",
     "nothing runs": "no epoch runs, or is to run",
     "no switch": "no graph is about to take over",
     "needs no word": "epoch {epoch} takes over by itself as soon as it has caught up (confirm='auto')",

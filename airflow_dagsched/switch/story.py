@@ -80,6 +80,11 @@ class EpochStory:
         return self.out.upto if self.out else None
 
     @property
+    def comes_after(self) -> bool:
+        """Whether its queries start only once the graph before it is gone."""
+        return self.record.x_overlap == "sequential" or self.record.channel == "carry"
+
+    @property
     def has_ended(self) -> bool:
         """Whether no record of it may come any more but that it is stopped."""
         return self.aborted is not None or (self.drained and self.stopped is not None)

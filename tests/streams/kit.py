@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Aborted, Batch, Record, Started, Stopped
+from airflow_dagsched.switch.state import State
 from airflow_dagsched.version import __version__
 from tests.streams.rows import DDL, Row, Rows, add_file
 
@@ -143,6 +144,17 @@ class Flow:
         finally:
             driver.kill()
 
+    @contextmanager
+    def pause(self, places: EpochPlaces, state: State) -> Iterator[None]:
+        """Nothing is advanced in this state, as long as the epoch is the newest."""
+        order = places.orders / f"pause-{state}.json"
+        order.parent.mkdir(exist_ok=True)
+        order.touch()
+        try:
+            yield
+        finally:
+            order.unlink()
+
     def read(self) -> list[Record]:
         """All records until now."""
         self.records += self._log.read()
@@ -176,18 +188,21 @@ class Feed:
         self._due = 0.0
         """Watermark of a graph that has read all files, in seconds since 1970."""
 
-    def until(self, is_reached: Callable[[], bool]) -> Callable[[], bool]:
-        """What a driver is waited for with: it feeds."""
+    def until(self, is_reached: Callable[[], bool], readers: Collection[int] = ()) -> Callable[[], bool]:
+        """What a driver is waited for with: it feeds.
+
+        :param readers: epochs that have to have read what is there; by default all that run.
+        """
 
         def is_over() -> bool:
-            self.go_on()
+            self.go_on(readers)
             return is_reached()
 
         return is_over
 
-    def go_on(self) -> None:
+    def go_on(self, readers: Collection[int] = ()) -> None:
         """Add a file, if all have been read."""
-        running = self._flow.list_running()
+        running = readers or self._flow.list_running()
         if not self.given or (running and all(self._flow.find_watermark(each) >= self._due for each in running)):
             self.add()
 

@@ -62,9 +62,10 @@ class Look:
 
     def _note_due(self, story: Story, advice: Advice, now: float) -> None:
         due = [each for each in advice.commands if isinstance(each, Deploy) and now >= each.not_before]
-        # What was only asked for is its own task's to start, and given up if that never does.
+        # What was only asked for is its own task's to start, and given up if that never does. One that had to wait
+        # until the old graph was gone is the owner by then, and its task has no worker.
         known = [story.epochs[each.epoch] for each in due if each.epoch in story.epochs]
-        begun = [each.record.epoch for each in known if each.begun is not None]
+        begun = [each.record.epoch for each in known if each.begun is not None or each.record.epoch == story.owner]
         self.since = {epoch: self.since.get(epoch, now) for epoch in begun}
 
     def _find_lost(self, epoch: int, now: float) -> Lost | None:

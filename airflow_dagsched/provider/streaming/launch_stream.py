@@ -303,7 +303,7 @@ def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int:
 
 
 def wait_until_started(launching: Launching, epoch: int) -> End | None:
-    """Return when the epoch's queries run, or how it ended before."""
+    """Return when the epoch's queries run, or will once nothing is in their way; or how it ended before."""
     while True:
         launching.step(epoch)
         resumed = _list_resumed(launching)
@@ -313,6 +313,8 @@ def wait_until_started(launching: Launching, epoch: int) -> End | None:
         found = launching.story.epochs.get(epoch)
         if not resumed and found is not None and found.started is not None and found.stopped is None:
             return None
+        if not resumed and found is not None and _waits_for_old(launching.story, found):
+            return None
         launching.pause()
 
 
@@ -320,6 +322,12 @@ def _list_resumed(launching: Launching) -> list[int]:
     """Epochs that were started again, and whose queries do not run yet."""
     found = {epoch: launching.story.epochs.get(epoch) for epoch in launching.resumed}
     return [epoch for epoch, each in found.items() if each and each.stopped == launching.resumed[epoch]]
+
+
+def _waits_for_old(story: Story, epoch: EpochStory) -> bool:
+    """Whether it is to start once the old graph is gone: that may take as long as rows take to come."""
+    is_handed = epoch.into is not None and epoch.begun is None and story.successor == epoch.record.epoch
+    return is_handed and epoch.comes_after
 
 
 def _judge_resumed(launching: Launching, epoch: int) -> End | None:

@@ -138,6 +138,8 @@ class StreamApplication:
         """Epoch -> when its sign was written last."""
         self._others: set[int] = set()
         """Epochs that are not for this application."""
+        self._next: tuple[AcceptedEpoch, EpochLease] | None = None
+        """The graph that starts here once the owner has gone, which runs here: nobody else is to start it."""
         self._deliveries = Deliveries(clock, first.masking)
         self._blind_since: float | None = None
         """Since when the log can't be read, in seconds since 1970; None: it can."""
@@ -152,8 +154,8 @@ class StreamApplication:
 
     @property
     def is_over(self) -> bool:
-        """Whether no epoch runs in it."""
-        return not self._runs
+        """Whether no epoch runs in it, or is to."""
+        return not self._runs and self._next is None
 
     def begin(self, epoch: AcceptedEpoch, lease: EpochLease) -> None:
         """Start an epoch. What fails of its graph is in its ``exit.json``; raises what keeps it from having a session,
@@ -175,6 +177,8 @@ class StreamApplication:
         if is_ending:
             self.halt_all(now)
         waits_for = self.advance()
+        with survive("the graph that comes next"):
+            self._see_to_next()
         for number, run in tuple(self._runs.items()):
             with survive(f"looking at epoch {number}"):
                 run.look(self._clock())
@@ -202,7 +206,8 @@ class StreamApplication:
         return "; ".join([*map(tell_reason, advice.waits_for), *self._deliveries.tell()])
 
     def halt_all(self, now: float) -> None:
-        """Let all batches that run be the last."""
+        """Let all batches that run be the last, and nothing begin."""
+        self._let_next_go()
         for run in self._runs.values():
             run.halt(now)
 
@@ -245,20 +250,65 @@ class StreamApplication:
 
     def _start(self, story: EpochStory) -> bool:
         """False: it needs another application. Raises what keeps it from starting at all."""
-        epoch = accept_epoch(self.executor.flow, story.record, self._first.masking)
-        other = needs_application(self._first.manifest, epoch.manifest)
-        if other:
-            log.info("epoch %s is not started in this application: %s", epoch.number, other)
-            self._others.add(epoch.number)
+        epoch = self._accept(story.record)
+        if epoch is None:
             return False
-        # Before the start: what always fails is given up after some of them.
-        write_starts(epoch.places, count_start(story, read_starts(epoch.places), self._clock()))
-        lease = EpochLease(epoch)
+        self._begin_counted(story, epoch, EpochLease(epoch))
+        return True
+
+    def _accept(self, record: Epoch) -> AcceptedEpoch | None:
+        """The epoch, if it can run here; None: it needs another application. Raises what is wrong with it."""
+        epoch = accept_epoch(self.executor.flow, record, self._first.masking)
+        other = needs_application(self._first.manifest, epoch.manifest)
+        if not other:
+            return epoch
+        log.info("epoch %s is not started in this application: %s", epoch.number, other)
+        self._others.add(epoch.number)
+        return None
+
+    def _begin_counted(self, story: EpochStory, epoch: AcceptedEpoch, lease: EpochLease) -> None:
         try:
+            # Before the start: what always fails is given up after some of them.
+            write_starts(epoch.places, count_start(story, read_starts(epoch.places), self._clock()))
             self.begin(epoch, lease)
         except Exception:
             lease.give_back()
             raise
+
+    # --- the graph that there is room for only once the owner is gone
+
+    def _see_to_next(self) -> None:
+        """Keep it from being started elsewhere, from its fence on; start it as soon as it is the owner."""
+        story = self.executor.log.story
+        new = story.new if self._next is None else story.epochs[self._next[0].number]
+        if new is None:
+            return
+        try:
+            if self._next is None:
+                self._keep_next(story.owner or 0, new)
+            elif story.owner == new.record.epoch:
+                (epoch, lease), self._next = self._next, None
+                self._begin_counted(new, epoch, lease)
+            elif not self._runs and story.old is not None and not story.old.drained:
+                # The owner has to run once more, which takes an application anyway.
+                self._let_next_go()
+        except Exception as error:  # noqa: BLE001 - it ends this epoch alone: whoever follows it starts it elsewhere
+            self._leave_unstarted(new.record, error)
+
+    def _keep_next(self, owner: int, new: EpochStory) -> None:
+        is_next = new.into is not None and new.begun is None and new.record.x_overlap == "sequential"
+        if not is_next or new.record.epoch in self._others or owner not in self._runs or self._runs[owner].is_over:
+            return
+        epoch = self._accept(new.record)
+        if epoch is not None:
+            self._next = epoch, EpochLease(epoch)
+
+    def _let_next_go(self) -> bool:
+        """Leave it to another application; False: there is none."""
+        if self._next is None:
+            return False
+        self._next[1].give_back()
+        self._next = None
         return True
 
     def _leave_unstarted(self, record: Epoch, error: Exception) -> None:
@@ -271,6 +321,8 @@ class StreamApplication:
 
     def _halt(self, command: Command) -> bool:
         assert isinstance(command, Halt)
+        if self._next is not None and self._next[0].number == command.epoch:
+            return self._let_next_go()
         run = self._runs.get(command.epoch)
         if run is not None:
             run.halt(self._clock())
@@ -305,6 +357,8 @@ class StreamApplication:
 
     def close(self) -> None:
         """Give all leases back: the program ends."""
+        with suppress(Exception):
+            self._let_next_go()
         for run in self._runs.values():
             with suppress(Exception):
                 run.lease.give_back()

@@ -108,6 +108,8 @@ def _list_waits(look: Situation) -> Iterator[Reason]:
         yield _explain_behind(old, new)
     if old is not None and look.state == "fenced" and not look.has_old_passed():
         yield Reason("drains", old.record.epoch, old.upto)
+    if new is not None and new.into is not None and new.begun is None and new.comes_after:
+        yield Reason("makes room", new.record.epoch)
 
 
 def _explain_behind(old: EpochStory | None, new: EpochStory) -> Reason:

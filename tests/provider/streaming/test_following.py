@@ -12,6 +12,7 @@ from airflow_dagsched.provider.streaming import following
 from airflow_dagsched.provider.streaming.following import OTHERS_S, POLLS, Followed, Look, wait_for_verdict
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger, make_event
 from airflow_dagsched.provider.streaming.verdicts import End, Lost, judge_epoch
+from airflow_dagsched.switch.advising.advice import Wanted
 from airflow_dagsched.switch.log.signs_files import place_order, write_ended
 from airflow_dagsched.switch.signs import Ended
 from airflow_dagsched.switch.story import Story
@@ -86,6 +87,21 @@ def test_a_lost_driver_is_told_when_its_time_has_come(tmp_path: Path):
     assert look.look([1]) == {}, "it was started just now"
     flow.now += 1
     assert look.look([1]) == {1: Lost(1)}
+
+
+def test_a_graph_that_had_to_wait_for_room_is_started_once_it_is_the_owner(tmp_path: Path):
+    flow = make_running(tmp_path)
+    flow.run_batch(1, first=10, last=20, x_newest={"in": 31.0})
+    flow.executor.step(Wanted("code 2", "run 2", f"{2:08x}", {"out": ("in",)}, window=10.0, overlap="sequential"))
+    look = open_look(flow)
+    assert look.look([1, 2]) == {}
+    flow.run_batch(1, watermark=50.0)
+    flow.kill(1)
+    for record in (make_drained(1), make_stopped(1), make_current(2)):
+        flow.add(record)
+    assert look.look([2]) == {2: Lost(2)}
+    flow.settle()
+    assert flow.started == [f"{1:08x}", f"{2:08x}"]
 
 
 def test_what_nobody_starts_is_started_by_whoever_follows_another(tmp_path: Path):

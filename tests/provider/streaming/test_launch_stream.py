@@ -29,7 +29,7 @@ from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.signs import Ended, Sign
 from airflow_dagsched.version import __version__
 from tests.provider.streaming.flows import Flow
-from tests.switch.drawn import make_fence, make_stopped
+from tests.switch.drawn import make_drained, make_fence, make_stopped
 
 OPTIONS = {"rowsPerBatch": "10", "kafka.password": "hunter2secret"}
 
@@ -277,6 +277,19 @@ def test_what_spark_takes_only_as_it_starts_is_an_application_of_its_own(
     flow = run_first(tries, declare(dag, tmp_path))
     assert tries.run(change(tmp_path, **settings), "run 2") == 2
     assert flow.started == [flow.story.epochs[number].record.x_folder for number in (1, 2)]
+
+
+def test_who_waits_for_the_old_graph_to_make_room_has_no_worker_meanwhile(dag: DAG, tries: Tries, tmp_path: Path):
+    """That takes as long as rows take to come; its trigger has a worker start it then."""
+    flow = run_first(tries, declare(dag, tmp_path))
+    launch = change(tmp_path, overlap="sequential")
+    assert tries.run(launch, "run 2") == 2
+    assert (flow.story.epochs[2].begun, len(flow.started)) == (None, 1)
+    flow.run_batch(1, watermark=50.0)
+    flow.add(make_drained(1))
+    flow.kill(1)
+    flow.settle()
+    assert (flow.story.owner, len(flow.started)) == (2, 2)
 
 
 def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, tmp_path: Path):

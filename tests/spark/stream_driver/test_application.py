@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.launch.streams.manifest import QuerySpec
+from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.stream_driver.mishaps import Stuck
 from airflow_dagsched.spark.stream_driver.sinks import NO_WINDOWS, open_target
 from airflow_dagsched.spark.streams import targets
@@ -20,8 +22,9 @@ from airflow_dagsched.switch.advising.advice import FinishMoves
 from airflow_dagsched.switch.drafts import DraftName
 from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_sign
+from airflow_dagsched.switch.places import EpochPlaces
 from tests.spark.stream_driver.played import Application, PlayedSpark
-from tests.streams.kit import QUERY, Graph
+from tests.streams.kit import QUERY, SOURCE, Graph
 from tests.switch.drawn import make_batch, make_started
 
 
@@ -46,6 +49,54 @@ def test_a_setting_that_spark_refuses_ends_the_edit_alone(application: Applicati
     ended = read_ended(new)
     assert ended is not None
     assert (ended.code, ended.kind) == (1, "author")
+
+
+def ask_in_turn(application: Application, **graph: Any) -> EpochPlaces:
+    """A graph that there is room for only once the owner is gone; its fence is the next record."""
+    in_turn = StreamSettings(10.0, 5.0, 0.2, overlap="sequential")
+    return application.flow.ask(Graph("second", settings=in_turn, **graph))
+
+
+def list_held_now(application: Application) -> frozenset[int]:
+    places = {number: application.flow.places.name_epoch(each.record.x_folder)
+              for number, each in application.story.epochs.items()}  # fmt: skip
+    return list_held(application.flow.places, places, application.now)
+
+
+def test_in_the_old_one_s_place_a_graph_starts_in_its_application(application: Application):
+    """From the fence on nobody else can start it; not before the old one is gone does it begin."""
+    ask_in_turn(application)
+    application.step(3, seconds=1.0)
+    assert (application.story.new is not None, list_held_now(application)) == (True, {1, 2})
+    assert 2 not in application.runs
+    sign = read_sign(application.places)
+    assert sign is not None
+    assert "the table gets nothing" in sign.waits_for
+    application.add(make_batch(1, 1, query=QUERY, x_begin={SOURCE: None}, x_newest={SOURCE: 65.0}, watermark=60.0))
+    application.step(6, seconds=0.5)
+    assert (application.story.owner, application.runs[1].is_over, application.runs[2].is_over) == (2, True, False)
+    assert not application.under_test.is_over
+
+
+def test_a_graph_that_needs_an_application_of_its_own_is_left_to_it(application: Application):
+    ask_in_turn(application, conf={"spark.driver.memory": "650m"})
+    application.step(2, seconds=0.5)
+    assert list_held_now(application) == {1}
+    application.add(make_batch(1, 1, query=QUERY, x_begin={SOURCE: None}, x_newest={SOURCE: 65.0}, watermark=60.0))
+    application.step(6, seconds=0.5)
+    assert (application.story.owner, application.under_test.is_over, 2 in application.runs) == (2, True, False)
+
+
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_an_owner_that_ends_too_early_keeps_nobody_s_place(application: Application, is_ordered: bool):
+    ask_in_turn(application)
+    application.step(2, seconds=0.5)
+    if is_ordered:
+        application.under_test.step(is_ending=True)
+    else:
+        application.runs[1].is_over = True
+    application.step(2, seconds=0.5)
+    assert (application.under_test.is_over, list_held_now(application)) == (True, frozenset())
 
 
 def test_a_disk_that_is_away_for_a_while_ends_nothing(application: Application, monkeypatch: pytest.MonkeyPatch):
