@@ -7,6 +7,7 @@ from typing import Literal
 
 Code = Literal[
     "already runs",
+    "already followed",
     "already asked for",
     "switch ends first",
     "owner has no batch",

@@ -13,6 +13,7 @@ from airflow_dagsched.switch.story import EpochStory, QueryStory, Story
 
 SENTENCES: Mapping[Code, str] = {
     "already runs": "epoch {epoch}, asked for by run {text}, runs this code",
+    "already followed": "run {text} follows epoch {epoch}, which is of this code: nothing is to be done",
     "already asked for": "epoch {epoch}, asked for by run {text}, is of this code",
     "switch ends first": "epoch {epoch} is taking over: there is no way back, so that ends first",
     "owner has no batch": "epoch {epoch} has no batch yet",

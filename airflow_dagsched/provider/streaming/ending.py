@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
+from airflow_dagsched.provider.streaming.need_of_run import FOLLOWING
 from airflow_dagsched.switch.advising.orders import choose_ordered
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
@@ -20,9 +21,9 @@ from airflow_dagsched.switch.signs import Follower, Order
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import Story
 
-AT_WORK = frozenset({"deferred", "running"})
-"""States in which a task follows its epoch: what ended was its worker, or the triggerer that had it, and no person's
-wish; or its next try is there already, and has found the driver.
+AT_WORK = FOLLOWING - {None}
+"""States in which a task follows its epoch, or is about to: what ended was its worker, or the triggerer that had it,
+and no person's wish. One that was cleared may be about to begin as well; its next try sees that by itself.
 """
 BEFORE_FENCE = frozenset({"requested", "deploying", "catching_up"})
 
@@ -45,18 +46,29 @@ def is_cleared_since(places: EpochPlaces, follower: Follower) -> bool:
     return before is not None and before.run_id == follower.run_id and before.max_tries < follower.max_tries
 
 
-def order_end(flow: FlowPlaces, epoch: int, by: str, clock: Callable[[], float]) -> Order | None:
-    """Order that the epoch ends after its batch; what was ordered, None if there is nothing to end."""
+def find_other(places: EpochPlaces, run_id: str) -> str:
+    """The other run whose task followed the epoch last; empty: there was none but this one."""
+    before = read_follower(places)
+    return "" if before is None or before.run_id == run_id else before.run_id
+
+
+def order_end(flow: FlowPlaces, epoch: int, run_id: str, clock: Callable[[], float]) -> Order | None:
+    """Order that the epoch ends after its batch; what was ordered, None if there is nothing to end.
+
+    :param run_id: of the task that was ended. Where another one follows the epoch it changes nothing.
+    """
     log = FlowLog(flow.log, clock)
     log.read()
     found = log.story.epochs.get(epoch)
     if found is None or found.has_ended or found.stopped is not None:
         return None
+    if find_other(flow.name_epoch(found.record.x_folder), run_id):
+        return None
     order = choose_order(log.story, epoch, look_at(flow, log.story, clock()).held)
     chosen = choose_ordered(log.story, order)
     reason = f"the task that follows epoch {epoch} was ended, or cleared"
     for each in () if isinstance(chosen, Reason) else chosen:
-        place_order(flow.name_epoch(log.story.epochs[each].record.x_folder), order, by, clock(), reason)
+        place_order(flow.name_epoch(log.story.epochs[each].record.x_folder), order, f"run {run_id}", clock(), reason)
     return order
 
 

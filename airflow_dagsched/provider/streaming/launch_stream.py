@@ -27,7 +27,7 @@ from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_limits, make_wanted
-from airflow_dagsched.provider.streaming.ending import ask_state, is_cleared_since, is_ended, order_end
+from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
 from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, refuse_unbuilt, render_stream, write_epoch
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
@@ -40,6 +40,7 @@ from airflow_dagsched.switch.advising.situation import can_stop, list_needed
 from airflow_dagsched.switch.log.executor import Executor, look_at
 from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, write_follower
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
+from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Stopped
 from airflow_dagsched.switch.say import tell_reason
 from airflow_dagsched.switch.signs import Follower
@@ -141,7 +142,7 @@ class Launching:
             log.warning("whether a person ended this task is not known, so the stream goes on: %s", error)
             is_over = False
         if is_over and epoch:
-            order_end(self.flow, epoch, f"run {self.run_id}", self.clock)
+            order_end(self.flow, epoch, self.run_id, self.clock)
         raise AirflowException("this task was ended")
 
 
@@ -156,7 +157,9 @@ def execute_stream(launching: Launching) -> Any:
     """Find or make the epoch, wait until its queries run, and be deferred; what the task returns, if it is over."""
     with translating_refusals():
         epoch = adopt_epoch(launching) or request_epoch(launching)
-        return go_on(launching, epoch)
+        while epoch is None:  # another run was faster
+            epoch = adopt_epoch(launching) or request_epoch(launching)
+        return finish(epoch) if isinstance(epoch, End) else go_on(launching, epoch)
 
 
 def resume_stream(launching: Launching, event: Mapping[str, Any]) -> Any:
@@ -180,8 +183,11 @@ def translating_refusals() -> Iterator[None]:
 # --- the epoch
 
 
-def adopt_epoch(launching: Launching) -> int | None:
-    """The epoch of this very code, which runs, or was started anew; None: there is none."""
+def adopt_epoch(launching: Launching) -> int | End | None:
+    """The epoch of this very code, which runs, or was started anew; None: there is none.
+
+    An end where another run follows it: there is nothing to do.
+    """
     executor, fingerprint = launching.executor, launching.stream.fingerprint
     executor.log.read()
     again = wants_again(launching)
@@ -189,6 +195,8 @@ def adopt_epoch(launching: Launching) -> int | None:
     if unwanted is not None:
         _give_up(launching, unwanted)
     while (epoch := find_epoch(launching.story, fingerprint, launching.run_id, again=again)) is not None:
+        if (end := _leave_to_other(launching, epoch)) is not None:
+            return end
         if _is_ready(launching, epoch):
             log.info("epoch %s is of this code: this task follows it", epoch)
             return epoch
@@ -198,12 +206,22 @@ def adopt_epoch(launching: Launching) -> int | None:
     return None
 
 
+def _leave_to_other(launching: Launching, epoch: int) -> End | None:
+    """Nothing to do, if another run's task follows the epoch, or is about to."""
+    ti = launching.context["ti"]
+    other = find_other(launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder), launching.run_id)
+    if not other or is_ended(ask_state(ti.dag_id, other, ti.task_id)):
+        return None
+    reason = tell_reason(Reason("already followed", epoch, text=other))
+    return End("success", reason, {"epoch": epoch, "followed_by": other, "reason": reason})
+
+
 def _is_ready(launching: Launching, epoch: int) -> bool:
     """Whether the epoch can be followed; what has to run for it is started anew if it was stopped, and is gone."""
     found = launching.story.epochs[epoch]
     places = launching.flow.name_epoch(found.record.x_folder)
     if is_cleared_since(places, launching.follower):
-        order_end(launching.flow, epoch, f"run {launching.run_id}", launching.clock)
+        order_end(launching.flow, epoch, launching.run_id, launching.clock)
     needed = list_needed(launching.story)
     stopped = {each.record.epoch: each.stopped for each in needed if each.stopped is not None}
     if any(map(launching.is_held, stopped)) or any(_is_to_end(launching, each) for each in needed):
@@ -237,8 +255,8 @@ def wants_again(launching: Launching) -> bool:
     return isinstance(said, Mapping) and said.get("switch") == "again"
 
 
-def request_epoch(launching: Launching) -> int:
-    """Make a new epoch's folder, ask for it, and wait until its queries run; the epoch.
+def request_epoch(launching: Launching) -> int | None:
+    """Make a new epoch's folder, ask for it, and wait until its queries run; the epoch. None: another run's is there.
 
     Raises :class:`LaunchRefused` where there is no room, or it is refused.
     """
@@ -260,6 +278,8 @@ def request_epoch(launching: Launching) -> int:
     with room as allocation:
         places = write_epoch(task, hook, rendered, allocation, launching.flow)
         epoch = ask_for_epoch(launching, places)
+        if epoch is None:
+            return None
         record = launching.story.epochs[epoch].record
         write_follower(launching.flow.name_epoch(record.x_folder), launching.follower)
         if wait_until_started(launching, epoch) is None:
@@ -279,8 +299,11 @@ def _check_patience(launching: Launching, limit: float) -> None:
         )
 
 
-def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int:
-    """Ask until the epoch of this folder is in the log, or one of the same code is. Raises :class:`LaunchRefused`."""
+def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int | None:
+    """Ask until the epoch of this folder is in the log; None: one of the same code is.
+
+    Raises :class:`LaunchRefused`.
+    """
     flow, again = launching.task.spec.flow, wants_again(launching)
     wanted = make_wanted(launching.stream, flow.graph, launching.run_id, places.folder.name, again=again)
     while True:
@@ -292,7 +315,7 @@ def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int:
         if "tell" in answers or "refuse" in answers:
             shutil.rmtree(places.folder)
         if "tell" in answers:
-            return answers["tell"].epoch
+            return None
         if "refuse" in answers:
             remedy = "what runs goes on"
             raise LaunchRefused(launching.task.spec.group.id, tell_reason(answers["refuse"]), remedy)
@@ -354,6 +377,11 @@ def go_on(launching: Launching, epoch: int) -> Any:
         launching.step(epoch)
         end = judge_epoch(launching.story, epoch)
         launching.pause()
+    return finish(end)
+
+
+def finish(end: End) -> Any:
+    """End the task; what it returns. Raises ``AirflowFailException``."""
     if end.state == "failed":
         raise AirflowFailException(end.reason)
     log.info("%s", end.reason)

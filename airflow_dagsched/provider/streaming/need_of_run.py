@@ -72,10 +72,19 @@ def judge_look(look: Look, before: Memory) -> tuple[Need | None, Memory]:
 
 def _find_wait(look: Look, before: Memory) -> float:
     """Seconds from the last run that was asked for to the next."""
-    if NOT_BEGUN.intersection(look.states.values()):
+    if _is_coming(look, before.need):
         return LONGEST_WAIT_S
     # The exponent is held down: 2.0 ** 5000 is no float.
     return float(min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(before.runs - 1, 60)))
+
+
+def _is_coming(look: Look, need: Need | None) -> bool:
+    """Whether a run is there already that may see to it."""
+    if NOT_BEGUN.intersection(look.states.values()):
+        return True
+    # Until it has asked for its epoch it is in no record: it waits for room, or for an answer.
+    known = {run for each in look.story.epochs.values() for run in _list_runs(each)}
+    return need == "changed" and any(state == "running" for run, state in look.states.items() if run not in known)
 
 
 def find_need(look: Look) -> Need | None:

@@ -56,7 +56,7 @@ class StreamTrigger(LightTrigger):
             return
         if is_ended(state):
             flow = FlowPlaces(Path(self.followed.folder))
-            ordered = await asyncio.to_thread(order_end, flow, self.epoch, f"run {ti.run_id}", time.time)
+            ordered = await asyncio.to_thread(order_end, flow, self.epoch, ti.run_id, time.time)
             self.log.info("the task is %s: ordered of epoch %s: %s", state or "cleared", self.epoch, ordered)
 
 

@@ -11,7 +11,8 @@ import pytest
 from airflow_dagsched.provider.streaming import ending, trigger
 from airflow_dagsched.provider.streaming.ending import choose_order, order_end
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
-from airflow_dagsched.switch.log.signs_files import read_orders
+from airflow_dagsched.switch.log.signs_files import read_orders, write_follower
+from airflow_dagsched.switch.signs import Follower
 from tests.provider.streaming.flows import Flow
 from tests.switch.drawn import make_aborted, make_batch, make_current, make_epoch, make_fence, make_started, tell
 
@@ -31,10 +32,10 @@ def start(tmp_path: Path) -> Flow:
     ("state", "ordered"),
     [
         ("failed", True), ("success", True), ("skipped", True), ("removed", True),           # by a person
-        (None, True), ("scheduled", True), ("queued", True), ("restarting", True),           # cleared, or no more there
-        ("up_for_retry", True),
+        (None, True), ("upstream_failed", True),                                             # cleared, or no more there
         ("deferred", False),                                                                 # another triggerer has it
-        ("running", False),                                                                  # the next try has begun
+        ("running", False), ("up_for_retry", False), ("restarting", False),                  # the next try sees why
+        ("scheduled", False), ("queued", False),        # another triggerer had it meanwhile, and its driver was lost
     ],
 )  # fmt: skip
 def test_a_person_stops_the_stream_and_a_restarted_triggerer_does_not(
@@ -87,3 +88,13 @@ def test_what_has_ended_is_not_ordered_to_end(tmp_path: Path):
     assert order_end(flow.places, 2, "run 2", flow.clock) is None
     assert order_end(flow.places, 7, "run 7", flow.clock) is None
     assert order_end(flow.places, 1, "run 1", flow.clock) == "stop"
+
+
+@pytest.mark.parametrize(("run", "ordered"), [("run 1", "stop"), ("run 2", None)])
+def test_who_ends_a_task_that_another_one_has_taken_the_epoch_from_ends_no_stream(
+    tmp_path: Path, run: str, ordered: str | None
+):
+    flow = start(tmp_path)
+    write_follower(flow.locate(1), Follower("run 1", 0))
+    assert order_end(flow.places, 1, run, flow.clock) == ordered
+    assert set(read_orders(flow.locate(1))) == ({ordered} if ordered else set())

@@ -24,9 +24,16 @@ from airflow_dagsched.provider.spec.run_facts import RunFacts
 from airflow_dagsched.provider.streaming import launch_stream
 from airflow_dagsched.provider.streaming.launch_stream import Launching, execute_stream, resume_stream
 from airflow_dagsched.provider.wiring.stream_launch import STREAM_DRIVER, StreamLaunchOperator
-from airflow_dagsched.switch.log.signs_files import place_order, read_orders, read_starts, write_ended, write_sign
+from airflow_dagsched.switch.log.signs_files import (
+    place_order,
+    read_follower,
+    read_orders,
+    read_starts,
+    write_ended,
+    write_sign,
+)
 from airflow_dagsched.switch.places import EpochPlaces
-from airflow_dagsched.switch.signs import Ended, Sign
+from airflow_dagsched.switch.signs import Ended, Follower, Sign
 from airflow_dagsched.version import __version__
 from tests.provider.streaming.flows import Flow
 from tests.switch.drawn import make_drained, make_fence, make_stopped
@@ -88,6 +95,11 @@ class Tries:
 
     clears: int = 0
     """How often the task was cleared."""
+    states: dict[str, str] = field(default_factory=dict)
+    """Run -> Airflow's state of its launch task."""
+
+    def ask_state(self, dag_id: str, run_id: str, task_id: str) -> str | None:
+        return self.states.get(run_id)
 
     def open(self, launch: StreamLaunchOperator, run_id: str = "run 1", conf: Any = None) -> Launching:
         ti = SimpleNamespace(
@@ -117,11 +129,13 @@ class Tries:
 
 
 @pytest.fixture
-def tries(tmp_path: Path) -> Tries:
+def tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tries:
     flow = Flow(tmp_path)
     flow.places = flow.places.__class__(tmp_path / "streams" / "sales" / "clicks")
     flow.executor = flow.join()
-    return Tries(flow)
+    tries = Tries(flow)
+    monkeypatch.setattr(launch_stream, "ask_state", tries.ask_state)
+    return tries
 
 
 def test_a_first_try_makes_the_epoch_and_starts_its_driver(dag: DAG, tries: Tries, tmp_path: Path):
@@ -176,7 +190,7 @@ def test_a_later_try_and_another_run_follow_the_driver_that_lives(dag: DAG, trie
 
 def test_a_worker_that_died_before_the_start_leaves_the_epoch_to_the_next_try(dag: DAG, tries: Tries, tmp_path: Path):
     launch = declare(dag, tmp_path)
-    tries.flow.dies = True
+    tries.flow.dies, tries.states = True, {"run 1": "running"}
     tries.meanwhile = [lambda: setattr(launch, "stopped", True)]
     with pytest.raises(AirflowException, match="this task was ended"):
         execute_stream(tries.open(launch))
@@ -208,13 +222,27 @@ def test_a_cleared_task_starts_its_stream_anew_once_that_has_stopped(
     assert story.started != story.begun
 
 
-def test_who_was_cleared_follows_what_another_run_follows_now(dag: DAG, tries: Tries, tmp_path: Path):
+def test_who_was_cleared_follows_what_another_run_followed(dag: DAG, tries: Tries, tmp_path: Path):
     launch = declare(dag, tmp_path)
     tries.run(launch)
     tries.run(launch, "run 2")
     tries.clears = 1
     assert tries.run(launch) == 1
     assert len(tries.flow.started) == 1
+
+
+@pytest.mark.parametrize("state", ["deferred", "running", "queued", "up_for_retry"])
+def test_a_run_that_finds_another_one_at_work_has_nothing_to_do(dag: DAG, tries: Tries, tmp_path: Path, state: str):
+    """It holds no room among the DAG's active runs, and who ends it ends no stream."""
+    launch = declare(dag, tmp_path)
+    tries.run(launch)
+    tries.states["run 1"] = state
+    reason = "run run 1 follows epoch 1, which is of this code: nothing is to be done"
+    assert execute_stream(tries.open(launch, "run 2")) == {"epoch": 1, "followed_by": "run 1", "reason": reason}
+    assert read_follower(tries.flow.locate(1)) == Follower("run 1", 0)
+    tries.states["run 1"] = "failed"
+    assert tries.run(launch, "run 2") == 1
+    assert read_follower(tries.flow.locate(1)) == Follower("run 2", 0)
 
 
 def test_a_cleared_task_gives_up_its_graph_before_the_fence(dag: DAG, tries: Tries, tmp_path: Path):
@@ -377,10 +405,11 @@ def test_two_runs_of_one_code_have_one_epoch(dag: DAG, tries: Tries, tmp_path: P
     def write(*arguments: Any) -> EpochPlaces:
         monkeypatch.setattr(launch_stream, "write_epoch", plain)
         tries.run(launch, "run 2")
+        tries.states["run 2"] = "deferred"
         return plain(*arguments)
 
     monkeypatch.setattr(launch_stream, "write_epoch", write)
-    assert tries.run(launch) == 1
+    assert execute_stream(tries.open(launch))["followed_by"] == "run 2"
     assert flow.story.epochs[1].record.run_id == "run 2"
     assert len(list((flow.places.folder / "epochs").iterdir())) == 1
 

@@ -134,6 +134,12 @@ def test_while_a_run_has_not_begun_there_is_no_other_one_soon() -> None:
     assert asked == [0.0, LONGEST_WAIT_S, 2 * LONGEST_WAIT_S, 3 * LONGEST_WAIT_S]
 
 
+def test_a_run_that_is_about_to_ask_is_waited_for() -> None:
+    """It waits for room, or until the owner has a batch; the runs of epochs that are there are no such."""
+    assert list(watch(ONE, 2, {"run 1": "running", "run 2": "running"}, 900)) == [0.0, LONGEST_WAIT_S]
+    assert list(watch(ONE, 2, {"run 1": "running", "run 2": "failed"}, 150)) == [0.0, FIRST_WAIT_S]
+
+
 def test_a_loss_must_be_seen_for_a_while() -> None:
     """Marking a launch task failed orders the stop a moment after the task has failed."""
     assert next(watch(ONE, 1, {"run 1": "failed"}, 600)) == SETTLES_S["lost"]
