@@ -2,7 +2,8 @@
 
 ::
 
-    epochs/<folder>/private/     secrets: as soon as the epoch has ended, and its successor has begun
+    epochs/<folder>/private/     secrets: as soon as the epoch has ended, and its successor has begun; an application
+                                 that goes on with later epochs keeps the folder of the one that it was started for
                    /             the rest, checkpoints too, once that is as long ago as the retention
                    /             of no epoch in the log: made for a request that never came, or long forgotten
     log/.draft-*                 of a file that was not finished
@@ -18,7 +19,7 @@ from airflow_dagsched.switch.drafts import judge_draft, parse_name
 from airflow_dagsched.switch.story import EpochStory, Story
 
 REQUEST_S = 3600.0
-"""Seconds within which an epoch is asked for whose folder was made, at the most."""
+"""Seconds within which an epoch is asked for whose folder was made, or touched by who still waits, at the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,26 @@ def choose_epochs(story: Story, folders: Mapping[str, float], held: frozenset[in
 
 
 def has_left(story: Story, epoch: EpochStory, held: frozenset[int]) -> bool:
-    """Whether no driver runs the epoch or ever will, and no other epoch has still to begin where it was."""
+    """Whether no driver runs the epoch or ever will, nothing runs in an application that was started for it, and no
+    other epoch has still to begin where it was.
+    """
     number = epoch.record.epoch
-    if number in held or not epoch.has_ended:
+    if number in held or not epoch.has_ended or _find_application(epoch) in _list_applications(story, held):
         return False
     if epoch.aborted is not None:
         return True
     # One that takes over from a graph that could run no more is the owner before it has begun.
     return story.old is not None and number < story.old.record.epoch and story.old.begun is not None
+
+
+def _list_applications(story: Story, held: frozenset[int]) -> set[str]:
+    """Those at work: their output, working directory and files for executors are in the folder of their first epoch."""
+    found = {_find_application(story.epochs[number]) for number in held if number in story.epochs}
+    return found - {""}
+
+
+def _find_application(epoch: EpochStory) -> str:
+    return epoch.started.application if epoch.started else ""
 
 
 def choose_drafts(story: Story, names: Iterable[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from airflow_dagsched.switch.drafts import STREAMS, name_drafts_folder
 from airflow_dagsched.switch.log.expired import find_expired_streams
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import name_flow
-from airflow_dagsched.switch.records import Record
+from airflow_dagsched.switch.records import Record, Started
 from airflow_dagsched.switch.retention import REQUEST_S, Going, choose_drafts, choose_epochs, has_left
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import (
@@ -71,6 +71,15 @@ def test_an_epoch_whose_lease_is_held_stays():
     """Also one that was replaced: its driver is just ending."""
     story = tell(*FIRST, *SWITCH)
     assert choose(story, frozenset({1, 2}), now=100 * DAY) == Going()
+
+
+def test_the_folder_of_an_application_that_goes_on_with_later_epochs_stays():
+    """It prints there, works there, and executors that are lost are replaced from there."""
+    same = [replace(each, application="app 1") if isinstance(each, Started) else each for each in SWITCH]
+    story = tell(*FIRST, *same)
+    assert choose(story, frozenset({2}), now=100 * DAY) == Going()
+    assert choose(tell(*FIRST, *SWITCH), frozenset({2}), now=100 * DAY) == Going((ONE,))
+    assert choose(story, now=100 * DAY) == Going((ONE,))
 
 
 def test_the_owner_stays_however_long_it_is_stopped():
