@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airflow_dagsched.provider.streaming.verdicts import Lost, Verdict, judge_epoch
+from airflow_dagsched.provider.streaming.verdicts import End, Lost, Verdict, judge_epoch
 from airflow_dagsched.switch.advising.advice import Advice, Deploy, Limits
+from airflow_dagsched.switch.fold import IllegalTransition
 from airflow_dagsched.switch.log.executor import Executor
+from airflow_dagsched.switch.records import GarbledLog
 from airflow_dagsched.switch.story import Story
 
 log = logging.getLogger(__name__)
@@ -22,6 +24,8 @@ log = logging.getLogger(__name__)
 POLL_S = 5.0
 OTHERS_S = 120.0
 """Seconds after which the driver of an epoch that nobody starts again is started by whoever follows another one."""
+TORN_S = 600.0
+"""Seconds after which a log that can't be read ends whoever follows an epoch by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,10 @@ class Poll:
     waiting: dict[int, set[asyncio.Future[Verdict]]] = field(default_factory=dict)
     """Epoch -> tasks that follow it."""
     task: asyncio.Task[None] | None = None
+    trouble: str = ""
+    """Why it could not look at the last time."""
+    torn_since: float | None = None
+    """Since when the log says what it can't, in seconds since 1970."""
 
     async def run(self) -> None:
         """Look until nobody waits."""
@@ -88,10 +96,25 @@ class Poll:
             try:
                 # In a thread: it reads files, which a frozen disk may hold up for long.
                 verdicts = await asyncio.to_thread(self.look.look, tuple(self.waiting))
-                self._hand_out(verdicts)
-            except Exception as error:  # noqa: BLE001 - the disk may be away, the log torn: no reason to end a stream
-                log.warning("cannot look at the stream in %s, trying again: %s", self.look.executor.flow.folder, error)
+                self.trouble, self.torn_since = "", None
+            except Exception as error:  # noqa: BLE001 - the disk may be away: no reason to end a stream
+                verdicts = self._judge_trouble(error)
+            self._hand_out(verdicts)
             await asyncio.sleep(POLL_S)
+
+    def _judge_trouble(self, error: Exception) -> dict[int, Verdict]:
+        """Say it once. A log that stays torn is mended by nobody but a person, who is to hear of it."""
+        if self.trouble != str(error):
+            log.warning("cannot look at the stream in %s, trying again: %s", self.look.executor.flow.folder, error)
+        self.trouble = str(error)
+        if not isinstance(error, GarbledLog | IllegalTransition):
+            return {}
+        now = self.look.clock()
+        self.torn_since = now if self.torn_since is None else self.torn_since
+        if now < self.torn_since + TORN_S:
+            return {}
+        end: Verdict = End("failed", f"the stream's log can't be read: {error}")
+        return dict.fromkeys(self.waiting, end)
 
     def _hand_out(self, verdicts: dict[int, Verdict]) -> None:
         for epoch, verdict in verdicts.items():

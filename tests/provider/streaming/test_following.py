@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.provider.streaming import following
-from airflow_dagsched.provider.streaming.following import OTHERS_S, POLLS, Followed, Look, wait_for_verdict
+from airflow_dagsched.provider.streaming.following import OTHERS_S, POLLS, TORN_S, Followed, Look, wait_for_verdict
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger, make_event
 from airflow_dagsched.provider.streaming.verdicts import End, Lost, judge_epoch
 from airflow_dagsched.switch.advising.advice import Wanted
@@ -162,6 +162,32 @@ def test_weeks_of_lost_drivers_leave_no_more_files_than_days(tmp_path: Path, mon
     assert max(counted[500:]) <= max(counted[:500])
     assert len(look.since) <= 1
     assert len(look.executor.log.story.epochs[1].queries["out"].candidates) < 5
+
+
+def test_a_log_that_stays_torn_is_told_to_a_person_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Not at once: it may be read from a disk that just comes back."""
+    flow = make_running(tmp_path)
+    monkeypatch.setattr(following, "POLL_S", 0.001)
+    torn = flow.places.log / "0000000002.json"
+    torn.write_text("{")
+    plain, looks = Look.look, []
+
+    def look(self: Look, epochs: tuple[int, ...]) -> dict[int, Lost | End]:
+        looks.append(flow.now)
+        flow.now += TORN_S / 10
+        return plain(self, epochs)
+
+    monkeypatch.setattr(Look, "look", look)
+    opened = open_look(flow)
+    monkeypatch.setattr(Look, "open", lambda followed: opened)
+    end = asyncio.run(wait_for_verdict(Followed(str(flow.places.folder), 900, 1800), 1))
+    assert isinstance(end, End)
+    assert (end.state, str(torn) in end.reason) == ("failed", True)
+    assert looks[-1] - looks[0] == TORN_S
+    assert len([each for each in caplog.records if "cannot look" in each.message]) == 1
+    assert POLLS == {}
 
 
 def test_one_look_serves_all_who_follow_a_flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
