@@ -7,12 +7,10 @@ is in the log, and in what lies beside it.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -25,132 +23,27 @@ from airflow_dagsched.provider.runtime.allocation import allocate_room
 from airflow_dagsched.provider.runtime.ends import translate_refusal
 from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
-from airflow_dagsched.provider.spec.work_dir import parse_local_root
-from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_limits, make_wanted
+from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_wanted
 from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
+from airflow_dagsched.provider.streaming.launching import Launching
 from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, refuse_unbuilt, render_stream, write_epoch
-from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
 from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_process
 from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
-from airflow_dagsched.switch.advising.advice import Advice, Answer, Deploy, Wanted
+from airflow_dagsched.switch.advising.advice import Answer
 from airflow_dagsched.switch.advising.situation import can_stop, list_needed
-from airflow_dagsched.switch.log.executor import Executor, look_at
 from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, write_follower
-from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
+from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.reasons import Reason
-from airflow_dagsched.switch.records import Stopped
 from airflow_dagsched.switch.say import tell_reason
-from airflow_dagsched.switch.signs import Follower
 from airflow_dagsched.switch.story import EpochStory, Story
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
-    from airflow_dagsched.provider.spec.stream_spec import StreamSpec
-    from airflow_dagsched.provider.streaming.stream_task import StreamTask
+    pass
 
 log = logging.getLogger(__name__)
-
-STEP_S = 1.0
-
-
-@dataclass(eq=False)
-class Launching:
-    """A launch task of a stream, and the flow that it has to do with."""
-
-    task: StreamTask
-    context: Context
-    flow: FlowPlaces
-    executor: Executor
-    starter: Starter
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
-    said: str = field(default="")
-    """What is waited for, as it was logged last."""
-    resumed: dict[int, Stopped] = field(default_factory=dict)
-    """Epoch that this try has started again -> the end that it had."""
-
-    @classmethod
-    def open(
-        cls,
-        task: StreamTask,
-        context: Context,
-        start: Callable[[EpochPlaces, Path], int] = start_detached,
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> Launching:
-        """At the beginning of a try, or when the task was woken."""
-        spec = task.spec.flow
-        flow = name_flow(parse_local_root(spec.work_dir), context["ti"].dag_id, spec.name)
-        starter = Starter(flow, lambda: executor.log.story, clock, start)
-        abilities: dict[type, Any] = {Deploy: starter.deploy}
-        executor = Executor(flow.folder, abilities, make_limits(read_stream(task).settings), clock)
-        return cls(task, context, flow, executor, starter, clock, sleep)
-
-    @property
-    def stream(self) -> StreamSpec:
-        """What is declared of the stream."""
-        return read_stream(self.task)
-
-    @property
-    def run_id(self) -> str:
-        """Of the task's run."""
-        return str(self.context["ti"].run_id)
-
-    @property
-    def follower(self) -> Follower:
-        """This task, as it follows an epoch."""
-        return Follower(self.run_id, int(self.context["ti"].max_tries))
-
-    @property
-    def story(self) -> Story:
-        """What the log says, at the last look."""
-        return self.executor.log.story
-
-    def step(self, epoch: int = 0, wanted: Wanted | None = None) -> Advice:
-        """Look at the flow, do what can be done, and say what is waited for.
-
-        :param epoch: that the task works for; 0: there is none yet.
-        Raises ``AirflowException`` where Airflow has ended this task.
-        """
-        if self.task.stopped:
-            self._leave(epoch)
-        advice = self.executor.step(wanted)
-        said = "; ".join(map(tell_reason, advice.waits_for))
-        if said and said != self.said:
-            log.info("%s: %s", advice.state, said)
-        self.said = said
-        return advice
-
-    def is_held(self, epoch: int) -> bool:
-        """Whether a driver works for the epoch, or starts."""
-        return epoch in look_at(self.flow, self.story, self.clock()).held
-
-    def pause(self) -> None:
-        """Until the next look."""
-        self.sleep(STEP_S)
-
-    def _leave(self, epoch: int) -> None:
-        """A worker that is shut down ends this task like a person does: Airflow knows which it was."""
-        ti = self.context["ti"]
-        try:
-            is_over = is_ended(ask_state(ti.dag_id, ti.run_id, ti.task_id))
-        except Exception as error:  # noqa: BLE001 - whatever it is: the stream goes on
-            log.warning("whether a person ended this task is not known, so the stream goes on: %s", error)
-            is_over = False
-        if is_over and epoch:
-            order_end(self.flow, epoch, self.run_id, self.clock)
-        raise AirflowException("this task was ended")
-
-
-def read_stream(task: StreamTask) -> StreamSpec:
-    """What is declared of the stream of a launch task, which is one of a stream."""
-    stream = task.spec.flow.stream
-    assert stream is not None
-    return stream
 
 
 def execute_stream(launching: Launching) -> Any:
@@ -319,6 +212,7 @@ def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int | None:
         if "refuse" in answers:
             remedy = "what runs goes on"
             raise LaunchRefused(launching.task.spec.group.id, tell_reason(answers["refuse"]), remedy)
+        os.utime(places.folder)  # it is still wanted: nobody is to clean it away
         launching.pause()
 
 

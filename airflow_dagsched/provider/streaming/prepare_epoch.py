@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+    from airflow_dagsched.provider.runtime.launch_task import StreamTask
     from airflow_dagsched.provider.spec.run_facts import RunFacts
-    from airflow_dagsched.provider.streaming.stream_task import StreamTask
 
 LEVEL = LEVELS[0]
 FOR_WEEKS = {

@@ -26,13 +26,15 @@ class StreamLaunchOperator(LaunchOperator):
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Find or start the epoch of this code, and be deferred until it ends."""
         # Late, and only here: a parse of the DAG file loads nothing of what a run needs.
-        from airflow_dagsched.provider.streaming.launch_stream import Launching, execute_stream
+        from airflow_dagsched.provider.streaming.launch_stream import execute_stream
+        from airflow_dagsched.provider.streaming.launching import Launching
 
         return execute_stream(Launching.open(self, context))  # type: ignore[no-any-return]
 
     def resume(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
         """Go on where the trigger says that there is something to do."""
-        from airflow_dagsched.provider.streaming.launch_stream import Launching, resume_stream
+        from airflow_dagsched.provider.streaming.launch_stream import resume_stream
+        from airflow_dagsched.provider.streaming.launching import Launching
 
         return resume_stream(Launching.open(self, context), event)  # type: ignore[no-any-return]
 

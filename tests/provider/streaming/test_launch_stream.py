@@ -21,8 +21,9 @@ from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY
 from airflow_dagsched.launch.streams.manifest import read_stream_manifest
 from airflow_dagsched.launch.streams.private_folder import PAYLOAD, PROPERTIES, read_start_command
 from airflow_dagsched.provider.spec.run_facts import RunFacts
-from airflow_dagsched.provider.streaming import launch_stream
-from airflow_dagsched.provider.streaming.launch_stream import Launching, execute_stream, resume_stream
+from airflow_dagsched.provider.streaming import launch_stream, launching
+from airflow_dagsched.provider.streaming.launch_stream import execute_stream, resume_stream
+from airflow_dagsched.provider.streaming.launching import Launching
 from airflow_dagsched.provider.wiring.stream_launch import STREAM_DRIVER, StreamLaunchOperator
 from airflow_dagsched.switch.log.signs_files import (
     place_order,
@@ -134,7 +135,8 @@ def tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tries:
     flow.places = flow.places.__class__(tmp_path / "streams" / "sales" / "clicks")
     flow.executor = flow.join()
     tries = Tries(flow)
-    monkeypatch.setattr(launch_stream, "ask_state", tries.ask_state)
+    for each in (launch_stream, launching):
+        monkeypatch.setattr(each, "ask_state", tries.ask_state)
     return tries
 
 
@@ -390,7 +392,7 @@ def test_a_task_that_is_ended_at_work_stops_the_stream_if_a_person_did(
     dag: DAG, tries: Tries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str | None, ordered: set[str]
 ):
     launch, flow = declare(dag, tmp_path, hold_slot=True), tries.flow
-    monkeypatch.setattr(launch_stream, "ask_state", lambda *names: state)
+    monkeypatch.setattr(launching, "ask_state", lambda *names: state)
     tries.meanwhile = [launch.on_kill]
     with pytest.raises(AirflowException, match="this task was ended"):
         execute_stream(tries.open(launch))
