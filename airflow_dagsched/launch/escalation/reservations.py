@@ -51,6 +51,19 @@ def subtract_reservations(cluster: Cluster, reservations: Iterable[Reservation])
     return replace(cluster, workers=tuple(_reduce_free(worker, held) for worker in cluster.workers))
 
 
+def add_back(cluster: Cluster, held: Executors) -> Cluster:
+    """The cluster with what these executors have counted as free: by then they are gone."""
+    return replace(cluster, workers=tuple(_enlarge_free(worker, held) for worker in cluster.workers))
+
+
+def _enlarge_free(worker: Worker, held: Executors) -> Worker:
+    count = held.on.get(worker.id, 0)
+    # Not above what there is: some of them may be gone already.
+    cores = min(worker.cores, worker.free_cores + count * held.cores)
+    memory = min(worker.memory_mb, worker.free_memory_mb + count * held.memory_mb)
+    return replace(worker, free=replace(worker.free, cores=cores, memory_mb=memory))
+
+
 def _reduce_free(worker: Worker, held: Iterable[Reservation]) -> Worker:
     cores = sum(one.cores.get(worker.id, 0) for one in held)
     memory = sum(one.memory_mb.get(worker.id, 0) for one in held)

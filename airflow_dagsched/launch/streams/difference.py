@@ -14,6 +14,7 @@ OF_APPLICATIONS = {
     "work_dir": "another work folder",
     "workers": "other workers",
     "lease_s": "another time of a lease",
+    "sizing": "other sizes, pins or placement of its steps, as a digest",
 }
 """Fields of a manifest that are fixed for the life of an application, and what another value of each is."""
 

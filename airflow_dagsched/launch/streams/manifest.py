@@ -79,6 +79,8 @@ class StreamManifest:
     """Settings that only a new application takes: sizes, jars, executors, the author's conf."""
     workers: tuple[str, ...] = ()
     """Planned for; none: wherever the manager likes."""
+    sizing: str = ""
+    """Digest of what its executors are planned by, but for the cluster."""
     lease_s: float = 20.0
     context: Mapping[str, Any] = field(default_factory=dict)
     """JSON values a step may ask for by name."""

@@ -7,6 +7,7 @@
         spark.properties           for ``spark-submit --properties-file``
         environment.json           {name: value} of what differs from the environment of whoever starts it
         command.json               {"argv": [..], "cwd": ".."}
+        room.json                  where its executors are, as they were planned: for graphs that join its application
 
 A driver program is ``spark-submit .. airflow_dagsched/spark/stream_driver/main.py epochs/<folder>``. It reads the
 payload of the folder it is started on, and of each epoch that its application is to take over later; it removes
@@ -31,6 +32,7 @@ from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.streams.manifest import StreamManifest
 
 PAYLOAD, PROPERTIES, ENVIRONMENT, COMMAND = "payload", "spark.properties", "environment.json", "command.json"
+ROOM = "room.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,14 @@ def make_payload(manifest: StreamManifest, calls: Mapping[str, bytes], secrets: 
     return pickle.dumps({**{key: text.encode() for key, text in texts.items()}, **calls})
 
 
-def write_private_folder(folder: Path, payload: bytes, properties: str, command: StartCommand) -> None:
+def write_private_folder(
+    folder: Path, payload: bytes, properties: str, command: StartCommand, room: bytes = b""
+) -> None:
     """Make the folder, all of it or nothing. Raises ``OSError`` if there is one.
 
     :param folder: ``private`` in the epoch's own, which comes to be with it.
     :param properties: text of ``spark.properties``.
+    :param room: text of ``room.json``; empty: nobody planned any.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".draft-{uuid.uuid4().hex}")
@@ -67,6 +72,7 @@ def write_private_folder(folder: Path, payload: bytes, properties: str, command:
         PROPERTIES: properties.encode(),
         ENVIRONMENT: json.dumps(dict(command.environment)).encode(),
         COMMAND: json.dumps(started).encode(),
+        ROOM: room,
     }
     for name, content in contents.items():
         write_file(draft / name, content, 0o600)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import ClusterUnknown, DagschedError, LaunchRefused
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import drop_dead_pins
 from airflow_dagsched.launch.escalation.plan_launches import plan_launches
+from airflow_dagsched.launch.escalation.reservations import add_back
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.webhdfs import parse_location
 from airflow_dagsched.launch.planning.facts import Facts, Origin
@@ -36,6 +37,7 @@ from airflow_dagsched.provider.clusters.spark_connection import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from airflow_dagsched.launch.managers.executors import Executors
     from airflow_dagsched.launch.managers.kubernetes.objects import Toleration
     from airflow_dagsched.provider.clusters.folder_listing import Opened
     from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
@@ -81,6 +83,8 @@ class PlannerHook(BaseHook):
         self.conn_id = conn_id
         self.history = history
         """File of the history to plan by; None: the dataflow's, as it is now."""
+        self.leaving: Executors | None = None
+        """Executors that are gone before what is planned comes: their room counts as free."""
         self._known: Planned | None = None
 
     def check_connection(self, group: str) -> Connection:
@@ -134,7 +138,9 @@ class PlannerHook(BaseHook):
         if not live and declared is not None:
             return FoundCluster(make_idle(declared), "declared", "whole")
         found = self._ask_cluster(reached, declared)
-        return found if live else replace(found, cluster=make_idle(found.cluster), room="whole")
+        if not live:
+            return replace(found, cluster=make_idle(found.cluster), room="whole")
+        return found if self.leaving is None else replace(found, cluster=add_back(found.cluster, self.leaving))
 
     def _ask_cluster(self, reached: Reached, declared: Cluster | None) -> FoundCluster:
         try:

@@ -19,7 +19,12 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.checking import Submitted, check_sent, check_submitted
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, NoRoomYet, plan_on_free_cluster
-from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
+from airflow_dagsched.launch.escalation.reservations import (
+    FOR_START_S,
+    SETTLE_S,
+    Reservation,
+    reserve_executors,
+)
 from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
 from airflow_dagsched.launch.managers.author_sizes import settle_settings, size_as_submitted
 from airflow_dagsched.launch.managers.executors import Executors, size_executors
@@ -116,7 +121,7 @@ def allocate_room(
     else:
         # Unique: a reservation replaces one of its name, and a frozen worker's try may still hold its own.
         name = f"{launch.flow.dag_id}.{launch.task_id}.{uuid.uuid4().hex}"
-        room = _wait_for_room(ask, steps, partial(_ask_for, author, level), reservations, name, on_wait)
+        room = _wait_for_room(ask, steps, partial(size_asked, author, level), reservations, name, on_wait)
     try:
         _check_plan(launch, room.chosen)
         yield room
@@ -188,8 +193,11 @@ def _allocate_here(known: Facts, steps: Sequence[str], reservations: Reservation
     return Allocation(chosen, reservations)
 
 
-def _ask_for(author: Mapping[str, str], level: Level, chosen: Chosen) -> Executors:
-    """The executors that its cluster manager is asked for."""
+def size_asked(author: Mapping[str, str], level: Level, chosen: Chosen) -> Executors:
+    """The executors that its cluster manager is asked for.
+
+    :param author: Spark settings that win over the plan's.
+    """
     cluster = chosen.planned.cluster
     planned = size_executors(chosen.group, cluster, level.memory_factor, chosen.planned.settings)
     return size_as_submitted(planned, author, cluster.manager)

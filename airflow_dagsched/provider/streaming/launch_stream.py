@@ -19,14 +19,14 @@ from airflow_dagsched.errors import DagschedError, LaunchRefused
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.links import SparkUiLink
-from airflow_dagsched.provider.runtime.allocation import allocate_room
 from airflow_dagsched.provider.runtime.ends import translate_refusal
 from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
 from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_wanted
 from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
+from airflow_dagsched.provider.streaming.find_room import open_room
 from airflow_dagsched.provider.streaming.launching import Launching
-from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, refuse_unbuilt, render_stream, write_epoch
+from airflow_dagsched.provider.streaming.prepare_epoch import refuse_unbuilt, render_stream, write_epoch
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
 from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_process
@@ -164,12 +164,8 @@ def request_epoch(launching: Launching) -> int | None:
     facts = gather_run_facts(spec, context)
     rendered = render_stream(task, context, facts, list_bundle_roots(task.dag.fileloc, context))
     limit = launching.clock() + launching.stream.settings.deploy_within_s
-    room = allocate_room(
-        spec, hook, LEVEL, spec.group.steps, None,
-        author=rendered.named, on_wait=lambda: _check_patience(launching, limit),
-    )  # fmt: skip
-    with room as allocation:
-        places = write_epoch(task, hook, rendered, allocation, launching.flow)
+    with open_room(launching.look(), spec, hook, rendered, lambda: _check_patience(launching, limit)) as allocation:
+        places = write_epoch(task, hook, rendered, allocation.chosen, launching.flow)
         epoch = ask_for_epoch(launching, places)
         if epoch is None:
             return None

@@ -15,6 +15,7 @@ from airflow_dagsched.provider.runtime.launch_task import StreamTask
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.streaming.choose_epoch import make_limits
 from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
+from airflow_dagsched.provider.streaming.find_room import Beside
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.switch.advising.advice import Advice, Deploy, Wanted
 from airflow_dagsched.switch.log.executor import Executor, look_at
@@ -105,6 +106,11 @@ class Launching:
     def is_held(self, epoch: int) -> bool:
         """Whether a driver works for the epoch, or starts."""
         return epoch in look_at(self.flow, self.story, self.clock()).held
+
+    def look(self) -> Beside:
+        """What runs of the flow now."""
+        self.executor.log.read()
+        return Beside(self.flow, self.story, look_at(self.flow, self.story, self.clock()).held)
 
     def pause(self) -> None:
         """Until the next look."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
@@ -27,7 +29,6 @@ from airflow_dagsched.launch.streams.private_folder import (
 from airflow_dagsched.launch.streams.session_settings import is_of_session
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.runtime.allocation import (
-    Allocation,
     keep_plan,
     refuse_broken_settings,
     size_application,
@@ -37,6 +38,7 @@ from airflow_dagsched.provider.submission.payload import pickle_calls
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
 from airflow_dagsched.provider.submission.shipping import build_python_environment
 from airflow_dagsched.provider.submission.specs import Parts, Submit, build_parts, render_author_settings
+from airflow_dagsched.provider.submission.stream_code import digest_sizing
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
 from airflow_dagsched.version import __version__
 
@@ -110,13 +112,13 @@ def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tu
 
 
 def write_epoch(
-    task: StreamTask, hook: PlannerHook, rendered: Rendered, room: Allocation, flow: FlowPlaces
+    task: StreamTask, hook: PlannerHook, rendered: Rendered, chosen: Chosen, flow: FlowPlaces
 ) -> EpochPlaces:
     """Make the folder of an epoch that nobody has asked for yet.
 
     Raises :class:`LaunchRefused`, :class:`InvalidInput`, :class:`DoesNotFit`.
     """
-    group, chosen = task.spec.group.id, room.chosen
+    group = task.spec.group.id
     places = EpochPlaces(make_own_folder(flow.name_epoch(uuid.uuid4().hex[:8]).folder, group))
     resources = places.folder / "resources"
     resources.mkdir(mode=0o700)
@@ -128,7 +130,8 @@ def write_epoch(
     calls = pickle_calls(rendered.submit.facts.dag_id, rendered.parts.calls, rendered.submit.roots)
     write_file(places.manifest, shown.encode(), 0o644)
     keep_plan(chosen, places.folder)
-    write_private_folder(places.private, make_payload(manifest, calls, rendered.masking.known), described, command)
+    payload = make_payload(manifest, calls, rendered.masking.known)
+    write_private_folder(places.private, payload, described, command, msgspec.json.encode(chosen))
     return places
 
 
@@ -166,6 +169,7 @@ def make_manifest(rendered: Rendered, chosen: Chosen, folder: str, conf: Mapping
         session={name: value for name, value in conf.items() if is_of_session(name)},
         application={name: value for name, value in conf.items() if not is_of_session(name)},
         workers=tuple(sorted({box.worker for box in chosen.group.containers})),
+        sizing=digest_sizing(flow),
         context=dict(facts.context),
     )
 

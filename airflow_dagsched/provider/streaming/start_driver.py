@@ -10,7 +10,7 @@ from pathlib import Path
 
 from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.streams.private_folder import read_start_command
-from airflow_dagsched.provider.streaming.same_application import find_application
+from airflow_dagsched.provider.streaming.find_room import find_application
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at

@@ -103,6 +103,17 @@ def _list_settings(stream: StreamSpec, flow: DataflowSpec) -> Iterator[tuple[str
     yield "airflow_dagsched", __version__
 
 
+def digest_sizing(flow: DataflowSpec) -> str:
+    """Of all that executors of ``flow`` are planned by, but for the cluster and Spark's own settings.
+
+    Not of how many partitions a step has, or of how many steps: executors take as many in turn as there are.
+    """
+    declared = (step.declared for step in flow.steps.values())
+    sizes = {hash_value([each.cores, each.memory, each.disk, list(each.pinned), each.placement]) for each in declared}
+    placement = [flow.placement, dict(flow.placement_settings), flow.conn_id, str(flow.cluster), str(flow.settings)]
+    return hash_value([sorted(sizes), placement])
+
+
 def _mask_settings(settings: Mapping[str, Any]) -> Any:
     """As anybody may see them: a short secret could be guessed from a digest of it."""
     plain = {name: str(value) for name, value in settings.items()}

@@ -1,0 +1,131 @@
+"""Where an epoch's graph gets its executors: in an application that runs already, then nobody is to start another for
+it, or in one of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from airflow_dagsched.errors import DagschedError, LaunchRefused
+from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
+from airflow_dagsched.launch.managers.executors import Executors
+from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY
+from airflow_dagsched.launch.secrecy.private_files import check_folder
+from airflow_dagsched.launch.streams.difference import needs_application
+from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
+from airflow_dagsched.launch.streams.private_folder import ROOM, read_private_payload
+from airflow_dagsched.provider.clusters.reservations import Reservations
+from airflow_dagsched.provider.runtime.allocation import Allocation, allocate_room, size_application, size_asked
+from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
+from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, Rendered, make_manifest, settle_conf
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.story import Story
+from airflow_dagsched.version import __version__
+
+if TYPE_CHECKING:
+    from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What runs of the flow, as a request finds it."""
+
+    flow: FlowPlaces
+    story: Story
+    held: Collection[int]
+    """Epochs that a driver works for."""
+
+    def find_owner(self) -> tuple[StreamManifest, Chosen] | None:
+        """What the owner's application is, and where it was planned to be; None: it does not run, or is not known."""
+        owner = self.story.owner
+        if owner is None or owner not in self.held:
+            return None
+        manifest = _read_manifest(self.flow, self.story, owner)
+        room = self.flow.name_epoch(self.story.epochs[owner].record.x_folder).private / ROOM
+        try:
+            return None if manifest is None else (manifest, msgspec.json.decode(room.read_bytes(), type=Chosen))
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+
+@contextmanager
+def open_room(
+    beside: Beside, launch: LaunchSpec, hook: PlannerHook, rendered: Rendered, on_wait: Callable[[], None]
+) -> Iterator[Allocation]:
+    """Room for a new graph, reserved until it has started: the owner's, if its application takes the graph.
+
+    With room for one graph only, the owner's executors count as free.
+
+    :param on_wait: see ``allocate_room``, which says what is raised.
+    """
+    owner = beside.find_owner()
+    if owner is not None and can_join(owner, hook, rendered):
+        log.info("it fits into the application that runs, on the same executors")
+        # They are there: nothing is reserved.
+        yield Allocation(owner[1], Reservations(find_default_work_dir(), hook.master()))
+        return
+    hook.leaving = find_leaving(owner, rendered)
+    named, steps = rendered.named, launch.group.steps
+    with allocate_room(launch, hook, LEVEL, steps, None, author=named, on_wait=on_wait) as room:
+        yield room
+
+
+def can_join(owner: tuple[StreamManifest, Chosen], hook: PlannerHook, rendered: Rendered) -> bool:
+    """Whether the owner's application takes the graph, where it is, on executors of the same sizes."""
+    manifest, chosen = owner
+    with TemporaryDirectory() as folder:
+        try:
+            conf = size_application(rendered.named, hook, chosen, LEVEL, Path(folder)).conf
+        except DagschedError:
+            return False  # whatever is wrong with its settings is said where it is planned
+    return not needs_application(manifest, make_manifest(rendered, chosen, "", settle_conf(rendered, conf)))
+
+
+def find_leaving(owner: tuple[StreamManifest, Chosen] | None, rendered: Rendered) -> Executors | None:
+    """Executors that are gone before those of the new graph come."""
+    stream = rendered.submit.flow.stream
+    if owner is None or stream is None or (stream.settings.overlap, stream.settings.channel) == ("beside", "replay"):
+        return None
+    manifest, chosen = owner
+    return size_asked(manifest.application, LEVEL, chosen)
+
+
+def find_application(flow: FlowPlaces, story: Story, held: Collection[int], epoch: int) -> int | None:
+    """An epoch whose driver lives, and takes ``epoch`` into its application; None: it needs one of its own.
+
+    :param held: epochs that a driver works for.
+    """
+    others = sorted(other for other in held if other != epoch and other in story.epochs)
+    wanted = _read_manifest(flow, story, epoch) if others else None
+    if wanted is None:
+        return None
+    found = ((other, _read_manifest(flow, story, other)) for other in others)
+    return next((other for other, mine in found if mine is not None and not needs_application(mine, wanted)), None)
+
+
+def _read_manifest(flow: FlowPlaces, story: Story, epoch: int) -> StreamManifest | None:
+    """None where it can't be had, or believed: whoever starts the epoch says why."""
+    places, work_dir = flow.name_epoch(story.epochs[epoch].record.x_folder), flow.folder.parents[2]
+    try:
+        return read_private_manifest(places, work_dir)
+    except (OSError, ValueError, LookupError, LaunchRefused, pickle.UnpicklingError):
+        return None
+
+
+def read_private_manifest(places: EpochPlaces, work_dir: Path) -> StreamManifest:
+    """The epoch's manifest, secrets included. Raises what is wrong with it, or with who may have written it."""
+    check_folder(places.private, work_dir, places.folder.name)
+    content = pickle.loads(read_private_payload(places.private))
+    return read_stream_manifest(content[PAYLOAD_KEY].decode(), __version__)
