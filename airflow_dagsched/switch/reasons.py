@@ -14,6 +14,7 @@ Code = Literal[
     "newest row unknown",
     "ahead of the clock",
     "windows are open",
+    "windows stay open",
     "unlike windows",
     "longer windows",
     "source changed",

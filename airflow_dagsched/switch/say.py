@@ -20,6 +20,9 @@ SENTENCES: Mapping[Code, str] = {
     "newest row unknown": "how far epoch {epoch} has read is not known of {names}: its next batch will say",
     "ahead of the clock": "source {names} has a row of {window}, further ahead of the clock than max_ahead",
     "windows are open": "{names} of epoch {epoch} emits rows of windows that may get more: nobody would own those",
+    "windows stay open": "{names} of epoch {epoch} has written rows of windows that may get more, and runs no more: to "
+    "go on without what it has not read of windows up to {window}, which is lost, give "
+    "`airflow dagsched stream switch DAG --open`",
     "unlike windows": "windows of epoch {epoch} are {seconds:g} s long, and need not end where the new ones do: give "
     "window= a multiple or an even part of that, and switch once more from there",
     "longer windows": "epoch {epoch} emits nothing more, and may have ended inside a longer window than its own of "

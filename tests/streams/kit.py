@@ -293,7 +293,7 @@ def make_manifest(flow: Flow, places: EpochPlaces, graph: Graph) -> StreamManife
         run_id=f"run of {graph.code}",
         try_id=TryId("", 0, 1),
         steps=steps,
-        sources=(SourceSpec(SOURCE, "parquet", "ts", str(flow.source), DDL, options),),
+        sources=(SourceSpec(SOURCE, "parquet", "ts", f"file:{flow.source}", DDL, options),),
         queries=(QuerySpec(QUERY, table, graph.partitions, stateful=1),),
         settings=graph.settings,
         session={"spark.sql.session.timeZone": "UTC", **graph.session},

@@ -181,7 +181,9 @@ def test_a_driver_whose_function_does_not_come_back_ends_and_the_next_one_goes_o
     def list_calls() -> list[str]:
         return (tmp_path / "calls").read_text().splitlines() if (tmp_path / "calls").exists() else []
 
-    places = flow.ask(Graph(conf=QUICK, sink=tell, settings=StreamSettings(10.0, 5.0, 0.2, ends_within_s=1.0)))
+    # Of paths that name no file system none may be a stream's own.
+    conf = {**QUICK, "spark.hadoop.fs.defaultFS": "hdfs://127.0.0.1:9"}
+    places = flow.ask(Graph(conf=conf, sink=tell, settings=StreamSettings(10.0, 5.0, 0.2, ends_within_s=1.0)))
     feed(flow, files)
     with flow.run(places) as driver:
         driver.wait_for(lambda: bool(list_calls()))

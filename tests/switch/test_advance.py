@@ -202,7 +202,8 @@ def test_a_graph_that_starts_behind_its_fence_is_started_until_it_runs():
 def test_windows_that_may_get_more_rows_are_not_given_up_unasked():
     opened = go_on(STEADY, make_batch(1, 2, 30, 90, watermark=50.0), make_stopped(1))
     kind, reason = get_answer(ask(opened, look(), WANTED))
-    assert (kind, reason.code, reason.names) == ("refuse", "windows are open", ("out",))
+    assert (kind, reason) == ("refuse", Reason("windows stay open", 1, 90.0, ("out",)))
+    assert "of windows up to 1970-01-01 00:01:30 UTC, which is lost" in tell_reason(reason)
     wanted = Wanted("code 2", "run 2", "wanted", {"out": ("in",)}, window=10.0, open_windows=True)
     assert get_record(opened, look(), wanted).boundary == 90
 

@@ -21,6 +21,11 @@ DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would be 
 FLOW = Arg(("--flow",), default=None, help="name of the stream, where the DAG has several")
 REASON = Arg(("--reason",), default="", help="for those who read the stream's log later")
 AGAIN = Arg(("--again",), action="store_true", help="also where this very code runs: a new epoch of it takes over")
+OPEN = Arg(
+    ("--open",),
+    action="store_true",
+    help="also from a graph that runs no more and has open windows: what it has not read of those is lost",
+)
 STATUS_FORMAT = Arg(("--format",), choices=("text", "json"), default="text", help="how to print (default: text)")
 STREAMS = "airflow_dagsched.provider.commands.streams"
 WORK = "airflow_dagsched.provider.commands.actions"
@@ -81,7 +86,7 @@ def _of_streams() -> tuple[ActionCommand, ...]:
             "switch",
             "Start a run, which switches to the DAG file's code, or starts what was stopped",
             lazy_load_command(f"{STREAMS}.switch"),
-            (DAG, AGAIN),
+            (DAG, AGAIN, OPEN),
         ),
         ActionCommand(
             "confirm",

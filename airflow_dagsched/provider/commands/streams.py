@@ -67,7 +67,7 @@ def log(args: Namespace) -> None:
 
 def switch(args: Namespace) -> None:
     """Start a run of a DAG with streams."""
-    print_answer(lambda: _start_run(find_streams(args.dag)[0].dag_id, again=args.again))
+    print_answer(lambda: _start_run(find_streams(args.dag)[0].dag_id, _list_wishes(args)))
 
 
 def confirm(args: Namespace) -> None:
@@ -147,11 +147,15 @@ def is_paused(dag_id: str) -> bool:
 # --- doing
 
 
-def _start_run(dag_id: str, *, again: bool) -> str:
+def _list_wishes(args: Namespace) -> list[str]:
+    return [wish for wish, is_wished in (("again", args.again), ("open", args.open)) if is_wished]
+
+
+def _start_run(dag_id: str, wishes: list[str]) -> str:
     from airflow.api.client import get_current_api_client
     from airflow.sdk.exceptions import AirflowException
 
-    conf = {"dagsched": {"switch": "again"}} if again else None
+    conf = {"dagsched": {"switch": " ".join(wishes)}} if wishes else None
     try:
         made = get_current_api_client().trigger_dag(dag_id=dag_id, conf=conf, triggering_user_name=getpass.getuser())
     except AirflowException as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.launch.streams.above import list_above
@@ -35,10 +36,23 @@ def find_unwanted(story: Story, fingerprint: str) -> int | None:
     return new.record.epoch if old.record.fingerprint == fingerprint != new.record.fingerprint else None
 
 
-def make_wanted(stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: str, *, again: bool) -> Wanted:
+def read_wishes(conf: Any) -> frozenset[str]:
+    """The words that a run's configuration has for its switch: ``{"dagsched": {"switch": "again open"}}``.
+
+    ``again``: a new epoch of the same code, too; ``open``: take over although windows are open.
+    """
+    said = conf.get("dagsched") if isinstance(conf, Mapping) else None
+    words = said.get("switch") if isinstance(said, Mapping) else None
+    return frozenset(words.split()) if isinstance(words, str) else frozenset()
+
+
+def make_wanted(
+    stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: str, wishes: Collection[str] = ()
+) -> Wanted:
     """The epoch that is asked for.
 
     :param folder: name of its folder, made already.
+    :param wishes: of the run, see ``read_wishes``.
     """
     settings = stream.settings
     return Wanted(
@@ -56,7 +70,8 @@ def make_wanted(stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: s
         max_ahead=settings.max_ahead_s,
         start={source.name: source.start for source in stream.sources if source.start is not None} or None,
         sources={source.name: _fingerprint_source(source, stream.code) for source in stream.sources},
-        again=again,
+        again="again" in wishes,
+        open_windows="open" in wishes,
     )
 
 

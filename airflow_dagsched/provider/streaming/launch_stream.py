@@ -83,7 +83,7 @@ def adopt_epoch(launching: Launching) -> int | End | None:
     """
     executor, fingerprint = launching.executor, launching.stream.fingerprint
     executor.log.read()
-    again = wants_again(launching)
+    again = "again" in launching.wishes
     unwanted = None if again else find_unwanted(launching.story, fingerprint)
     if unwanted is not None:
         _give_up(launching, unwanted)
@@ -135,17 +135,10 @@ def _is_to_end(launching: Launching, epoch: EpochStory) -> bool:
 def _give_up(launching: Launching, epoch: int) -> None:
     """See to it that the epoch is given up for the code that runs, unless its fence comes first."""
     # No folder is made for it: the epoch of that code is there already.
-    wanted = make_wanted(launching.stream, launching.task.spec.flow.graph, launching.run_id, "", again=False)
+    wanted = make_wanted(launching.stream, launching.task.spec.flow.graph, launching.run_id, "")
     while launching.story.successor == epoch and launching.story.epochs[epoch].into is None:
         launching.step(wanted=wanted)
         launching.pause()
-
-
-def wants_again(launching: Launching) -> bool:
-    """Whether the run's configuration asks for a new epoch of the same code."""
-    conf = getattr(launching.context["dag_run"], "conf", None) or {}
-    said = conf.get("dagsched")
-    return isinstance(said, Mapping) and said.get("switch") == "again"
 
 
 def request_epoch(launching: Launching) -> int | None:
@@ -193,8 +186,8 @@ def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int | None:
 
     Raises :class:`LaunchRefused`.
     """
-    flow, again = launching.task.spec.flow, wants_again(launching)
-    wanted = make_wanted(launching.stream, flow.graph, launching.run_id, places.folder.name, again=again)
+    graph, wishes = launching.task.spec.flow.graph, launching.wishes
+    wanted = make_wanted(launching.stream, graph, launching.run_id, places.folder.name, wishes)
     while True:
         advice = launching.step(wanted=wanted)
         mine = [n for n, each in launching.story.epochs.items() if each.record.x_folder == wanted.folder]
@@ -206,7 +199,8 @@ def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int | None:
         if "tell" in answers:
             return None
         if "refuse" in answers:
-            remedy = "what runs goes on"
+            old = launching.story.old
+            remedy = "what runs goes on" if old is None or old.stopped is None else "until then nothing runs"
             raise LaunchRefused(launching.task.spec.group.id, tell_reason(answers["refuse"]), remedy)
         os.utime(places.folder)  # it is still wanted: nobody is to clean it away
         launching.pause()

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.provider.runtime.launch_task import StreamTask
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
-from airflow_dagsched.provider.streaming.choose_epoch import make_limits
+from airflow_dagsched.provider.streaming.choose_epoch import make_limits, read_wishes
 from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
 from airflow_dagsched.provider.streaming.find_room import Beside
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
@@ -77,6 +77,11 @@ class Launching:
     def run_id(self) -> str:
         """Of the task's run."""
         return str(self.context["ti"].run_id)
+
+    @property
+    def wishes(self) -> frozenset[str]:
+        """What the run's configuration says of its switch."""
+        return read_wishes(getattr(self.context["dag_run"], "conf", None))
 
     @property
     def follower(self) -> Follower:

@@ -131,6 +131,12 @@ def make_local_path(url: str) -> Path:
     return Path(url.removeprefix("file:").removeprefix("//") if url.startswith("file:") else url)
 
 
+def name_local(path: Path) -> str:
+    """``path`` of this machine for Spark, whose paths without a scheme may be of another file system."""
+    # Not ``as_uri``: Hadoop decodes nothing.
+    return f"file://{path}"
+
+
 class LocalStore:
     """Paths of this machine (or a mounted file system), in plain Python."""
 

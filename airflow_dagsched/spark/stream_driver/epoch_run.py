@@ -49,7 +49,7 @@ class EpochRun:
         self._recorded_before = self._count_recorded()
         self._is_torn = False
         """Whether batches are not waited for any more."""
-        self.session = open_session(main, {**SETTINGS, **epoch.manifest.session})
+        self.session = open_session(main, {**epoch.manifest.session, **SETTINGS})
 
     # --- begin
 

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate, GateClosed
 from airflow_dagsched.spark.stream_driver.progress import Tally
 
@@ -69,7 +70,7 @@ class RunningQuery:
 
 def start_query(step: str, rows: DataFrame, gate: BatchGate, checkpoint: Path, trigger_s: float) -> RunningQuery:
     """Start the query that writes ``rows`` of a step."""
-    writer = rows.writeStream.queryName(step).option("checkpointLocation", str(checkpoint)).outputMode("append")
+    writer = rows.writeStream.queryName(step).option("checkpointLocation", name_local(checkpoint)).outputMode("append")
     writer = writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds")
     return RunningQuery(step, gate, writer.foreachBatch(gate).start())
 

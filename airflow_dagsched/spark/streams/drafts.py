@@ -15,7 +15,7 @@ import uuid
 from dataclasses import dataclass
 
 from airflow_dagsched.launch.protocol.keys import escape_key, name_hidden_folder
-from airflow_dagsched.spark.files.store import Store, join_path
+from airflow_dagsched.spark.files.store import Store, join_path, name_local
 from airflow_dagsched.spark.outputs.swap import lock_path
 from airflow_dagsched.switch.drafts import STREAMS, DraftName, name_drafts_folder, parse_name
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
@@ -54,8 +54,8 @@ def place_beside(table: str, flow: FlowPlaces) -> DraftPlace:
 
 def place_aside(epoch: EpochPlaces, step: str) -> DraftPlace:
     """For drafts that the function of a step gets: no other step's is to have them."""
-    folder = epoch.aside / escape_key(step)
-    return DraftPlace(str(folder), str(folder / "lock"), str(epoch.folder))
+    folder = name_local(epoch.aside / escape_key(step))
+    return DraftPlace(folder, join_path(folder, "lock"), name_local(epoch.folder))
 
 
 def list_drafts(store: Store, place: DraftPlace) -> tuple[DraftName, ...]:

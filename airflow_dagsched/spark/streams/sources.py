@@ -40,7 +40,7 @@ SETTINGS: Mapping[str, str] = {
     # For as long as whoever ends a query waits for its thread, which may be in an author's function.
     "spark.sql.streaming.stopTimeout": "5s",
 }
-"""Of the session that an epoch's queries start in; the flow's own settings come on top."""
+"""Of the session that an epoch's queries start in, on top of the flow's own."""
 MICROS = 1_000_000
 """In a second: as finely as Spark tells times."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

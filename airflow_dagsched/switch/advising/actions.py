@@ -259,7 +259,7 @@ def _resume(look: Situation, old: EpochStory) -> tuple[Command, ...]:
 def _ask_cold(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
     names = list_open(old)
     if names and not wanted.open_windows:
-        return (Answer("refuse", Reason("windows are open", old.record.epoch, names=names)),)
+        return (Answer("refuse", Reason("windows stay open", old.record.epoch, old.newest_window, names)),)
     begin = choose_cold_begin(old, wanted.reads, wanted.window, wanted.reach)
     return _request(look, wanted, _heed_named(wanted, old, begin), "cold")
 

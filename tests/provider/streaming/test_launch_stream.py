@@ -37,7 +37,7 @@ from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.signs import Ended, Follower, Sign
 from airflow_dagsched.version import __version__
 from tests.provider.streaming.flows import Flow
-from tests.switch.drawn import make_drained, make_fence, make_stopped
+from tests.switch.drawn import make_batch, make_drained, make_fence, make_stopped
 
 OPTIONS = {"rowsPerBatch": "10", "kafka.password": "hunter2secret"}
 
@@ -352,6 +352,19 @@ def test_the_same_code_again_where_the_run_asks_for_it_and_once_only(dag: DAG, t
     tries.meanwhile = [lambda: None, lambda: flow.begin(2)]
     assert tries.run(launch, "run 2", conf) == 2
     assert tries.run(launch, "run 2", conf) == 2, "its second try"
+
+
+def test_a_flow_whose_windows_stay_open_is_mended_where_the_run_says_so(dag: DAG, tries: Tries, tmp_path: Path):
+    """Rows are written as they come, and its author's error stopped it: no code but that one could ever run."""
+    flow, more = run_first(tries, declare(dag, tmp_path)), change(tmp_path)
+    flow.add(make_batch(1, 1, 30, 90, watermark=50.0))
+    flow.kill(1)
+    flow.add(make_stopped(1, x_cause="author"))
+    with pytest.raises(AirflowFailException, match=r"switch DAG --open` \(until then nothing runs"):
+        execute_stream(tries.open(more, "run 2"))
+    tries.meanwhile = [lambda: flow.begin(2)]
+    assert tries.run(more, "run 2", {"dagsched": {"switch": "open"}}) == 2
+    assert flow.story.epochs[1].upto == 90
 
 
 def test_a_lost_driver_is_started_again_without_the_dag_s_code(dag: DAG, tries: Tries, tmp_path: Path):

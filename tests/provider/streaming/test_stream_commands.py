@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.provider.commands.streams import Stream, find_streams, order_stream
+from airflow_dagsched.provider.streaming.choose_epoch import read_wishes
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_orders
 from airflow_dagsched.switch.places import name_flow
@@ -128,7 +131,7 @@ def test_status_says_that_a_dag_is_paused_and_switch_makes_a_run(home: Path, str
         ["db", "migrate"],
         ["dags", "reserialize"],
         [*of_stream, "status", "clicks"],
-        [*of_stream, "switch", "clicks", "--again"],
+        [*of_stream, "switch", "clicks", "--again", "--open"],
         ["dags", "unpause", "clicks", "--yes"],
         [*of_stream, "status", "clicks"],
         ["dags", "list-runs", "clicks", "--output", "json"],
@@ -140,3 +143,6 @@ def test_status_says_that_a_dag_is_paused_and_switch_makes_a_run(home: Path, str
     assert "paused" not in after
     (run,) = json.loads(listed[listed.index("[") :])
     assert run["run_id"] in made
+    with closing(sqlite3.connect(home / "airflow.db")) as database:
+        (conf,) = database.execute("select conf from dag_run").fetchone()
+    assert read_wishes(json.loads(conf)) == {"again", "open"}

@@ -84,7 +84,7 @@ def name_sources(folder: Path, *replaced: tuple[str, str]) -> Mapping[str, str]:
         source = source.replace(old, new)
     spec = parse(folder, source)
     assert spec.stream is not None
-    return make_wanted(spec.stream, spec.graph, "run", "folder", again=False).sources
+    return make_wanted(spec.stream, spec.graph, "run", "folder").sources
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.launch.streams.manifest import QuerySpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.spark.files.store import make_local_path, name_local
 from airflow_dagsched.spark.stream_driver.mishaps import Stuck
 from airflow_dagsched.spark.stream_driver.sinks import NO_WINDOWS, open_target
 from airflow_dagsched.spark.streams import targets
@@ -223,7 +224,7 @@ def leave_rows(application: Application) -> Path:
     application.runs[1].is_over = True
     application.step()
     old = application.places
-    draft = Path(place_aside(old, QUERY).name_folder(DraftName(1, QUERY, 1, "0000000a")))
+    draft = make_local_path(place_aside(old, QUERY).name_folder(DraftName(1, QUERY, 1, "0000000a")))
     (draft / NEW).mkdir(parents=True)
     old.private.rename(old.folder / "gone")
     return draft
@@ -251,4 +252,4 @@ def test_a_step_s_function_gets_no_other_step_s_rows(application: Application):
     story, epoch = application.story, replace(application.runs[1].epoch)
     both = [open_target(PlayedSpark(), epoch, QuerySpec(step, None, 2), NO_WINDOWS) for step in ("other", QUERY)]  # type: ignore[arg-type]
     due = [[each.place.name_folder(name) for name in list_due(each.store, each.place, story)] for each in both]
-    assert due == [[], [str(draft)]]
+    assert due == [[], [name_local(draft)]]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, normalise_location
 from airflow_dagsched.launch.streams.above import list_above
+from airflow_dagsched.launch.streams.session_settings import OURS
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.provider.authoring.streams.steps import SinkStep, SourceStep
 from airflow_dagsched.provider.spec.step_declaration import Declared
@@ -99,6 +100,16 @@ def _find_flow_settings(look: Look) -> Refusals:
     if not str(flow.conf.get(SHUFFLE_PARTITIONS, 1)).isdigit():
         rule = f"{SHUFFLE_PARTITIONS} is fixed for an epoch, so it is not rendered: write a number"
         yield flow.make_error(rule, "conf")
+
+
+def _find_settings(look: Look) -> Refusals:
+    def tell(name: str) -> str:
+        return f"{name!r} is not the author's to give in a stream: {OURS[name]}; leave it out"
+
+    yield from (look.flow.make_error(tell(name), "conf") for name in look.flow.conf if name in OURS)
+    for _, step in look.list_steps():
+        said = step.declared.application or {}
+        yield from (step.make_error(tell(name), "application") for name in said if name in OURS)
 
 
 def _find_timeouts(look: Look) -> Refusals:
@@ -253,6 +264,7 @@ def _find_carried(look: Look) -> Refusals:
 
 FINDERS: tuple[Callable[[Look], Refusals], ...] = (
     _find_flow_settings,
+    _find_settings,
     _find_timeouts,
     _find_repeats,
     _find_missing,
