@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.launch.streams.settings import StreamSettings
-from airflow_dagsched.switch.records import Batch, Drained
+from airflow_dagsched.switch.records import Batch, Drained, Started, Stopped
 from tests.streams.kit import Feed, Flow, Graph
 from tests.streams.rows import Rows
 from tests.streams.test_switch import check_table, find_fences, is_over, sum_some, sum_threefold
@@ -58,4 +58,21 @@ def test_in_order_of_windows_no_later_one_overtakes_an_earlier_one(tmp_path: Pat
     drained = next(each.n for each in records if isinstance(each, Drained))
     kept = [each.n for each in records if isinstance(each, Batch) and each.epoch == 2 and each.kept]
     assert drained < min(kept)
+    check_table(flow, feed)
+
+
+def test_with_room_for_one_graph_the_new_one_starts_where_the_old_one_was(tmp_path: Path):
+    """In its application, which nobody else starts meanwhile, at the offsets that were recorded before the fence."""
+    flow = Flow(tmp_path)
+    feed = Feed(flow, Rows())
+    old = flow.ask(OLD)
+    with flow.run(old) as driver:
+        driver.wait_for(feed.until(lambda: len(flow.list_batches(1)) >= 3))
+        flow.ask(replace(NEW, settings=StreamSettings(10.0, 5.0, 0.2, overlap="sequential")))
+        driver.wait_for(feed.until(lambda: is_over(flow)))
+        assert driver.stop() == 0
+    stopped = next(each.n for each in flow.read() if isinstance(each, Stopped) and each.epoch == 1)
+    first, second = (each for each in flow.read() if isinstance(each, Started))
+    assert (second.epoch, second.application) == (2, first.application)
+    assert stopped < second.n
     check_table(flow, feed)

@@ -5,7 +5,6 @@ it, or in one of its own.
 from __future__ import annotations
 
 import logging
-import pickle
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,21 +14,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from airflow_dagsched.errors import DagschedError, LaunchRefused
+from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
 from airflow_dagsched.launch.managers.executors import Executors
-from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY
-from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.streams.difference import needs_application
-from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
-from airflow_dagsched.launch.streams.private_folder import ROOM, read_private_payload
+from airflow_dagsched.launch.streams.manifest import StreamManifest
+from airflow_dagsched.launch.streams.private_folder import ROOM
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.runtime.allocation import Allocation, allocate_room, size_application, size_asked
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
 from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, Rendered, make_manifest, settle_conf
-from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.provider.streaming.start_driver import read_manifest
+from airflow_dagsched.switch.places import FlowPlaces
 from airflow_dagsched.switch.story import Story
-from airflow_dagsched.version import __version__
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
@@ -52,7 +49,7 @@ class Beside:
         owner = self.story.owner
         if owner is None or owner not in self.held:
             return None
-        manifest = _read_manifest(self.flow, self.story, owner)
+        manifest = read_manifest(self.flow, self.story, owner)
         room = self.flow.name_epoch(self.story.epochs[owner].record.x_folder).private / ROOM
         try:
             return None if manifest is None else (manifest, msgspec.json.decode(room.read_bytes(), type=Chosen))
@@ -100,32 +97,3 @@ def find_leaving(owner: tuple[StreamManifest, Chosen] | None, rendered: Rendered
         return None
     manifest, chosen = owner
     return size_asked(manifest.application, LEVEL, chosen)
-
-
-def find_application(flow: FlowPlaces, story: Story, held: Collection[int], epoch: int) -> int | None:
-    """An epoch whose driver lives, and takes ``epoch`` into its application; None: it needs one of its own.
-
-    :param held: epochs that a driver works for.
-    """
-    others = sorted(other for other in held if other != epoch and other in story.epochs)
-    wanted = _read_manifest(flow, story, epoch) if others else None
-    if wanted is None:
-        return None
-    found = ((other, _read_manifest(flow, story, other)) for other in others)
-    return next((other for other, mine in found if mine is not None and not needs_application(mine, wanted)), None)
-
-
-def _read_manifest(flow: FlowPlaces, story: Story, epoch: int) -> StreamManifest | None:
-    """None where it can't be had, or believed: whoever starts the epoch says why."""
-    places, work_dir = flow.name_epoch(story.epochs[epoch].record.x_folder), flow.folder.parents[2]
-    try:
-        return read_private_manifest(places, work_dir)
-    except (OSError, ValueError, LookupError, LaunchRefused, pickle.UnpicklingError):
-        return None
-
-
-def read_private_manifest(places: EpochPlaces, work_dir: Path) -> StreamManifest:
-    """The epoch's manifest, secrets included. Raises what is wrong with it, or with who may have written it."""
-    check_folder(places.private, work_dir, places.folder.name)
-    content = pickle.loads(read_private_payload(places.private))
-    return read_stream_manifest(content[PAYLOAD_KEY].decode(), __version__)

@@ -1,16 +1,22 @@
-"""Starts the driver program of an epoch, from nothing but the epoch's private folder."""
+"""Starts the driver program of an epoch, from nothing but the epoch's private folder, where no application that runs
+takes its graph.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from airflow_dagsched.errors import LaunchRefused
+from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY
 from airflow_dagsched.launch.secrecy.private_files import check_folder
-from airflow_dagsched.launch.streams.private_folder import read_start_command
-from airflow_dagsched.provider.streaming.find_room import find_application
+from airflow_dagsched.launch.streams.difference import needs_application
+from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
+from airflow_dagsched.launch.streams.private_folder import read_private_payload, read_start_command
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
@@ -19,6 +25,7 @@ from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
 from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.story import EpochStory, Story
+from airflow_dagsched.version import __version__
 
 _CHILDREN: list[subprocess.Popen[bytes]] = []
 """Of this process, so that one that ends meanwhile is buried; they go on without it."""
@@ -109,3 +116,32 @@ class Starter:
 def _bury_children() -> None:
     for child in _CHILDREN:
         child.poll()
+
+
+def find_application(flow: FlowPlaces, story: Story, held: Collection[int], epoch: int) -> int | None:
+    """An epoch whose driver lives, and takes ``epoch`` into its application; None: it needs one of its own.
+
+    :param held: epochs that a driver works for.
+    """
+    others = sorted(other for other in held if other != epoch and other in story.epochs)
+    wanted = read_manifest(flow, story, epoch) if others else None
+    if wanted is None:
+        return None
+    found = ((other, read_manifest(flow, story, other)) for other in others)
+    return next((other for other, mine in found if mine is not None and not needs_application(mine, wanted)), None)
+
+
+def read_manifest(flow: FlowPlaces, story: Story, epoch: int) -> StreamManifest | None:
+    """None where it can't be had, or believed: whoever starts the epoch says why."""
+    places, work_dir = flow.name_epoch(story.epochs[epoch].record.x_folder), flow.folder.parents[2]
+    try:
+        return read_private_manifest(places, work_dir)
+    except (OSError, ValueError, LookupError, LaunchRefused, pickle.UnpicklingError):
+        return None
+
+
+def read_private_manifest(places: EpochPlaces, work_dir: Path) -> StreamManifest:
+    """The epoch's manifest, secrets included. Raises what is wrong with it, or with who may have written it."""
+    check_folder(places.private, work_dir, places.folder.name)
+    content = pickle.loads(read_private_payload(places.private))
+    return read_stream_manifest(content[PAYLOAD_KEY].decode(), __version__)

@@ -35,9 +35,10 @@ from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, hand_l
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits
 from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.executor import Executor
-from airflow_dagsched.switch.log.signs_files import read_starts, write_ended, write_sign, write_starts
+from airflow_dagsched.switch.log.signs_files import read_orders, read_starts, write_ended, write_sign, write_starts
 from airflow_dagsched.switch.records import Epoch
 from airflow_dagsched.switch.say import tell_reason
+from airflow_dagsched.switch.signs import Sign
 from airflow_dagsched.switch.story import EpochStory, Story
 
 log = logging.getLogger(__name__)
@@ -167,6 +168,17 @@ class StreamApplication:
         write_sign(epoch.places, run.make_sign(self._clock(), ""))
         run.start()
         self._runs[epoch.number] = run
+
+    def may_wait(self, lease: EpochLease, waits_for: str) -> bool:
+        """Before its first epoch begins, once a second: whether it is still to. Its sign says what it waits for."""
+        self.advance()
+        first, now = self._first, self._clock()
+        with survive(f"the sign of life of epoch {first.number}"):
+            application = str(self._main.sparkContext.applicationId)
+            write_sign(first.places, Sign(first.number, application, now, "starting", waits_for=waits_for))
+        told = self.executor.log.story.epochs[first.number]
+        is_ordered = "stop" in read_orders(first.places)
+        return lease.lost is None and told.aborted is None and not is_ordered
 
     def step(self, is_ending: bool = False) -> None:
         """Once a second: look at everything, do what is to be done.

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -34,6 +35,7 @@ from airflow_dagsched.spark.session.redaction import redact_builder
 from airflow_dagsched.spark.session.sessions import share_builder
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.executors import await_executors
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.spark.stream_driver.java_signals import forward_java_signals
 from airflow_dagsched.spark.stream_driver.mishaps import STOPPED, Stuck, describe_end
@@ -101,12 +103,19 @@ class Program:
             main = open_application(epoch)
             forward_java_signals(main, self.end)
             application = StreamApplication(main, epoch)
-            application.begin(epoch, lease)
             try:
+                if await_executors(main, partial(self._may_wait, application, lease), self._pause):
+                    application.begin(epoch, lease)
                 self._look_after(application)
             finally:
                 application.close()
             return application.code
+
+    def _may_wait(self, application: StreamApplication, lease: EpochLease, waits_for: str) -> bool:
+        return self._ends_since is None and application.may_wait(lease, waits_for)
+
+    def _pause(self) -> None:
+        self._woken.wait(LOOK_S)
 
     def _look_after(self, application: StreamApplication) -> None:
         """Until nothing runs in it any more."""

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_dagsched.launch.streams.manifest import StreamManifest
-from airflow_dagsched.provider.streaming.find_room import read_private_manifest
+from airflow_dagsched.provider.streaming.start_driver import read_private_manifest
 from tests.provider.streaming.test_launch_stream import Tries, _surroundings, change, declare, run_first, tries
 
 __all__ = ["_surroundings", "tries"]

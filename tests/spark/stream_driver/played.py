@@ -37,6 +37,14 @@ class PlayedSpark:
     def read(self) -> Any:
         return self
 
+    @property
+    def sparkContext(self) -> Any:  # noqa: N802 - Spark's
+        return self
+
+    @property
+    def applicationId(self) -> str:  # noqa: N802 - Spark's
+        return "app"
+
     def option(self, *arguments: str) -> Any:
         return self
 

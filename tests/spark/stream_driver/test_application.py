@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 
 from airflow_dagsched.launch.protocol.events import Failure
+from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.manifest import QuerySpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.files.store import make_local_path, name_local
+from airflow_dagsched.spark.stream_driver.application import StreamApplication
+from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.executors import count_enough
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch
 from airflow_dagsched.spark.stream_driver.mishaps import Stuck
 from airflow_dagsched.spark.stream_driver.sinks import NO_WINDOWS, open_target
 from airflow_dagsched.spark.streams import targets
@@ -22,7 +27,7 @@ from airflow_dagsched.spark.streams.mover import list_due
 from airflow_dagsched.switch.advising.advice import FinishMoves
 from airflow_dagsched.switch.drafts import DraftName
 from airflow_dagsched.switch.log.leases import list_held
-from airflow_dagsched.switch.log.signs_files import read_ended, read_sign
+from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_sign
 from airflow_dagsched.switch.places import EpochPlaces
 from tests.spark.stream_driver.played import Application, PlayedSpark
 from tests.streams.kit import QUERY, SOURCE, Graph
@@ -86,6 +91,45 @@ def test_a_graph_that_needs_an_application_of_its_own_is_left_to_it(application:
     application.add(make_batch(1, 1, query=QUERY, x_begin={SOURCE: None}, x_newest={SOURCE: 65.0}, watermark=60.0))
     application.step(6, seconds=0.5)
     assert (application.story.owner, application.under_test.is_over, 2 in application.runs) == (2, True, False)
+
+
+def test_who_waits_for_executors_says_so_and_ends_as_any_other(application: Application):
+    lease = application.runs[1].lease
+    del application.under_test._runs[1]
+    assert application.under_test.may_wait(lease, "waits for executors: 0 of 2 are there")
+    sign = read_sign(application.places)
+    assert sign is not None
+    assert (sign.phase, sign.waits_for) == ("starting", "waits for executors: 0 of 2 are there")
+    assert place_order(application.places, "stop", "ann", application.now, "maintenance")
+    assert not application.under_test.may_wait(lease, "")
+    lease.give_back()
+
+
+def test_a_graph_that_is_given_up_waits_for_no_executors(application: Application):
+    application.flow.ask(Graph("second", conf={"spark.driver.memory": "650m"}))
+    record = application.story.epochs[2].record
+    second = accept_epoch(application.flow.places, record, Masking())
+    waiting = StreamApplication(PlayedSpark(), second, lambda: application.now)  # type: ignore[arg-type]
+    lease = EpochLease(second)
+    assert waiting.may_wait(lease, "")
+    application.now = record.at + second.manifest.settings.deploy_within_s + 1
+    assert not waiting.may_wait(lease, "")
+    assert application.story.epochs[2].aborted is not None
+    lease.give_back()
+
+
+@pytest.mark.parametrize(
+    ("conf", "enough"),
+    [
+        ({"spark.master": "local[4]", "spark.executor.instances": "3"}, 0),
+        ({"spark.master": "spark://h:7077", "spark.cores.max": "8", "spark.executor.cores": "2"}, 4),
+        ({"spark.master": "spark://h:7077", "spark.cores.max": "20", "spark.executor.cores": "2"}, 8),
+        ({"spark.master": "yarn", "spark.executor.instances": "1"}, 1),
+        ({"spark.master": "spark://h:7077"}, 0),
+    ],
+)
+def test_a_stream_begins_with_most_of_its_executors(conf: dict[str, str], enough: int):
+    assert count_enough(conf) == enough
 
 
 @pytest.mark.parametrize("is_ordered", [False, True])
