@@ -25,14 +25,17 @@ def add_stream_commands(commands: Any) -> None:
     asked = stream.add_subparsers(required=True, metavar="COMMAND")
     _add_command(asked, "status", "say how a flow is, and what it waits for", _run_status)
     _add_command(asked, "log", "print the records of a flow, the newest last", _run_log)
+    compare = _add_command(asked, "compare", "say in which windows two graphs differ", _run_compare)
+    compare.add_argument("--step", help="the step that writes them, where several do")
     _add_command(asked, "check", "list every violation of a log, and whose each window is", _run_check)
 
 
-def _add_command(asked: Any, name: str, told: str, run: Callable[[argparse.Namespace], int]) -> None:
-    command = asked.add_parser(name, help=told)
+def _add_command(asked: Any, name: str, told: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = asked.add_parser(name, help=told)
     command.add_argument("log", metavar="LOG", type=Path, help="folder of the flow, or of its records")
     command.add_argument("--format", choices=REPORTS, default="text")
     command.set_defaults(run=run)
+    return command
 
 
 def _run_status(options: argparse.Namespace) -> int:
@@ -55,6 +58,22 @@ def _run_log(options: argparse.Namespace) -> int:
         records = FlowLog(_find_log(options.log)).read()
     for each in records:
         print(tell_line(each) if options.format == "text" else encode_record(each))
+    return FINE
+
+
+def _run_compare(options: argparse.Namespace) -> int:
+    from airflow_dagsched.switch.comparing.flow_comparison import compare_flow
+    from airflow_dagsched.switch.comparing.say_comparison import describe_comparison, tell_comparison
+    from airflow_dagsched.switch.reasons import Reason
+    from airflow_dagsched.switch.say import tell_reason
+
+    with _blame_log(options.log):
+        found = compare_flow(_find_log(options.log).parent, options.step)
+    if isinstance(found, Reason):
+        raise InvalidInput(str(options.log), "", f"nothing is compared: {tell_reason(found)}")
+    sys.stdout.write(
+        tell_comparison(found) if options.format == "text" else f"{json.dumps(describe_comparison(found), indent=2)}\n"
+    )
     return FINE
 
 

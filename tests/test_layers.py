@@ -60,8 +60,9 @@ switch                                                   launch/protocol launch/
   advising                                               launch/streams switch
   inbox             .advising                            launch/protocol switch
   log               .advising .inbox                     launch/protocol exclusive switch
+  comparing         .advising .log                       launch/protocol exclusive switch
   checking
-stream_cli                                               switch switch/log switch/checking
+stream_cli                                               switch switch/log switch/comparing switch/checking
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers stream_cli
@@ -74,6 +75,7 @@ spark
   steps             .session .outputs                    launch/protocol launch/steps
   reuse             .files .outputs .inputs .steps       launch/protocol launch/steps
   streams           .files .session .outputs             launch/protocol launch/streams switch switch/log
+                                                         switch/comparing
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
                     .inputs .steps .reuse                launch/streams
   stream_driver     .files .session .outputs .steps      launch/protocol launch/secrecy launch/streams switch
@@ -102,7 +104,8 @@ provider
                                                          launch/managers launch/streams local
   commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact
                     .runtime .wiring .authoring          launch/protocol launch/planning launch/retention
-                                                         launch/escalation switch switch/advising switch/log cli
+                                                         launch/escalation switch switch/advising switch/log
+                                                         switch/comparing cli
 """
 """Room, and the rooms it may import: those of its own package first, with a dot, then others. Each is further up.
 

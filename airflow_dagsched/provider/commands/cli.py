@@ -19,6 +19,7 @@ DAYS = Arg(("--days",), type=float, default=None, help="keep what is younger (de
 EXACT = Arg(("--exact",), action="store_true", help="let a solver prove how good the plan is (small dataflows)")
 DRY_RUN = Arg(("--dry-run",), action="store_true", help="only say what would be done")
 FLOW = Arg(("--flow",), default=None, help="name of the stream, where the DAG has several")
+STEP = Arg(("--step",), default=None, help="the step that writes what is compared, where several do")
 REASON = Arg(("--reason",), default="", help="for those who read the stream's log later")
 AGAIN = Arg(("--again",), action="store_true", help="also where this very code runs: a new epoch of it takes over")
 OPEN = Arg(
@@ -81,6 +82,12 @@ def _of_streams() -> tuple[ActionCommand, ...]:
             "Print the records of a stream, one line each",
             lazy_load_command(f"{STREAMS}.log"),
             (DAG, FLOW, STATUS_FORMAT),
+        ),
+        ActionCommand(
+            "compare",
+            "Say in which windows a graph that waits for a word differs from the one that runs",
+            lazy_load_command(f"{STREAMS}.compare"),
+            (DAG, FLOW, STEP, STATUS_FORMAT),
         ),
         ActionCommand(
             "switch",

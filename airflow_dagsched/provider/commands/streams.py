@@ -23,6 +23,8 @@ from airflow_dagsched.provider.commands.bag import find_flows
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
 from airflow_dagsched.switch.advising.advice import Limits
 from airflow_dagsched.switch.advising.orders import choose_ordered
+from airflow_dagsched.switch.comparing.flow_comparison import compare_flow
+from airflow_dagsched.switch.comparing.say_comparison import describe_comparison, tell_comparison
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import place_order
@@ -63,6 +65,11 @@ def log(args: Namespace) -> None:
             tell(record) for each in find_streams(args.dag, args.flow) for record in FlowLog(each.places.log).read()
         )
     )
+
+
+def compare(args: Namespace) -> None:
+    """Print in which windows a graph that waits for a person's word differs from the one that runs."""
+    print_answer(lambda: "\n".join(_tell_comparison(each, args) for each in find_streams(args.dag, args.flow)))
 
 
 def switch(args: Namespace) -> None:
@@ -126,6 +133,17 @@ def _tell_status(stream: Stream, how: str) -> str:
     head = f"DAG {stream.dag_id!r}, stream {stream.name!r}, in {stream.places.folder}"
     paused = [tell_paused(stream.dag_id)] if is_paused(stream.dag_id) else []
     return "\n".join([head, *paused, tell_status(found).rstrip()])
+
+
+def _tell_comparison(stream: Stream, args: Namespace) -> str:
+    found = compare_flow(stream.places.folder, args.step)
+    if isinstance(found, Reason):
+        where = f"stream {stream.name!r} of DAG {stream.dag_id!r}"
+        raise InvalidInput(where, "", f"nothing is compared: {tell_reason(found)}")
+    if args.format == "json":
+        told = describe_comparison(found)
+        return json.dumps({"dag": stream.dag_id, "stream": stream.name, "queries": told})
+    return tell_comparison(found).rstrip()
 
 
 def tell_paused(dag_id: str) -> str:

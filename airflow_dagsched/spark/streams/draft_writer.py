@@ -18,8 +18,10 @@ from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.commits import Files
 from airflow_dagsched.spark.outputs.swap import list_draft_files
 from airflow_dagsched.spark.session.observed import NO_GLOB, quote_name, read_metrics
+from airflow_dagsched.spark.streams.condensing import condense_windows
 from airflow_dagsched.spark.streams.drafts import NEW
 from airflow_dagsched.spark.streams.output_window import OutputWindow
+from airflow_dagsched.switch.comparing.summary import Summaries
 from airflow_dagsched.switch.judgement import Judgement
 
 log = logging.getLogger(__name__)
@@ -94,6 +96,10 @@ class DraftWriter:
     def execute(self, df: DataFrame) -> None:
         """Run the batch, and keep nothing of it: Spark fails one of which not all state was committed."""
         df.write.format("noop").mode("append").save()
+
+    def condense(self, draft: Draft) -> Summaries:
+        """What the draft has in each window."""
+        return condense_windows(self._read(draft), self._windows.column, self._windows.length_s)
 
     def _save(self, df: DataFrame, folder: str, name: str) -> dict[str, Any]:
         """Write, and what was seen of the rows then; empty if Spark doesn't say."""

@@ -35,7 +35,7 @@ class OutputWindow:
         """The end of the flow's window, of ``window_s`` seconds, of a row with this moment."""
         if self.part == "time":
             return find_end(moment, window_s)
-        return round_up(moment + self._shift, window_s)
+        return round_up(moment + self.shift_s, window_s)
 
     def bound(self, after: float | None, upto: float | None) -> tuple[tuple[Comparison, float], ...]:
         """What the moment has to be like for the flow's windows ``(after, upto]``, which are ends; None: no such limit.
@@ -45,13 +45,14 @@ class OutputWindow:
         later, not_later = self._comparisons
         found: list[tuple[Comparison, float]] = []
         if after is not None:
-            found.append((later, after - self._shift))
+            found.append((later, after - self.shift_s))
         if upto is not None:
-            found.append((not_later, upto - self._shift))
+            found.append((not_later, upto - self.shift_s))
         return tuple(found)
 
     @property
-    def _shift(self) -> float:
+    def shift_s(self) -> float:
+        """By how much the window's end is later than the moment, in seconds."""
         return self.length_s if self.part == "start" else 0.0
 
     @property

@@ -27,9 +27,13 @@ from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.streams.draft_writer import Draft
 from airflow_dagsched.spark.streams.drafts import DraftPlace, make_name
 from airflow_dagsched.spark.streams.mover import finish_moves
+from airflow_dagsched.switch.comparing.flow_comparison import must_summarise
+from airflow_dagsched.switch.comparing.summary import Summaries
+from airflow_dagsched.switch.comparing.summary_files import SummaryFiles
 from airflow_dagsched.switch.drafts import DraftName
 from airflow_dagsched.switch.judgement import Judgement, judge_batch
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.places import FlowPlaces
 from airflow_dagsched.switch.records import Batch
 from airflow_dagsched.switch.story import Story
 
@@ -79,6 +83,10 @@ class Writer(Protocol):
 
     def narrow(self, draft: Draft, judged: Judgement) -> Draft:
         """Keep only the rows of windows that count."""
+        ...
+
+    def condense(self, draft: Draft) -> Summaries:
+        """What the draft has in each window."""
         ...
 
     def execute(self, df: DataFrame) -> None:
@@ -184,6 +192,7 @@ class StreamSink:
     def _record(self, name: DraftName, draft: Draft) -> None:
         """Add the record of the batch, for what of it counts at that moment; nothing if another driver was faster."""
         whole, begin = draft, self._read_begin(name.batch)
+        self._keep_summary(name.batch, whole)
         while True:
             judged = self._await_turn(name.batch, whole)
             if judged.kind == "repeated":
@@ -196,6 +205,16 @@ class StreamSink:
             kept = draft if judged.kind in ("all", "part") else None
             if self._log.append(self._make_record(name, judged, whole, kept, begin)) is not None:
                 return
+
+    def _keep_summary(self, batch: int, whole: Draft) -> None:
+        """Put down what the batch has in each window, while a person is to say whether another graph takes over."""
+        self._log.read()
+        story = self._log.story
+        if story.successor and whole.rows and must_summarise(story, self._epoch):
+            epoch = story.epochs[self._epoch]
+            before = epoch.queries[self._query].newest_window if self._query in epoch.queries else None
+            files = SummaryFiles(FlowPlaces(self._log.folder.parent).name_epoch(epoch.record.x_folder), self._query)
+            files.write(batch, story.successor, self._target.writer.condense(whole), before)
 
     def _make_record(
         self, name: DraftName, judged: Judgement, whole: Draft, kept: Draft | None, begin: BatchBegin

@@ -7,20 +7,21 @@ import os
 import sqlite3
 import subprocess
 import sys
+from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.provider.commands.streams import Stream, find_streams, order_stream
+from airflow_dagsched.provider.commands.streams import Stream, compare, find_streams, order_stream
 from airflow_dagsched.provider.streaming.choose_epoch import read_wishes
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_orders
 from airflow_dagsched.switch.places import name_flow
 from airflow_dagsched.switch.records import Record
 from tests.provider.streams.test_parse import CLICKS
-from tests.switch.drawn import FIRST, make_epoch, make_started, number
+from tests.switch.drawn import FIRST, make_aborted, make_epoch, make_started, number
 
 IN_ONE = """
 import json, sys
@@ -98,6 +99,20 @@ def test_a_command_gives_nothing_up_for_want_of_time(stream: Stream) -> None:
     add(stream, *FIRST, make_epoch(2, x_confirm="manual"), make_started(2))
     order_stream(stream, "confirm", "ann@h1", "")
     assert read_last(stream)["kind"] == "started"
+
+
+def test_two_graphs_are_compared(tmp_path: Path, stream: Stream, capsys: pytest.CaptureFixture[str]) -> None:
+    add(stream, *FIRST, make_epoch(2, x_confirm="manual"), make_started(2))
+    asked = {"dag": str(write_dag(tmp_path)), "flow": None, "step": None}
+    compare(Namespace(**asked, format="text"))
+    assert "out: epochs 1 and 2 have no window behind 1970-01-01 00:00:00 UTC" in capsys.readouterr().out
+    compare(Namespace(**asked, format="json"))
+    (found,) = json.loads(capsys.readouterr().out.splitlines()[-1])["queries"]
+    assert (found["old"], found["new"], found["upto"]) == (1, 2, None)
+    add(stream, make_aborted(2))
+    with pytest.raises(SystemExit, match="2"):
+        compare(Namespace(**asked, format="text"))
+    assert "nothing is compared: no graph is about to take over" in capsys.readouterr().err
 
 
 def read_last(stream: Stream) -> dict[str, object]:

@@ -19,12 +19,14 @@ from airflow_dagsched.spark.outputs.swap import COORDINATION, list_torn
 from airflow_dagsched.spark.streams.drafts import list_drafts, make_name
 from airflow_dagsched.spark.streams.mover import finish_moves
 from airflow_dagsched.spark.streams.sink import BatchBegin, StreamRefused, StreamSink
+from airflow_dagsched.switch.comparing.summary import Summary
+from airflow_dagsched.switch.comparing.summary_files import SummaryFiles
 from airflow_dagsched.switch.drafts import STREAMS, judge_draft, parse_name
 from airflow_dagsched.switch.record_rules import find_least
 from airflow_dagsched.switch.records import Batch
 from tests.spark.streams.drivers import Crashed, SteppedClock, SteppedDriver, list_windows, open_sink
 from tests.spark.streams.flow import Flow
-from tests.switch.drawn import make_aborted, make_batch, make_epoch, make_fence, make_started
+from tests.switch.drawn import make_aborted, make_batch, make_current, make_epoch, make_fence, make_started
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 BATCHES = ((10, 20), (), (30,), (40, 50, 60))
@@ -363,3 +365,20 @@ def test_drivers_that_stand_still_and_wake_do_no_harm(old: Batches, new: Batches
         of_old = [each for each in WINDOWS if drivers.upto is None or each <= drivers.upto]
         assert (kept[1], kept[2]) == (len(of_old), len(WINDOWS) - len(of_old))
         assert count_drafts(open_sink(drivers.flow, drivers.table)) == 0
+
+
+def test_while_a_person_is_awaited_both_put_down_what_their_batches_have(tmp_path: Path):
+    """Of the whole batch, the new graph's rows being in no table; not of one whom nobody awaits."""
+    flow, table = Flow(tmp_path / "work"), str(tmp_path / "table")
+    flow.begin()
+    open_sink(flow, table).take((10, 20), 0)  # type: ignore[arg-type]
+    flow.add(make_current(1), make_epoch(2, x_confirm="manual"), make_started(2))
+    open_sink(flow, table).take((30, 40), 1)  # type: ignore[arg-type]
+    open_sink(flow, table, epoch=2).take((20, 30), 0)  # type: ignore[arg-type]
+    old, new = (SummaryFiles(flow.get_epoch(epoch), "out").read(2) for epoch in (1, 2))
+    assert old == ({30: Summary(1), 40: Summary(1)}, 20)
+    assert new == ({20: Summary(1), 30: Summary(1)}, None)
+    assert list_windows(table) == [10, 20, 30, 40]
+    flow.add(make_fence(1, 40))
+    open_sink(flow, table).take((50,), 2)  # type: ignore[arg-type]
+    assert SummaryFiles(flow.get_epoch(1), "out").read(2) == old

@@ -205,6 +205,15 @@ def _find_channels(look: Look) -> Refusals:
             )
 
 
+def _find_waits(look: Look) -> Refusals:
+    """A person's word is waited for while both graphs run, so that there is something to compare."""
+    assert look.flow.streaming is not None
+    channel = look.flow.streaming.channel
+    if look.flow.streaming.confirm == "manual" and channel != "replay":
+        rule = f"through channel={channel!r} a new graph has no rows before it takes over: 'manual' needs 'replay'"
+        yield look.flow.make_error(rule, "confirm")
+
+
 def _find_sinks(look: Look) -> Refusals:
     for name in look.ends:
         count = len(look.flow.graph.inputs[name])
@@ -273,6 +282,7 @@ FINDERS: tuple[Callable[[Look], Refusals], ...] = (
     _find_unlike_settings,
     _find_ordinary_tasks,
     _find_channels,
+    _find_waits,
     _find_sinks,
     _find_tables,
     _find_idle_steps,
