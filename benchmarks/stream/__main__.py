@@ -1,0 +1,70 @@
+"""``python -m benchmarks.stream``: the speed of a stream beside a plain query, its pauses, and what switches leave."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from benchmarks import machine
+from benchmarks.stream.application import open_spark
+from benchmarks.stream.pause import measure_pauses
+from benchmarks.stream.ratios import find_speed, measure_rounds
+from benchmarks.stream.twenty import measure_switches
+
+PARTS = ("speed", "pause", "switches")
+RESULTS = Path(__file__).parents[1] / "results" / "stream.json"
+
+
+def main(argv: list[str]) -> int:
+    """Measure what is asked for, one after another, in one process."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stream", description=__doc__)
+    parser.add_argument("--part", action="append", choices=PARTS, help="default: all")
+    parser.add_argument("--rounds", type=int, default=5, help="of the speed, after two to warm up (default: 5)")
+    parser.add_argument("--switches", type=int, default=20, help="in one application (default: 20)")
+    parser.add_argument("--folder", type=Path, default=Path(".home/benchmarks/stream"), help="scratch")
+    asked = parser.parse_args(argv)
+    folder = asked.folder.resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    facts = machine.facts()
+    spark = open_spark(folder)
+    found: dict[str, object] = {"machine": facts}
+    for part in asked.part or PARTS:
+        found[part] = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}[part](
+            spark, folder / part, asked
+        )
+    spark.stop()
+    if not asked.part:
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+def _measure_speed(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> object:
+    rounds = measure_rounds(spark, folder, warm_up=2, rounds=asked.rounds)
+    for each in rounds:
+        print(f"plain {each.plain:6.2f} s   replay {each.replay:6.2f} s   {each.plain / each.replay:.2f}")
+    print(f"speed of a graph that took over by replay: {find_speed(rounds):.2f} of the plain query's (CPU, median)")
+    return {"replay": find_speed(rounds), "rounds": [each._asdict() for each in rounds]}
+
+
+def _measure_pause(spark: SparkSession, folder: Path, _asked: argparse.Namespace) -> object:
+    pauses = measure_pauses(spark, folder)
+    print(f"trigger {pauses.trigger_s:g} s, batch {pauses.batch_s:.1f} s; longest gap between commits:")
+    print(f"  no switch {pauses.plain_s:.1f} s, switch by replay {pauses.replay_s:.1f} s: ", end="")
+    print(f"{pauses.longer_triggers:+.2f} triggers; stop and restart in the same application ", end="")
+    print(f"{pauses.same_application_s:.1f} s, in a new one {pauses.new_application_s:.1f} s")
+    return asdict(pauses)
+
+
+def _measure_switches(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> object:
+    return [asdict(each) for each in measure_switches(spark, folder, asked.switches)]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""Processor seconds of a batch: a plain query that writes Parquet, and a graph that has taken over by replay.
+
+::
+
+    a round    plain |######|  replay |#######|      a file of 500,000 rows each, until its windows are in the table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.spark.streams.sources import SETTINGS
+from airflow_dagsched.switch.records import Current
+from benchmarks.stream.application import Application, measure_cpu_s, running
+from benchmarks.stream.rows import LATENESS_S, WINDOW_S, Source
+from tests.streams.kit import Flow, Graph, sum_by_user
+from tests.streams.rows import DDL
+
+ROWS, SECONDS = 50_000, 100.0
+"""Of a file: ten windows, as many rows of a thousand users."""
+PARTITIONS = 2
+TRIGGER_S = 0.5
+LOOK_S = 0.05
+STORE = (
+    "spark.sql.streaming.stateStore.providerClass",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+)
+"""Settings of the store of state, which both have."""
+
+
+class Round(NamedTuple):
+    """Processor seconds of one batch of each, with the one without rows that ends its windows."""
+
+    plain: float
+    replay: float
+
+
+def measure_rounds(main: SparkSession, folder: Path, warm_up: int, rounds: int) -> list[Round]:
+    """Rounds behind those that warm Spark up."""
+    with plain_query(main, folder / "plain") as plain, replayed_graph(main, folder / "replay") as replay:
+        found = [Round(measure_batch(plain), measure_batch(replay)) for _ in range(warm_up + rounds)]
+    return found[warm_up:]
+
+
+def find_speed(rounds: list[Round]) -> float:
+    """How fast the replayed graph is beside the plain query: the median of the rounds' ratios."""
+    return median(each.plain / each.replay for each in rounds)
+
+
+class Measurable(NamedTuple):
+    """Something that reads a source."""
+
+    source: Source
+    wait: Callable[[], None]
+    """Until it has read all files, and emitted the windows that they close."""
+
+
+def measure_batch(query: Measurable) -> float:
+    """Processor seconds that it takes for one file more."""
+    query.source.add()
+    begun = measure_cpu_s()
+    query.wait()
+    return measure_cpu_s() - begun
+
+
+@contextmanager
+def plain_query(main: SparkSession, folder: Path) -> Iterator[Measurable]:
+    """As an author would write it by hand, with the same store of state and as many partitions."""
+    source = Source(folder / "source", ROWS, SECONDS)
+    session = main.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", str(PARTITIONS))
+    for name in STORE:
+        session.conf.set(name, SETTINGS[name])
+    rows = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(source.folder))
+    sums = sum_by_user(rows.withWatermark("ts", f"{LATENESS_S:g} seconds"))
+    writer = sums.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(processingTime=f"{TRIGGER_S:g} seconds").start(str(folder / "table"))
+    try:
+        yield Measurable(source, lambda: _wait_for_plain(query, source))
+    finally:
+        query.stop()
+
+
+def _wait_for_plain(query: Any, source: Source) -> None:
+    while not _has_read(query, source):
+        if query.exception() is not None:
+            raise query.exception()
+        query.awaitTermination(LOOK_S)
+
+
+def _has_read(query: Any, source: Source) -> bool:
+    progress = query.lastProgress
+    return (
+        progress is not None
+        and progress["eventTime"].get("watermark", "") >= _tell(source.watermark)
+        and not query.status["isTriggerActive"]
+    )
+
+
+def _tell(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%S.000Z}"
+
+
+@contextmanager
+def replayed_graph(main: SparkSession, folder: Path) -> Iterator[Measurable]:
+    """The second graph of a flow, once it has taken over."""
+    folder.mkdir(parents=True)
+    flow = Flow(folder)
+    source = Source(flow.source, ROWS, SECONDS)
+    settings = StreamSettings(WINDOW_S, LATENESS_S, TRIGGER_S)
+    graph = Graph("first", settings=settings, partitions=PARTITIONS)
+    with running(main, flow, flow.ask(graph)) as application:
+        source.add()
+        application.wait("a batch", lambda: flow.find_watermark(1) >= source.watermark)
+        flow.ask(Graph("second", settings=settings, partitions=PARTITIONS))
+        while not _has_taken_over(flow):
+            source.add()
+            application.wait("a batch of the owner", lambda: _has_caught_up(application, source))
+        yield Measurable(source, lambda: application.wait("a batch", lambda: _has_ended(application, source)))
+
+
+def _has_taken_over(flow: Flow) -> bool:
+    return any(isinstance(each, Current) and each.epoch == 2 for each in flow.read())
+
+
+def _has_caught_up(application: Application, source: Source) -> bool:
+    flow = application.flow
+    running = [each for each in flow.list_running() if each in application.runs]
+    return bool(running) and all(flow.find_watermark(each) >= source.watermark for each in running)
+
+
+def _has_ended(application: Application, source: Source) -> bool:
+    return application.flow.find_watermark(2) >= source.watermark and application.is_idle(2)

@@ -1,0 +1,72 @@
+"""What many switches in one application leave behind: heap, threads, memory."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.switch.records import Stopped
+from benchmarks.stream.application import Application, running
+from benchmarks.stream.rows import LATENESS_S, WINDOW_S
+from tests.streams.kit import Feed, Flow, Graph
+from tests.streams.rows import Rows
+
+FIRST = 2
+"""Switches after which it is looked first: all that is made once is there by then."""
+TRIGGER_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """Of an application, with nothing to do."""
+
+    switches: int
+    heap_mb: float
+    """Of Java, after a collection."""
+    java_threads: int
+    python_threads: int
+    python_mb: float
+    """Resident."""
+
+
+def measure_switches(main: SparkSession, folder: Path, switches: int) -> list[Remains]:
+    """What is left after the first two switches, and after all of them."""
+    folder.mkdir(parents=True)
+    flow = Flow(folder)
+    feed = Feed(flow, Rows(stale=0.0), most=40 * switches)
+    settings = StreamSettings(WINDOW_S, LATENESS_S, TRIGGER_S)
+    found = []
+    with running(main, flow, flow.ask(Graph("0", settings=settings))) as application:
+        for number in range(1, switches + 1):
+            flow.ask(Graph(str(number), settings=settings))
+            application.wait(f"switch {number}", feed.until(partial(_has_ended, application, number)))
+            if number in (FIRST, switches):
+                found.append(look(main, number))
+                print(asdict(found[-1]), flush=True)
+    return found
+
+
+def _has_ended(application: Application, epoch: int) -> bool:
+    records = application.flow.read()
+    return any(isinstance(each, Stopped) and each.epoch == epoch for each in records)
+
+
+def look(main: SparkSession, switches: int) -> Remains:
+    """What is there now."""
+    jvm: Any = main.sparkContext._jvm
+    for _ in range(2):
+        gc.collect()
+        jvm.System.gc()
+    runtime = jvm.Runtime.getRuntime()
+    threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean().getThreadCount()
+    heap = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
+    resident = psutil.Process().memory_info().rss / 2**20
+    return Remains(switches, round(heap, 1), threads, threading.active_count(), round(resident, 1))
