@@ -7,6 +7,7 @@
 # make lint    ruff, mypy, who may import whom
 # make figures how the code reads, counted
 # make bench   planned against one submit per step, BENCH="..." passes arguments; then bench-plan
+# make bench-stream   a stream beside a plain query: speed, pauses while it is changed, what switches leave; BENCH="..."
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
 #
@@ -18,7 +19,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: figures demo test test-system test-versions test-cluster test-cases lint bench bench-plan clean
+.PHONY: figures demo test test-system test-versions test-cluster test-cases lint bench bench-plan bench-stream clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -63,6 +64,9 @@ figures: .venv/installed
 bench: .venv/installed
 	@$(WITH_JAVA) $(PY) -m benchmarks $(BENCH)
 	@$(MAKE) --no-print-directory bench-plan
+
+bench-stream: .venv/installed
+	@$(WITH_JAVA) $(PY) -m benchmarks.stream $(BENCH)
 
 bench-plan: .venv/installed
 	$(PY) -m benchmarks.plan_size --json benchmarks/results/plan_size.json

@@ -13,12 +13,13 @@ import psutil
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.secrecy.masking import Masking
-from airflow_dagsched.spark.stream_driver.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces
+from airflow_dagsched.switch.records import Record
 from tests.streams.kit import Flow
 
 LOOK_S = 0.5
@@ -28,10 +29,14 @@ PATIENCE_S = 600.0
 def open_spark(folder: Path) -> SparkSession:
     """A Spark of two cores, as a driver program would have it."""
     builder = SparkSession.builder.master("local[2]").config("spark.scheduler.mode", "FAIR")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "3g")
+    builder = (
+        builder.config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "3g")
+    )
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
     main = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    main.sparkContext.setLogLevel("ERROR")
+    main.sparkContext.setLogLevel("FATAL")
     return main
 
 
@@ -101,6 +106,11 @@ def running(main: SparkSession, flow: Flow, first: EpochPlaces) -> Iterator[Appl
         yield application
     finally:
         application.stop()
+
+
+def has(flow: Flow, kind: type[Record], epoch: int) -> bool:
+    """Whether the log has such a record of the epoch."""
+    return any(isinstance(each, kind) and getattr(each, "epoch", None) == epoch for each in flow.read())
 
 
 def _is_busy(query: Any) -> bool:

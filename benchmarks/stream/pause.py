@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.records import Batch, Stopped
-from benchmarks.stream.application import Application, running
+from benchmarks.stream.application import Application, has, running
 from benchmarks.stream.rows import LATENESS_S, WINDOW_S, Source
 from tests.streams.kit import Flow, Graph
 
@@ -107,7 +107,7 @@ def measure_pauses(main: SparkSession, folder: Path) -> Pauses:
         application.wait("commits", timed.until(lambda: len(timed.list_commits()) > 1))
         plain = measure_gap(timed, application, lambda: True)
         second = flow.ask(make_graph("second", trigger_s))
-        replay = measure_gap(timed, application, lambda: has_stopped(flow, 1))
+        replay = measure_gap(timed, application, lambda: has(flow, Stopped, 1))
     begun = time.time()
     with running(main, flow, second) as application:
         same = measure_gap(timed, application, lambda: has_commit(timed, begun), since=begun)
@@ -151,11 +151,6 @@ def measure_batch(main: SparkSession, folder: Path) -> float:
 def make_graph(code: str, trigger_s: float) -> Graph:
     """A graph of such code."""
     return Graph(code, files_per_batch=2 * PER_TRIGGER, settings=StreamSettings(WINDOW_S, LATENESS_S, trigger_s))
-
-
-def has_stopped(flow: Flow, epoch: int) -> bool:
-    """Whether the epoch has ended."""
-    return any(isinstance(each, Stopped) and each.epoch == epoch for each in flow.read())
 
 
 def has_commit(timed: Timed, since: float) -> bool:

@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.streams.sources import SETTINGS
 from airflow_dagsched.switch.records import Current
-from benchmarks.stream.application import Application, measure_cpu_s, running
+from benchmarks.stream.application import Application, has, measure_cpu_s, running
 from benchmarks.stream.rows import LATENESS_S, WINDOW_S, Source
 from tests.streams.kit import Flow, Graph, sum_by_user
 from tests.streams.rows import DDL
 
-ROWS, SECONDS = 50_000, 100.0
+ROWS, SECONDS = 500_000, 100.0
 """Of a file: ten windows, as many rows of a thousand users."""
 PARTITIONS = 2
 TRIGGER_S = 0.5
@@ -121,14 +121,10 @@ def replayed_graph(main: SparkSession, folder: Path) -> Iterator[Measurable]:
         source.add()
         application.wait("a batch", lambda: flow.find_watermark(1) >= source.watermark)
         flow.ask(Graph("second", settings=settings, partitions=PARTITIONS))
-        while not _has_taken_over(flow):
+        while not has(flow, Current, 2):
             source.add()
             application.wait("a batch of the owner", lambda: _has_caught_up(application, source))
         yield Measurable(source, lambda: application.wait("a batch", lambda: _has_ended(application, source)))
-
-
-def _has_taken_over(flow: Flow) -> bool:
-    return any(isinstance(each, Current) and each.epoch == 2 for each in flow.read())
 
 
 def _has_caught_up(application: Application, source: Source) -> bool:

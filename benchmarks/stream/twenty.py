@@ -13,8 +13,8 @@ import psutil
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.streams.settings import StreamSettings
-from airflow_dagsched.switch.records import Stopped
-from benchmarks.stream.application import Application, running
+from airflow_dagsched.switch.records import Current, Stopped
+from benchmarks.stream.application import has, running
 from benchmarks.stream.rows import LATENESS_S, WINDOW_S
 from tests.streams.kit import Feed, Flow, Graph
 from tests.streams.rows import Rows
@@ -45,18 +45,14 @@ def measure_switches(main: SparkSession, folder: Path, switches: int) -> list[Re
     settings = StreamSettings(WINDOW_S, LATENESS_S, TRIGGER_S)
     found = []
     with running(main, flow, flow.ask(Graph("0", settings=settings))) as application:
+        application.wait("the first owner", feed.until(lambda: has(flow, Current, 1)))
         for number in range(1, switches + 1):
             flow.ask(Graph(str(number), settings=settings))
-            application.wait(f"switch {number}", feed.until(partial(_has_ended, application, number)))
+            application.wait(f"switch {number}", feed.until(partial(has, flow, Stopped, number)))
             if number in (FIRST, switches):
                 found.append(look(main, number))
                 print(asdict(found[-1]), flush=True)
     return found
-
-
-def _has_ended(application: Application, epoch: int) -> bool:
-    records = application.flow.read()
-    return any(isinstance(each, Stopped) and each.epoch == epoch for each in records)
 
 
 def look(main: SparkSession, switches: int) -> Remains:
