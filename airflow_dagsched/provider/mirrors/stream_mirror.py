@@ -20,7 +20,7 @@ from airflow_dagsched.provider.mirrors.launch_states import States, wait_for_sta
 from airflow_dagsched.provider.mirrors.light import LightTrigger
 from airflow_dagsched.provider.mirrors.mirror_args import STREAM_TRIGGER, StreamArgs
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.log.signs_files import read_ended
+from airflow_dagsched.switch.log.signs_files import read_ended, read_follower
 from airflow_dagsched.switch.places import FlowPlaces, name_flow
 from airflow_dagsched.switch.records import GarbledLog
 from airflow_dagsched.switch.signs import Ended
@@ -52,6 +52,13 @@ def find_epoch(story: Story, run_id: str) -> EpochStory | None:
     return max(mine, key=lambda each: each.record.epoch, default=None)
 
 
+def find_adopted(flow: FlowPlaces, story: Story, run_id: str) -> EpochStory | None:
+    """The epoch whose driver lived as the run came to follow it: there is no record of that."""
+    followers = {number: read_follower(flow.name_epoch(each.record.x_folder)) for number, each in story.epochs.items()}
+    mine = [number for number, each in followers.items() if each is not None and each.run_id == run_id]
+    return story.epochs[max(mine)] if mine else None
+
+
 def _name_follower(epoch: EpochStory) -> str:
     return epoch.started.x_run_id if epoch.started else ""
 
@@ -63,7 +70,7 @@ def look_at_run(flow: FlowPlaces, run_id: str) -> Followed | None:
         log.read()
     except GarbledLog:
         return None
-    epoch = find_epoch(log.story, run_id)
+    epoch = find_adopted(flow, log.story, run_id) or find_epoch(log.story, run_id)
     if epoch is None:
         return None
     places = flow.name_epoch(epoch.record.x_folder)

@@ -15,6 +15,7 @@ from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
 from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+from airflow_dagsched.launch.protocol.manifest import hash_content
 from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
@@ -123,7 +124,7 @@ def write_epoch(
     resources = places.folder / "resources"
     resources.mkdir(mode=0o700)
     conf = settle_conf(rendered, size_application(rendered.named, hook, chosen, LEVEL, resources).conf)
-    manifest = make_manifest(rendered, chosen, places.folder.name, conf)
+    manifest = make_manifest(rendered, chosen, places.folder.name, tell_files(conf, resources))
     # Before the settings are looked at for secrets: a path in the manifest may have one.
     shown = mask_manifest(manifest, rendered.masking, SHOWN)
     described, command = _describe_start(task, rendered, chosen, places, conf)
@@ -144,10 +145,21 @@ def settle_conf(rendered: Rendered, planned: Mapping[str, str]) -> dict[str, str
     return conf
 
 
+def tell_files(conf: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The settings, with the digest of a file in place of its path, where it is in ``folder``.
+
+    Each epoch makes its own files, and an application that was started with equal ones does for it.
+    """
+    return {
+        name: hash_content(Path(value).read_bytes()) if Path(value).parent == folder else value
+        for name, value in conf.items()
+    }
+
+
 def make_manifest(rendered: Rendered, chosen: Chosen, folder: str, conf: Mapping[str, str]) -> StreamManifest:
     """What the driver program gets, secrets included.
 
-    :param conf: all settings of the application.
+    :param conf: all settings of the application, files told by what is in them.
     """
     flow, facts = rendered.submit.flow, rendered.submit.facts
     stream = flow.stream

@@ -24,6 +24,7 @@ from airflow_dagsched.spark.streams.sink import Target
 from airflow_dagsched.spark.streams.sources import SETTINGS
 from airflow_dagsched.switch.fold import find_broken_rule
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import read_follower
 from airflow_dagsched.switch.records import Record, Started
 from airflow_dagsched.switch.signs import Ended, Phase, Sign
 from airflow_dagsched.switch.story import Story
@@ -108,10 +109,12 @@ class EpochRun:
         return None if find_broken_rule(story, record) else record
 
     def _describe_start(self, n: int, at: float) -> Started:
+        follower, asked = read_follower(self.epoch.places), self.epoch.record.run_id
         return Started(
             n=n,
             at=at,
             epoch=self.epoch.number,
+            x_run_id=follower.run_id if follower is not None and follower.run_id != asked else "",
             application=str(self.session.sparkContext.applicationId),
             x_pid=os.getpid(),
             x_host=socket.gethostname(),

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.streams.manifest import SourceSpec
+from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES
 
 _FORMATS = frozenset(["parquet", "orc", "json", "csv", "text"])
@@ -36,7 +37,7 @@ def empty_source(session: SparkSession, source: SourceSpec, folder: Path, partit
     shutil.rmtree(folder, ignore_errors=True)
     _write_files(session, source, folder / partition)
     options = {name: value for name, value in source.options.items() if name.lower() not in _WHICH_FILES}
-    return replace(source, path=str(folder), options={**options, "maxFilesPerTrigger": "1"})
+    return replace(source, path=name_local(folder), options={**options, "maxFilesPerTrigger": "1"})
 
 
 def _write_files(session: SparkSession, source: SourceSpec, folder: Path) -> None:

@@ -27,8 +27,8 @@ from airflow_dagsched.switch.drafts import DraftName, find_record, judge_draft
 from airflow_dagsched.switch.records import Batch
 from airflow_dagsched.switch.story import Story
 
-Deliver = Callable[[FencedStore, str, Batch], None]
-"""Brings what a record says of the draft in a folder where it belongs; may be called again for one draft."""
+Deliver = Callable[[FencedStore, str, Batch, str], None]
+"""Brings what a record says of the draft in a folder where it belongs, see ``Target.deliver``."""
 
 
 def finish_moves(store: Store, place: DraftPlace, story: Story, deliver: Deliver, clock: Clock = MACHINE) -> None:
@@ -38,7 +38,7 @@ def finish_moves(store: Store, place: DraftPlace, story: Story, deliver: Deliver
             with hold_lock(store, place.lock, clock) as fence:
                 fenced = FencedStore(store, fence)
                 for draft in list_due(fenced, place, story):
-                    _finish_draft(fenced, place.name_folder(draft), find_record(story, draft), deliver)
+                    _finish_draft(fenced, place.name_folder(draft), find_recorded(story, draft), deliver)
         except LockLost:
             continue
 
@@ -64,11 +64,17 @@ def list_due(store: Store, place: DraftPlace, story: Story) -> list[DraftName]:
     return [each for each in list_drafts(store, place) if judge_draft(story, each) != "leave"]
 
 
-def _finish_draft(store: FencedStore, draft: str, record: Batch | None, deliver: Deliver) -> None:
+def find_recorded(story: Story, draft: DraftName) -> tuple[Batch, str] | None:
+    """The record of the draft, and the name of its epoch's folder; None: nothing of it is to be delivered."""
+    record = find_record(story, draft)
+    return None if record is None else (record, story.epochs[draft.epoch].record.x_folder)
+
+
+def _finish_draft(store: FencedStore, draft: str, found: tuple[Batch, str] | None, deliver: Deliver) -> None:
     """What is torn between any two lines is done again, or was done."""
     new = join_path(draft, NEW)
-    if record is not None and store.exists(new):
-        deliver(store, draft, record)
+    if found is not None and store.exists(new):
+        deliver(store, draft, *found)
         # Whoever lost the lock may have one change left, or meets what the next holder did.
         with suppress(FileNotFoundError):
             # In one step: a half-removed draft must not be taken for one that is still to be delivered.

@@ -116,8 +116,12 @@ class Target(Protocol):
         """Return when the draft would outlive a power cut, and nothing is known that keeps it from being delivered."""
         ...
 
-    def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:
-        """Bring what the record says of the draft where it belongs; may be called again for one draft."""
+    def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
+        """Bring what the record says of the draft where it belongs; may be called again for one draft.
+
+        :param epoch: name of the epoch's folder. Another log, or the same place's after all was removed, numbers its
+            epochs and records alike.
+        """
         ...
 
 

@@ -38,7 +38,7 @@ class FileTarget:
         check_way_in(self.store, swap)
         make_durable(self.store, draft.files, draft.folder, self.place.top)
 
-    def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:
+    def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
         """See ``Target``."""
         move_files(store, self._root, draft, record)
 
@@ -69,19 +69,19 @@ class DeltaTarget(_ReadTarget):
         super().__init__(spark, store, place_beside(root, flow), writer)
         self._table, self._flow = table, flow.lease_key
 
-    def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:
+    def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
         """See ``Target``."""
         table = self._table
         store.fence.check()
         writer = self._read_draft(draft).write.format(table.format).mode("append").options(**table.options)
-        writer = writer.options(**name_transaction(self._flow, record))
+        writer = writer.options(**name_transaction(self._flow, epoch, record))
         (writer.partitionBy(*table.partition_by) if table.partition_by else writer).save(table.location)
 
 
 class FunctionTarget(_ReadTarget):
     """A function of the author, which gets rows and a key: at least once, and for one key always the same rows.
 
-    :param name: ``<dag>/<flow>/<step>``: a key is this, the epoch and the batch.
+    :param name: ``<dag>/<flow>/<step>``: a key is this, the epoch's folder and number, and the batch.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class FunctionTarget(_ReadTarget):
         super().__init__(spark, store, place, writer)
         self._function, self._name = function, name
 
-    def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:
+    def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
         """See ``Target``."""
         store.fence.check()
-        self._function(self._read_draft(draft), f"{self._name}/{record.epoch}/{record.batch}")
+        self._function(self._read_draft(draft), f"{self._name}/{epoch}/{record.epoch}/{record.batch}")
 
 
 def open_table_target(
@@ -111,9 +111,9 @@ def open_table_target(
     return kind(spark, table, flow, windows)
 
 
-def name_transaction(flow: str, record: Batch) -> dict[str, str]:
-    """Options by which Delta knows an append that it has: the numbers of a log only grow."""
-    return {"txnAppId": f"{flow}/{record.query}", "txnVersion": str(record.n)}
+def name_transaction(flow: str, epoch: str, record: Batch) -> dict[str, str]:
+    """Options by which Delta knows an append that it has: of an epoch, the numbers of its records only grow."""
+    return {"txnAppId": f"{flow}/{epoch}/{record.query}", "txnVersion": str(record.n)}
 
 
 def _open_table(spark: SparkSession, table: Table) -> tuple[Store, str]:

@@ -13,8 +13,8 @@ import pytest
 from airflow_dagsched.provider.mirrors import launch_states, stream_mirror
 from airflow_dagsched.provider.mirrors.launch_states import POLLS
 from airflow_dagsched.provider.mirrors.stream_mirror import StreamMirrorTrigger, explain_end, look_at_run
-from airflow_dagsched.switch.log.signs_files import write_ended
-from airflow_dagsched.switch.signs import Ended
+from airflow_dagsched.switch.log.signs_files import write_ended, write_follower
+from airflow_dagsched.switch.signs import Ended, Follower
 from tests.provider.streaming.flows import Flow
 from tests.switch.drawn import make_aborted, make_stopped
 
@@ -95,5 +95,8 @@ def test_a_run_is_known_by_whoever_asked_and_a_torn_log_by_nobody(flow: Flow):
     flow.add(make_aborted(2, at=flow.now))
     assert look_at_run(flow.places, "run 2").epoch.record.epoch == 2  # type: ignore[union-attr]
     assert look_at_run(flow.places, "run 3") is None
+    # Its own graph was given up, and it follows the one that runs on.
+    write_follower(flow.locate(1), Follower("run 2", 0))
+    assert look_at_run(flow.places, "run 2").epoch.record.epoch == 1  # type: ignore[union-attr]
     (flow.places.log / "0000000001.json").write_text("")
     assert look_at_run(flow.places, "run 2") is None

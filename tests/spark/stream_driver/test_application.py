@@ -17,6 +17,7 @@ from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.files.store import make_local_path, name_local
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.executors import count_enough
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch
 from airflow_dagsched.spark.stream_driver.mishaps import Stuck
@@ -27,8 +28,9 @@ from airflow_dagsched.spark.streams.mover import list_due
 from airflow_dagsched.switch.advising.advice import FinishMoves
 from airflow_dagsched.switch.drafts import DraftName
 from airflow_dagsched.switch.log.leases import list_held
-from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_sign
+from airflow_dagsched.switch.log.signs_files import place_order, read_ended, read_sign, write_follower
 from airflow_dagsched.switch.places import EpochPlaces
+from airflow_dagsched.switch.signs import Follower
 from tests.spark.stream_driver.played import Application, PlayedSpark
 from tests.streams.kit import QUERY, SOURCE, Graph
 from tests.switch.drawn import make_batch, make_started
@@ -297,3 +299,13 @@ def test_a_step_s_function_gets_no_other_step_s_rows(application: Application):
     both = [open_target(PlayedSpark(), epoch, QuerySpec(step, None, 2), NO_WINDOWS) for step in ("other", QUERY)]  # type: ignore[arg-type]
     due = [[each.place.name_folder(name) for name in list_due(each.store, each.place, story)] for each in both]
     assert due == [[], [name_local(draft)]]
+
+
+def test_a_start_says_which_run_follows_where_another_one_asked(application: Application):
+    epoch, lease = application.runs[1].epoch, application.runs[1].lease
+    run = EpochRun(PlayedSpark(), epoch, lease)  # type: ignore[arg-type]
+    told = []
+    for run_id in (epoch.record.run_id, "the next one"):
+        write_follower(epoch.places, Follower(run_id, 0))
+        told.append(run._describe_start(9, 0.0).x_run_id)
+    assert told == ["", "the next one"]

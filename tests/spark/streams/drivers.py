@@ -116,7 +116,7 @@ class WindowTarget:
         check_way_in(self.store, swap)
         make_durable(self.store, draft.files, draft.folder, self.place.top)
 
-    def deliver(self, store: FencedStore, draft: str, record: Batch) -> None:
+    def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
         move_files(store, self.table, draft, record)
 
 

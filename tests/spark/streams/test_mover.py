@@ -194,7 +194,8 @@ def test_a_draft_that_is_half_removed_is_not_delivered_again(tmp_path: Path):
     flow.add(make_batch(1, 0, 10, 20, x_tag=name.tag, files=("10", "20")))
     calls: list[list[str]] = []
 
-    def deliver(store: FencedStore, draft: str, record: Batch) -> None:
+    def deliver(store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
+        assert epoch == flow.get_epoch(1).folder.name
         calls.append([entry.name for entry in store.list(join_path(draft, "new"))])
 
     with pytest.raises(Crashed):

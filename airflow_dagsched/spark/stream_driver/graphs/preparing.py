@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec
+from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed, list_sources
@@ -125,7 +126,7 @@ class _Preparation:
     def _run(self, written: QueryRows, checkpoint: Path) -> None:
         """All batches over nothing."""
         self._session.conf.set("spark.sql.shuffle.partitions", str(written.query.partitions))
-        writer = written.rows.writeStream.option("checkpointLocation", str(checkpoint)).outputMode("append")
+        writer = written.rows.writeStream.option("checkpointLocation", name_local(checkpoint)).outputMode("append")
         query = writer.trigger(availableNow=True).foreachBatch(_execute).start()
         try:
             while not query.awaitTermination(LOOK_S):
