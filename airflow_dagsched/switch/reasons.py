@@ -37,6 +37,7 @@ Code = Literal[
     "nothing runs",
     "no switch",
     "needs no word",
+    "nothing to confirm",
     "paused",
 ]
 

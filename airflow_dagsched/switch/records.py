@@ -118,7 +118,13 @@ class Batch(_Numbered):
     x_end: str = ""
     """Digest of what Spark's checkpoint says of the batch: a try that has another one is of other rows."""
     x_late: int = 0
-    """Rows that came too late for their window."""
+    """Rows of the epoch that came too late for their window, as far as was known when the record was made: so are the
+    next two. A step that makes groups counts those of each task, not their rows.
+    """
+    x_ahead: int = 0
+    """Rows left out, as their event time was too far ahead of the clock."""
+    x_nulls: int = 0
+    """Rows left out, as they had none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,7 @@ SENTENCES: Mapping[Code, str] = {
     "the table gets nothing",
     "nothing runs": "no epoch runs, or is to run",
     "no switch": "no graph is about to take over",
+    "nothing to confirm": "{names} of epoch {epoch} has no batch yet: there is nothing to look at",
     "needs no word": "epoch {epoch} takes over by itself as soon as it has caught up (confirm='auto')",
     "paused": "nothing is done here, as was ordered: remove pause-{text}.json from the newest epoch's orders to go on",
 }
@@ -111,6 +112,7 @@ def tell_sign(sign: Sign, now: float) -> str:
         "MiB of state": round(sign.state_bytes / 2**20, 1),
         "late rows": sign.late,
         "rows ahead of the clock": sign.ahead,
+        "rows without event time": sign.nulls,
         "rows behind": sign.behind_rows,
         "s of event time behind": sign.behind_s,
     }

@@ -45,6 +45,8 @@ class Sign:
     """Rows that came too late for their window."""
     ahead: int = 0
     """Rows that were left out, as their event time is too far ahead of the clock."""
+    nulls: int = 0
+    """Rows that were left out, as they have none."""
     behind_rows: int | None = None
     behind_s: float | None = None
     waits_for: str = ""

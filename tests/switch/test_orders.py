@@ -40,7 +40,8 @@ FENCED = go_on(BOTH, make_fence(1, 20.0))
         (FENCED, "abort", Reason("only forward", 1)),
         (ONE, "confirm", Reason("no switch")),
         (BOTH, "confirm", Reason("needs no word", 2)),
-        (go_on(ONE, make_epoch(2, x_confirm="manual")), "confirm", (2,)),
+        (go_on(ONE, make_epoch(2, x_confirm="manual")), "confirm", Reason("nothing to confirm", 2, names=("out",))),
+        (go_on(ONE, make_epoch(2, x_confirm="manual"), *NEW[1:]), "confirm", (2,)),
         (FENCED, "confirm", Reason("only forward", 1)),
     ],
 )

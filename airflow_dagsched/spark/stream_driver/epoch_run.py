@@ -16,7 +16,7 @@ from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed
 from airflow_dagsched.spark.stream_driver.graphs.preparing import prepare_queries
-from airflow_dagsched.spark.stream_driver.progress import add_rates, merge_newest
+from airflow_dagsched.spark.stream_driver.progress import Tally, add_rates, merge_newest, read_left
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
 from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
 from airflow_dagsched.spark.streams.mover import finish_moves
@@ -73,7 +73,8 @@ class EpochRun:
 
     def _start_query(self, written: QueryRows) -> RunningQuery:
         query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
-        sink = make_sink(self.epoch, query, target, self.check)
+        tally = Tally(read_left(self._log.story.epochs[self.epoch.number], query.step))
+        sink = make_sink(self.epoch, query, target, self.check, lambda: tally.left)
         # What an earlier driver has recorded is the table's, so its moves come first. A function, which may take as
         # long as it likes, is called within batches: Spark repeats the one that it did not return from.
         if query.writes is not None:
@@ -83,7 +84,7 @@ class EpochRun:
         checkpoint = self.epoch.places.name_checkpoint(query.step)
         # Read as the query starts: each has its own.
         self.session.conf.set("spark.sql.shuffle.partitions", str(query.partitions))
-        return start_query(query.step, written.rows, gate, checkpoint, self.epoch.manifest.settings.trigger_s)
+        return start_query(query.step, written.rows, gate, checkpoint, self.epoch.manifest.settings.trigger_s, tally)
 
     def _check_begin(self) -> None:
         """Raises what keeps the epoch from being begun: until it has, nobody but this can end it."""
@@ -211,8 +212,9 @@ class EpochRun:
             newest=merge_newest(tallies),
             state_rows=sum(each.state_rows for each in tallies),
             state_bytes=sum(each.state_bytes for each in tallies),
-            late=sum(each.late for each in tallies),
-            ahead=sum(each.ahead for each in tallies),
+            late=sum(each.left.late for each in tallies),
+            ahead=sum(each.left.ahead for each in tallies),
+            nulls=sum(each.left.nulls for each in tallies),
             waits_for=waits_for,
             pid=os.getpid(),
             host=socket.gethostname(),

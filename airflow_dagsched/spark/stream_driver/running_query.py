@@ -21,13 +21,13 @@ class RunningQuery:
     """A query of Spark's, from its start on.
 
     :param gate: its sink.
+    :param tally: of what it tells of its batches.
     """
 
-    def __init__(self, step: str, gate: BatchGate, query: StreamingQuery) -> None:
+    def __init__(self, step: str, gate: BatchGate, query: StreamingQuery, tally: Tally) -> None:
         self.step = step
         self.gate = gate
-        self.tally = Tally()
-        """What it told of its batches."""
+        self.tally = tally
         self._query = query
 
     @property
@@ -68,11 +68,13 @@ class RunningQuery:
         return None if error is None or _is_of_gate(error) else error
 
 
-def start_query(step: str, rows: DataFrame, gate: BatchGate, checkpoint: Path, trigger_s: float) -> RunningQuery:
+def start_query(
+    step: str, rows: DataFrame, gate: BatchGate, checkpoint: Path, trigger_s: float, tally: Tally
+) -> RunningQuery:
     """Start the query that writes ``rows`` of a step."""
     writer = rows.writeStream.queryName(step).option("checkpointLocation", name_local(checkpoint)).outputMode("append")
     writer = writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds")
-    return RunningQuery(step, gate, writer.foreachBatch(gate).start())
+    return RunningQuery(step, gate, writer.foreachBatch(gate).start(), tally)
 
 
 def _is_of_gate(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from airflow_dagsched.spark.streams.drafts import place_aside
 from airflow_dagsched.spark.streams.mover import finish_moves, list_due
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES, read_prepared
-from airflow_dagsched.spark.streams.sink import StreamSink, Target
+from airflow_dagsched.spark.streams.sink import BatchBegin, LeftOut, StreamSink, Target
 from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces
@@ -29,23 +30,34 @@ NO_WINDOWS = RowWindows(OutputWindow("", "time"), 0.0)
 """Of rows that are written already: nothing asks for the window of one."""
 
 
-def make_sink(epoch: AcceptedEpoch, query: QuerySpec, target: Target, check: Callable[[], None]) -> StreamSink:
+def make_sink(
+    epoch: AcceptedEpoch,
+    query: QuerySpec,
+    target: Target,
+    check: Callable[[], None],
+    count_left: Callable[[], LeftOut],
+) -> StreamSink:
     """The sink of a query.
 
     :param check: raises what is to end the query, within a batch too.
+    :param count_left: what the epoch's query has left out until now.
     """
     manifest = epoch.manifest
     sources = list_sources(manifest, query.step)
     checkpoint = epoch.places.name_checkpoint(query.step)
     prepared = read_prepared(checkpoint)
     declared = {each.name: find_start(epoch.record, each).offset for each in manifest.sources if each.name in sources}
-    begin = partial(
+    read = partial(
         read_begin,
         checkpoint,
         sources=sources,
         lateness_s=manifest.settings.lateness_s,
         start={**declared, **prepared},
     )
+
+    def begin(batch: int) -> BatchBegin:
+        return replace(read(batch), left=count_left())
+
     return StreamSink(
         # Of its own: its thread is not the one that looks at the log every second.
         log=FlowLog(epoch.flow.log),

@@ -48,6 +48,15 @@ _LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows of an epoch that one query has left out, until now; see ``Batch.x_late`` and the next two."""
+
+    late: int = 0
+    ahead: int = 0
+    nulls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class BatchBegin:
     """Where a batch began, as Spark wrote down before it ran it."""
 
@@ -59,6 +68,7 @@ class BatchBegin:
     """Source -> newest event time read before the batch; null: no row was; missing: unknown."""
     end: str = ""
     """See ``Batch.x_end``."""
+    left: LeftOut = LeftOut()
 
 
 @dataclass
@@ -223,7 +233,7 @@ class StreamSink:
     def _make_record(
         self, name: DraftName, judged: Judgement, whole: Draft, kept: Draft | None, begin: BatchBegin
     ) -> Callable[[Story, int, float], Batch | None]:
-        rows = kept.rows if kept else 0
+        rows, left = kept.rows if kept else 0, begin.left
 
         def make(story: Story, n: int, at: float) -> Batch | None:
             if self._judge(story, name.batch, whole) != judged:
@@ -245,6 +255,9 @@ class StreamSink:
                 x_newest=begin.newest,
                 x_tag=name.tag,
                 x_end=begin.end,
+                x_late=left.late,
+                x_ahead=left.ahead,
+                x_nulls=left.nulls,
             )
 
         return make

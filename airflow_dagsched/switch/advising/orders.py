@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_dagsched.switch.advising.boundary import find_watermark
 from airflow_dagsched.switch.advising.situation import can_stop
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.signs import Order
@@ -27,4 +28,7 @@ def _choose_switched(story: Story, order: Order) -> tuple[int, ...] | Reason:
         return Reason("only forward", story.owner or 0)
     if order == "confirm" and new.record.x_confirm == "auto":
         return Reason("needs no word", new.record.epoch)
+    if order == "confirm" and find_watermark(new) is None:
+        missing = sorted({*new.record.x_queries} - {*new.queries})
+        return Reason("nothing to confirm", new.record.epoch, names=tuple(missing))
     return (new.record.epoch,)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from airflow_dagsched.launch.protocol.events import Failure
@@ -29,10 +28,6 @@ class PlayedSpark:
 
     refused: tuple[str, ...] = ()
     taken: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def sparkContext(self) -> Any:  # noqa: N802 - Spark's
-        return SimpleNamespace(applicationId="app")
 
     @property
     def conf(self) -> Any:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
+from airflow_dagsched.spark.stream_driver.progress import Tally, read_left
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery
-from airflow_dagsched.spark.streams.sources import MICROS, name_read
+from airflow_dagsched.spark.streams.sink import LeftOut
+from airflow_dagsched.spark.streams.sources import MICROS, name_read, name_taken
+from tests.switch.drawn import FIRST, make_batch, tell
 
 
 def tell_batch(number: int, newest_s: int) -> dict[str, Any]:
@@ -37,7 +40,7 @@ class ToldQuery:
 
 def test_each_batch_counts_once_also_where_several_ended_between_two_looks():
     told = ToldQuery()
-    query = RunningQuery("by_user", None, told)  # type: ignore[arg-type]
+    query = RunningQuery("by_user", None, told, Tally())  # type: ignore[arg-type]
     query.look()
     assert query.tally.batch == -1
     # The newest row is not in the last batch.
@@ -46,14 +49,25 @@ def test_each_batch_counts_once_also_where_several_ended_between_two_looks():
     query.look()
     told.recentProgress.append(tell_batch(7, 30))
     query.look()
-    assert (query.tally.batch, query.tally.late, query.tally.newest) == (7, 8, {"clicks": 70.0})
+    assert (query.tally.batch, query.tally.left, query.tally.newest) == (7, LeftOut(8), {"clicks": 70.0})
 
 
 def test_a_query_is_over_when_its_batch_has_come_back():
     """Spark tells one as ended that it has stopped to wait for."""
     gate = BatchGate("by_user", None, lambda *batch: None)  # type: ignore[arg-type]
-    query = RunningQuery("by_user", gate, ToldQuery())  # type: ignore[arg-type]
+    query = RunningQuery("by_user", gate, ToldQuery(), Tally())  # type: ignore[arg-type]
     gate.busy = True
     assert not query.is_over
     gate.busy = False
     assert query.is_over
+
+
+def test_what_was_left_out_goes_on_from_what_the_log_has():
+    story = tell(*FIRST[:2], make_batch(1, 0, x_late=3, x_ahead=2, x_nulls=1))
+    tally = Tally(read_left(story.epochs[1], "out"))
+    told = tell_batch(1, 10)
+    told["observedMetrics"][name_taken("clicks")] = {"ahead": 0, "nulls": 4}
+    tally.add(told)
+    tally.add(told)
+    assert tally.left == LeftOut(5, 2, 5)
+    assert read_left(story.epochs[1], "other") == LeftOut()
