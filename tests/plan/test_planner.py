@@ -39,10 +39,17 @@ def streaming(flow: Dataflow, names: set[str]) -> Dataflow:
 @settings(max_examples=60, deadline=None)
 @given(dataflows(), clusters())
 def test_the_checker_accepts_every_plan(flow: Dataflow, cluster: Cluster) -> None:
-    assert check_strictly(planned(flow, cluster), flow, cluster) == ()
+    """It ends no sooner than its bound, says why, and is read back as it was written."""
+    made = planned(flow, cluster)
+    assert check_strictly(made, flow, cluster) == ()
+    assert made.lower_bound_s <= made.makespan_s
+    assert made.makespan_s >= max((group.end_s for group in made.groups), default=0.0)
+    assert all(group.reason for group in made.groups)
+    assert all(spill.reason for spill in made.spills)
+    assert decode_json(Plan, encode_value(made), "plan") == check_value(Plan, made, "plan") == made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(dataflows(most=15), clusters(), st.integers(0, 2**32))
 def test_the_checker_accepts_plans_of_streaming_dataflows(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     rng = random.Random(seed)
@@ -52,7 +59,7 @@ def test_the_checker_accepts_plans_of_streaming_dataflows(flow: Dataflow, cluste
     assert made.lower_bound_s <= made.makespan_s
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(dataflows(), clusters(), st.sampled_from([1, 2, 7, 64]), st.sampled_from([1, 4, 32]))
 def test_nothing_is_lost_or_twice_or_over_capacity(flow: Dataflow, cluster: Cluster, slots: int, cores: int) -> None:
     made = planned(flow, cluster, Settings(slots=slots, container_cores=cores))
@@ -73,23 +80,12 @@ def shuffled(rng: random.Random, value: Any) -> Any:
     return replace(value, **{name: tuple(rng.sample(items, len(items))) for name, items in arrays.items()})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(dataflows(), clusters(), st.integers(0, 2**32))
 def test_equal_inputs_in_any_order_give_the_same_bytes(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     rng = random.Random(seed)
     made = encode_value(planned(flow, cluster))
     assert encode_value(plan(shuffled(rng, flow), shuffled(rng, cluster))) == made
-
-
-@settings(max_examples=60, deadline=None)
-@given(dataflows(), clusters())
-def test_lower_bound_reasons_and_round_trip(flow: Dataflow, cluster: Cluster) -> None:
-    made = planned(flow, cluster)
-    assert made.lower_bound_s <= made.makespan_s
-    assert made.makespan_s >= max((group.end_s for group in made.groups), default=0.0)
-    assert all(group.reason for group in made.groups)
-    assert all(spill.reason for spill in made.spills)
-    assert decode_json(Plan, encode_value(made), "plan") == check_value(Plan, made, "plan") == made
 
 
 @settings(max_examples=50, deadline=None)

@@ -97,7 +97,7 @@ def test_before_a_run_its_bound_is_that_of_the_dataflow(flow: Dataflow, cluster:
     assert check_strictly(found.plan, *apply_measurements(flow, cluster, state), state=state) == ()
 
 
-@examples(max_examples=100, deadline=None)
+@examples(max_examples=50, deadline=None)
 @given(dataflows(most=30), clusters(), st.integers(0, 2**32))
 def test_from_any_prefix_of_a_run(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     """The checker accepts it, finished groups stay; replanning it changes nothing where nothing was stopped."""

@@ -48,7 +48,7 @@ def times(found: Outcome) -> dict[str, tuple[float, float]]:
     return {one.job: (one.start_s, one.end_s) for one in found.ran}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(dataflows(), clusters(), st.floats(0, 1000))
 def test_where_nothing_goes_wrong_it_runs_as_planned(flow: Dataflow, cluster: Cluster, at_s: float) -> None:
     asked = work(flow, cluster, at_s)
@@ -61,7 +61,7 @@ def test_where_nothing_goes_wrong_it_runs_as_planned(flow: Dataflow, cluster: Cl
     assert (found.unfinished, found.retries, found.lost_workers) == ((), 0, 0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(dataflows(most=60), clusters(), conditions, st.sampled_from(sorted(POLICIES)))
 def test_every_job_ends_once_after_all_it_waits_for(
     flow: Dataflow, cluster: Cluster, met: Conditions, policy: str
@@ -81,7 +81,7 @@ def test_every_job_ends_once_after_all_it_waits_for(
     assert 0 <= found.utilisation <= 1 + 1e-9
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(dataflows(most=60), clusters(), st.sampled_from(sorted(POLICIES)))
 def test_no_more_cores_are_held_than_there_are(flow: Dataflow, cluster: Cluster, policy: str) -> None:
     asked = work(flow, cluster)
