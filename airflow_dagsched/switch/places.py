@@ -10,6 +10,7 @@
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json    empty/<source>/
                         aside/<step>/<draft>  compare/<step>-<batch>.json  output/driver.log
+        refused.json                                                of code that no epoch was made of
         inbox/<source>/log/ drafts/<draft>/ rows/dagsched_epoch=<n>/
         inbox-service/private/ status.json ..                       as an epoch's
         dead/<source>/  standby/<id>/
@@ -142,6 +143,11 @@ class FlowPlaces:
     def log(self) -> Path:
         """Folder of the log."""
         return self.folder / "log"
+
+    @property
+    def refused(self) -> Path:
+        """Which code was refused last, before there was an epoch of it."""
+        return self.folder / "refused.json"
 
     def name_inbox(self, source: str) -> InboxPlaces:
         """Files of the inbox of a source."""

@@ -8,6 +8,7 @@ from typing import Literal
 Code = Literal[
     "already runs",
     "already followed",
+    "unlike code",
     "already asked for",
     "switch ends first",
     "owner has no batch",

@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 
 from airflow_dagsched.switch.reasons import Code, Reason
 from airflow_dagsched.switch.records import Aborted, Batch, Current, Drained, Epoch, Fence, Record, Started, Stopped
-from airflow_dagsched.switch.signs import Ended, Sign, is_alive
+from airflow_dagsched.switch.signs import Ended, Refused, Sign, is_alive
 from airflow_dagsched.switch.state import MEANING, find_state
 from airflow_dagsched.switch.story import EpochStory, QueryStory, Story
 
 SENTENCES: Mapping[Code, str] = {
     "already runs": "epoch {epoch}, asked for by run {text}, runs this code",
     "already followed": "run {text} follows epoch {epoch}, which is of this code: nothing is to be done",
+    "unlike code": "the DAG processor, which asked for this run, reads other code than this worker ({text}): see to it "
+    "that both have the same files, PYTHONPATH and Python; what is read here runs as epoch {epoch}",
     "already asked for": "epoch {epoch}, asked for by run {text}, is of this code",
     "switch ends first": "epoch {epoch} is taking over: there is no way back, so that ends first",
     "owner has no batch": "epoch {epoch} has no batch yet",
@@ -119,6 +121,14 @@ def tell_sign(sign: Sign, now: float) -> str:
     told += [f"{count:,} {what}" for what, count in counts.items() if count]
     told += [each for each in (sign.ui, sign.waits_for) if each]
     return f"driver of epoch {sign.epoch}: {', '.join(told)}"
+
+
+def tell_refused(refused: Refused) -> str:
+    """Why there is no epoch of the newest code."""
+    return (
+        f"refused, as run {refused.run_id} found: {refused.reason}; not asked for again until the code changes, or by "
+        "`airflow dagsched stream switch`"
+    )
 
 
 def tell_ended(epoch: int, ended: Ended) -> str:

@@ -72,6 +72,17 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """Code of which no epoch could be asked for, as a run found: another run of it would find the same."""
+
+    fingerprint: str
+    run_id: str
+    at: float
+    """In seconds since 1970."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Starts:
     """Starts of an epoch's driver after each other without a batch, with the last one's time."""
 

@@ -11,10 +11,10 @@ import pytest
 
 from airflow_dagsched.cli import main
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.log.signs_files import place_order, write_ended, write_sign
+from airflow_dagsched.switch.log.signs_files import place_order, write_ended, write_refused, write_sign
 from airflow_dagsched.switch.places import FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Record
-from airflow_dagsched.switch.signs import Ended, Sign
+from airflow_dagsched.switch.signs import Ended, Refused, Sign
 from tests.switch.drawn import (
     FIRST,
     make_aborted,
@@ -107,8 +107,10 @@ def test_the_status_says_who_owns_what_and_who_runs(flow: FlowPlaces, capsys: py
     del told["drivers"]
     assert told == {
         "state": "steady", "last": 15, "owner": 2, "successor": None, "lost": [2], "waits_for": [], "ended": {},
-        "orders": {},
+        "orders": {}, "refused": None,
     }  # fmt: skip
+    write_refused(flow, Refused("code 3", "run 3", now, "no Java"))
+    assert run(capsys, "status", str(flow.folder))[-1].startswith("refused, as run run 3 found: no Java; not asked for")
 
 
 def test_the_status_says_what_is_ordered_and_how_a_lost_driver_ended(

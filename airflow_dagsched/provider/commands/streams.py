@@ -74,7 +74,7 @@ def compare(args: Namespace) -> None:
 
 def switch(args: Namespace) -> None:
     """Start a run of a DAG with streams."""
-    print_answer(lambda: _start_run(find_streams(args.dag)[0].dag_id, _list_wishes(args)))
+    print_answer(lambda: _start_run(find_streams(args.dag), _list_wishes(args)))
 
 
 def confirm(args: Namespace) -> None:
@@ -169,11 +169,13 @@ def _list_wishes(args: Namespace) -> list[str]:
     return [wish for wish, is_wished in (("again", args.again), ("open", args.open)) if is_wished]
 
 
-def _start_run(dag_id: str, wishes: list[str]) -> str:
+def _start_run(streams: list[Stream], wishes: list[str]) -> str:
     from airflow.api.client import get_current_api_client
     from airflow.sdk.exceptions import AirflowException
 
-    conf = {"dagsched": {"switch": " ".join(wishes)}} if wishes else None
+    dag_id, conf = streams[0].dag_id, {"dagsched": {"switch": " ".join(wishes)}} if wishes else None
+    for each in streams:
+        each.places.refused.unlink(missing_ok=True)  # whoever asks wants it tried again
     try:
         made = get_current_api_client().trigger_dag(dag_id=dag_id, conf=conf, triggering_user_name=getpass.getuser())
     except AirflowException as error:

@@ -13,6 +13,7 @@ from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.spec.dataflow_graph import DataflowGraph
 from airflow_dagsched.provider.spec.stream_spec import StreamSpec
+from airflow_dagsched.provider.streaming.need_of_run import find_meant
 from airflow_dagsched.switch.advising.advice import Limits, Wanted
 from airflow_dagsched.switch.story import Story
 
@@ -22,8 +23,8 @@ def find_epoch(story: Story, fingerprint: str, run_id: str, *, again: bool = Fal
 
     :param again: whether the run wants one of its own, also of the same code.
     """
-    meant = story.new or story.old
-    if meant is None or meant.record.fingerprint != fingerprint:
+    meant = find_meant(story, fingerprint)
+    if meant is None:
         return None
     return None if again and meant.record.run_id != run_id else meant.record.epoch
 
@@ -90,3 +91,11 @@ def list_reads(stream: StreamSpec, graph: DataflowGraph) -> Mapping[str, tuple[s
 def make_limits(settings: StreamSettings) -> Limits:
     """How long the flow's executors wait."""
     return Limits(deploy_s=settings.deploy_within_s, stuck_s=settings.most_stuck_s)
+
+
+def find_asked_code(context: Mapping[str, Any], flow: str) -> tuple[str, ...]:
+    """Fingerprints of the code for which the stream's watcher asked for this run; none: it was made otherwise."""
+    events = context.get("triggering_asset_events") or {}
+    told = [(event.extra or {}).get("payload") for each in events.values() for event in each]
+    mine = [each for each in told if isinstance(each, Mapping) and each.get("flow") == flow]
+    return tuple(str(each["fingerprint"]) for each in mine if "fingerprint" in each)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from airflow_dagsched.provider.streaming.need_of_run import FOLLOWING
+from airflow_dagsched.provider.streaming.need_of_run import AT_WORK
 from airflow_dagsched.switch.advising.orders import choose_ordered
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
@@ -21,10 +21,6 @@ from airflow_dagsched.switch.signs import Follower, Order
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import Story
 
-AT_WORK = FOLLOWING - {None}
-"""States in which a task follows its epoch, or is about to: what ended was its worker, or the triggerer that had it,
-and no person's wish. One that was cleared may be about to begin as well; its next try sees that by itself.
-"""
 BEFORE_FENCE = frozenset({"requested", "deploying", "catching_up"})
 
 

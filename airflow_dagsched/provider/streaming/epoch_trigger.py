@@ -57,14 +57,27 @@ class EpochTrigger(BaseEventTrigger):
             await asyncio.sleep(POLL_S)
 
     async def _look_once(self, watch: EpochWatch) -> TriggerEvent | None:
-        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
         from asgiref.sync import sync_to_async
 
         # The SDK's call and files block, and all triggers of this triggerer share one loop.
-        found = await sync_to_async(RuntimeTaskInstance.get_task_states)(dag_id=self.dag_id, task_ids=[self.launch])
-        states = {run: tasks[self.launch] for run, tasks in found.items() if self.launch in tasks}
+        states = await sync_to_async(self._ask_states)(watch)
         need = await sync_to_async(watch.look)(states)
         return None if need is None else TriggerEvent(self._tell(need))
+
+    def _ask_states(self, watch: EpochWatch) -> dict[str, str | None]:
+        """Run -> state of its launch task: of the one that follows, or of all runs where that one does not."""
+        from airflow_dagsched.provider.streaming.need_of_run import AT_WORK
+
+        # The DAG has more runs each week, and this is asked every few seconds.
+        follower = watch.find_follower()
+        states = self._ask([follower]) if follower else {}
+        return states if states.get(follower) in AT_WORK else self._ask(None)
+
+    def _ask(self, runs: list[str] | None) -> dict[str, str | None]:
+        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+        found = RuntimeTaskInstance.get_task_states(dag_id=self.dag_id, task_ids=[self.launch], run_ids=runs)
+        return {run: tasks[self.launch] for run, tasks in found.items() if self.launch in tasks}
 
     def _tell(self, need: str) -> dict[str, Any]:
         self.log.info("stream %s of %s needs a run: %s", self.flow, self.dag_id, need)

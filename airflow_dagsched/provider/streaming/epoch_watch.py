@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from airflow_dagsched.provider.streaming.need_of_run import Look, Memory, Need, judge_look
+from airflow_dagsched.provider.streaming.need_of_run import Look, Memory, Need, find_meant, judge_look
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import read_follower, read_refused
 from airflow_dagsched.switch.places import FlowPlaces, name_flow
 
 
@@ -29,8 +30,16 @@ class EpochWatch:
         """
         self._log.read()
         seen = look_at(self._places, self._log.story, self._clock())
-        need, self._memory = judge_look(Look(self._log.story, seen, self._fingerprint, states), self._memory)
+        refused = read_refused(self._places)
+        look = Look(self._log.story, seen, self._fingerprint, states, refused.fingerprint if refused else "")
+        need, self._memory = judge_look(look, self._memory)
         return need
+
+    def find_follower(self) -> str:
+        """The run whose task followed the epoch of this code last, as of the last look; empty: there is none."""
+        meant = find_meant(self._log.story, self._fingerprint)
+        follower = read_follower(self._places.name_epoch(meant.record.x_folder)) if meant else None
+        return follower.run_id if follower else ""
 
 
 def watch_flow(work_dir: str, dag_id: str, flow: str, fingerprint: str) -> EpochWatch:

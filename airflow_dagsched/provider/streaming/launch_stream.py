@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from airflow_dagsched.errors import DagschedError, LaunchRefused
+from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.runtime.ends import translate_refusal
 from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
-from airflow_dagsched.provider.streaming.choose_epoch import find_epoch, find_unwanted, make_wanted
+from airflow_dagsched.provider.streaming.choose_epoch import find_asked_code, find_epoch, find_unwanted, make_wanted
 from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
 from airflow_dagsched.provider.streaming.find_room import open_room
 from airflow_dagsched.provider.streaming.launching import Launching
@@ -34,10 +34,18 @@ from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
 from airflow_dagsched.switch.advising.advice import Answer
 from airflow_dagsched.switch.advising.situation import can_stop, list_needed
-from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_sign, write_follower
+from airflow_dagsched.switch.log.signs_files import (
+    forget_refused,
+    read_ended,
+    read_orders,
+    read_sign,
+    write_follower,
+    write_refused,
+)
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.say import tell_reason
+from airflow_dagsched.switch.signs import Refused
 from airflow_dagsched.switch.story import EpochStory, Story
 
 if TYPE_CHECKING:
@@ -49,9 +57,11 @@ log = logging.getLogger(__name__)
 def execute_stream(launching: Launching) -> Any:
     """Find or make the epoch, wait until its queries run, and be deferred; what the task returns, if it is over."""
     with translating_refusals():
-        epoch = adopt_epoch(launching) or request_epoch(launching)
-        while epoch is None:  # another run was faster
+        with noting_refusals(launching):
             epoch = adopt_epoch(launching) or request_epoch(launching)
+            while epoch is None:  # another run was faster
+                epoch = adopt_epoch(launching) or request_epoch(launching)
+        forget_refused(launching.flow, launching.stream.fingerprint)
         return finish(epoch) if isinstance(epoch, End) else go_on(launching, epoch)
 
 
@@ -71,6 +81,23 @@ def translating_refusals() -> Iterator[None]:
         yield
     except DagschedError as error:
         raise translate_refusal(error, Masking()) from None
+
+
+@contextmanager
+def noting_refusals(launching: Launching) -> Iterator[None]:
+    """What another run of this code would find as well is kept, so that none is made for it."""
+    try:
+        yield
+    except (InvalidInput, DoesNotFit, LaunchRefused) as error:
+        told = translate_refusal(error, Masking())
+        if isinstance(told, AirflowFailException):
+            note_refusal(launching, launching.stream.fingerprint, str(told))
+        raise
+
+
+def note_refusal(launching: Launching, fingerprint: str, reason: str) -> None:
+    """Keep it beside the log."""
+    write_refused(launching.flow, Refused(fingerprint, launching.run_id, launching.clock(), reason))
 
 
 # --- the epoch
@@ -105,6 +132,12 @@ def _leave_to_other(launching: Launching, epoch: int) -> End | None:
     other = find_other(launching.flow.name_epoch(launching.story.epochs[epoch].record.x_folder), launching.run_id)
     if not other or is_ended(ask_state(ti.dag_id, other, ti.task_id)):
         return None
+    asked = find_asked_code(launching.context, launching.task.spec.flow.name)
+    if asked and launching.stream.fingerprint not in asked:
+        # It would ask again and again for what no worker can make.
+        reason = tell_reason(Reason("unlike code", epoch, text=f"{launching.stream.fingerprint}, and not {asked[-1]}"))
+        note_refusal(launching, asked[-1], reason)
+        return End("failed", reason)
     reason = tell_reason(Reason("already followed", epoch, text=other))
     return End("success", reason, {"epoch": epoch, "followed_by": other, "reason": reason})
 
@@ -178,6 +211,7 @@ def _check_patience(launching: Launching, limit: float) -> None:
             launching.task.spec.group.id,
             f"no room on the cluster within {seconds:g} s: what runs goes on",
             "free some, or make the stream smaller",
+            passing=True,
         )
 
 

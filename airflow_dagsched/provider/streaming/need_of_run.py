@@ -22,6 +22,10 @@ Need = Literal["changed", "lost", "not followed"]
 NOT_BEGUN = frozenset({None, "scheduled", "queued", "up_for_retry", "up_for_reschedule", "restarting"})
 """States of a launch task that will look at the log, with the newest code, as soon as it begins."""
 FOLLOWING = NOT_BEGUN | {"running", "deferred"}
+AT_WORK = FOLLOWING - {None}
+"""States in which a task follows its epoch, or is about to: what ended was its worker, or the triggerer that had it,
+and no person's wish. One that was cleared may be about to begin as well; its next try sees that by itself.
+"""
 GIVEN_UP: frozenset[Cause] = frozenset({"author", "person"})
 """Causes that another run would not change: the same code fails again, or someone wants it so."""
 MOST_TIMED_OUT = 2
@@ -43,6 +47,8 @@ class Look:
     """Of the flow as the DAG file has it."""
     states: Mapping[str, str | None] = field(default_factory=dict)
     """Run -> state of its launch task."""
+    refused: str = ""
+    """Fingerprint of the code that could not be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +95,22 @@ def _is_coming(look: Look, need: Need | None) -> bool:
 
 def find_need(look: Look) -> Need | None:
     """What the stream lacks, that a run would give it."""
-    meant = look.story.new or look.story.old
-    if meant is None or meant.record.fingerprint != look.fingerprint:
+    meant = find_meant(look.story, look.fingerprint)
+    if meant is None:
         return None if _is_given_up(look) else "changed"
     return _find_lack(look, meant)
 
 
+def find_meant(story: Story, fingerprint: str) -> EpochStory | None:
+    """The epoch of this code that is, or is to be, the owner; None: there is none."""
+    meant = story.new or story.old
+    return meant if meant is not None and meant.record.fingerprint == fingerprint else None
+
+
 def _is_given_up(look: Look) -> bool:
     """Whether this very code was tried last, and is not to be tried again."""
+    if look.refused == look.fingerprint:
+        return True
     newest = look.story.newest
     if newest is None or newest.aborted is None or newest.record.fingerprint != look.fingerprint:
         return False

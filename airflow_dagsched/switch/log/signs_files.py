@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from airflow_dagsched.exclusive import create_exclusive, replace_text
 from airflow_dagsched.launch.protocol.wire import encode_plain, load_json, parse_dataclass
-from airflow_dagsched.switch.places import EpochPlaces
-from airflow_dagsched.switch.signs import ORDERS, Ended, Follower, Order, Sign, Starts
+from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.signs import ORDERS, Ended, Follower, Order, Refused, Sign, Starts
 
 T = TypeVar("T")
 PAUSE = "pause-"
@@ -36,6 +36,11 @@ def write_follower(places: EpochPlaces, follower: Follower) -> None:
     replace_text(places.follower, json.dumps(encode_plain(follower)))
 
 
+def write_refused(flow: FlowPlaces, refused: Refused) -> None:
+    """Put down that a run of this code can ask for no epoch."""
+    replace_text(flow.refused, json.dumps(encode_plain(refused)))
+
+
 def read_sign(places: EpochPlaces) -> Sign | None:
     """The driver's sign of life; None if there is none, or a torn one."""
     return _read_value(Sign, places.status)
@@ -54,6 +59,18 @@ def read_starts(places: EpochPlaces) -> Starts | None:
 def read_follower(places: EpochPlaces) -> Follower | None:
     """Which task follows the epoch, or did last."""
     return _read_value(Follower, places.follower)
+
+
+def read_refused(flow: FlowPlaces) -> Refused | None:
+    """The code that was refused last, unless somebody asked for another look at it."""
+    return _read_value(Refused, flow.refused)
+
+
+def forget_refused(flow: FlowPlaces, fingerprint: str) -> None:
+    """There is an epoch of that code now."""
+    refused = read_refused(flow)
+    if refused is not None and refused.fingerprint == fingerprint:
+        flow.refused.unlink(missing_ok=True)
 
 
 def place_order(places: EpochPlaces, order: Order, by: str, at: float, reason: str) -> bool:

@@ -12,9 +12,10 @@ from airflow_dagsched.switch.advising.advance import advance
 from airflow_dagsched.switch.advising.advice import Advice
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import read_refused
 from airflow_dagsched.switch.places import FlowPlaces
-from airflow_dagsched.switch.say import tell_ended, tell_reason, tell_sign, tell_story
-from airflow_dagsched.switch.signs import Seen
+from airflow_dagsched.switch.say import tell_ended, tell_reason, tell_refused, tell_sign, tell_story
+from airflow_dagsched.switch.signs import Refused, Seen
 from airflow_dagsched.switch.story import Story
 
 
@@ -25,6 +26,7 @@ class Status:
     story: Story
     seen: Seen
     advice: Advice
+    refused: Refused | None = None
 
 
 def read_status(folder: Path, now: float) -> Status:
@@ -33,7 +35,7 @@ def read_status(folder: Path, now: float) -> Status:
     log = FlowLog(flow.log)
     log.read()
     seen = look_at(flow, log.story, now)
-    return Status(log.story, seen, advance(log.story, seen))
+    return Status(log.story, seen, advance(log.story, seen), read_refused(flow))
 
 
 def tell_status(status: Status) -> str:
@@ -50,6 +52,8 @@ def _list_lines(status: Status) -> Iterator[str]:
         yield from ([tell_ended(epoch, seen.ended[epoch])] if epoch in seen.ended else [])
     for epoch, orders in sorted(seen.orders.items()):
         yield from (f"ordered of epoch {epoch}: {order}{f', {why}' * bool(why)}" for order, why in orders.items())
+    if status.refused is not None:
+        yield tell_refused(status.refused)
     yield from (f"waits: {tell_reason(each)}" for each in status.advice.waits_for)
 
 
@@ -73,5 +77,6 @@ def describe_status(status: Status) -> dict[str, Any]:
         "drivers": {str(number): encode_plain(sign) for number, sign in sorted(status.seen.signs.items())},
         "ended": {str(number): encode_plain(each) for number, each in sorted(status.seen.ended.items())},
         "orders": {str(number): dict(each) for number, each in sorted(status.seen.orders.items()) if each},
+        "refused": encode_plain(status.refused) if status.refused is not None else None,
         "waits_for": [tell_reason(each) for each in status.advice.waits_for],
     }

@@ -17,8 +17,10 @@ from airflow_dagsched.provider.streaming.epoch_trigger import EpochTrigger
 from airflow_dagsched.provider.streaming.epoch_watch import EpochWatch
 from airflow_dagsched.provider.streaming.need_of_run import SETTLES_S
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import forget_refused, write_follower, write_refused
 from airflow_dagsched.switch.places import name_flow
 from airflow_dagsched.switch.records import Record
+from airflow_dagsched.switch.signs import Follower, Refused
 from tests.switch.drawn import FIRST, make_epoch, number
 
 LAUNCH = "clicks.launch"
@@ -83,12 +85,17 @@ class Server:
 
     def __init__(self, states: Mapping[str, str | None], *firsts: Callable[[], None]) -> None:
         self.states, self.firsts = states, list(firsts)
+        self.asked: list[list[str] | None] = []
+        """Runs, each time; None: all."""
 
-    def get_task_states(self, dag_id: str, task_ids: list[str]) -> dict[str, dict[str, str | None]]:
+    def get_task_states(
+        self, dag_id: str, task_ids: list[str], run_ids: list[str] | None
+    ) -> dict[str, dict[str, str | None]]:
         assert (dag_id, task_ids) == ("dag", [LAUNCH])
         if self.firsts:
             self.firsts.pop(0)()
-        return {run: {LAUNCH: state} for run, state in self.states.items()}
+        self.asked.append(run_ids)
+        return {run: {LAUNCH: state} for run, state in self.states.items() if run_ids is None or run in run_ids}
 
 
 def be_silent() -> None:
@@ -125,3 +132,35 @@ def test_neither_silence_nor_a_garbled_log_ends_it(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", server.get_task_states)
     assert take_first(make_trigger(tmp_path, 1))["reason"] == "changed"
     assert server.firsts == []
+
+
+def test_all_runs_are_asked_for_only_where_the_one_that_follows_does_so_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A DAG has more runs each week."""
+    site, server = Site(tmp_path), Server({"run 0": "success", "run 1": "deferred"})
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", server.get_task_states)
+    site.add(*FIRST)
+    write_follower(site.flow.name_epoch(FIRST[0].x_folder), Follower("run 1", 0))
+    trigger = make_trigger(tmp_path, 1)
+    followed, other = site.watch(1), site.watch(2)
+    for each in (followed, other):
+        each.look(server.states)
+    assert trigger._ask_states(followed) == {"run 1": "deferred"}
+    assert trigger._ask_states(other) == server.states, "no epoch of that code is there"
+    server.states = {**server.states, "run 1": "failed"}
+    assert trigger._ask_states(followed) == server.states
+    assert server.asked == [["run 1"], None, ["run 1"], None]
+
+
+def test_code_that_was_refused_is_not_asked_for_again_until_somebody_wants_it(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.add(*FIRST)
+    write_refused(site.flow, Refused("code 2", "run 2", site.now, "windows are open"))
+    watch = site.watch(2)
+    assert [watch.look({"run 1": "deferred", "run 2": "failed"}) for _ in range(3)] == [None] * 3
+    assert site.watch(3).look({"run 1": "deferred"}) == "changed"
+    forget_refused(site.flow, "code 1")
+    assert watch.look({"run 1": "deferred"}) is None
+    forget_refused(site.flow, "code 2")
+    assert watch.look({"run 1": "deferred"}) == "changed"

@@ -29,12 +29,14 @@ from airflow_dagsched.switch.log.signs_files import (
     place_order,
     read_follower,
     read_orders,
+    read_refused,
     read_starts,
     write_ended,
+    write_refused,
     write_sign,
 )
 from airflow_dagsched.switch.places import EpochPlaces
-from airflow_dagsched.switch.signs import Ended, Follower, Sign
+from airflow_dagsched.switch.signs import Ended, Follower, Refused, Sign
 from airflow_dagsched.version import __version__
 from tests.provider.streaming.flows import Flow
 from tests.switch.drawn import make_batch, make_drained, make_fence, make_stopped
@@ -98,6 +100,8 @@ class Tries:
     """How often the task was cleared."""
     states: dict[str, str] = field(default_factory=dict)
     """Run -> Airflow's state of its launch task."""
+    events: dict[str, Any] = field(default_factory=dict)
+    """That asked for the run, by asset."""
 
     def ask_state(self, dag_id: str, run_id: str, task_id: str) -> str | None:
         return self.states.get(run_id)
@@ -107,7 +111,7 @@ class Tries:
             dag_id="sales", run_id=run_id, task_id=launch.task_id, max_tries=self.clears,
             xcom_push=self.pushed.__setitem__,
         )  # fmt: skip
-        context: Any = {"ti": ti, "dag_run": SimpleNamespace(conf=conf or {})}
+        context: Any = {"ti": ti, "dag_run": SimpleNamespace(conf=conf or {}), "triggering_asset_events": self.events}
         return Launching.open(launch, context, self.start, self.flow.clock, self.sleep)
 
     def start(self, places: EpochPlaces, work_dir: Path) -> int:
@@ -344,6 +348,32 @@ def test_what_no_driver_does_yet_is_refused_before_anything_is_asked_for(
     ):
         execute_stream(tries.open(launch))
     assert tries.flow.story.epochs == {}
+    refused = read_refused(tries.flow.places)
+    assert refused is not None
+    assert (refused.fingerprint, refused.run_id) == (launch.flow.stream.fingerprint, "run 1")  # type: ignore[union-attr]
+    assert "no driver does that yet" in refused.reason
+
+
+def test_what_was_refused_once_is_forgotten_as_soon_as_it_runs(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path)
+    stream = launch.flow.stream
+    assert stream is not None
+    write_refused(tries.flow.places, Refused(stream.fingerprint, "run 0", 0.0, "no Java"))
+    tries.run(launch)
+    assert read_refused(tries.flow.places) is None
+
+
+def test_a_run_that_was_asked_for_by_other_code_than_it_reads_says_so(dag: DAG, tries: Tries, tmp_path: Path):
+    """Of a file that was edited since it makes the epoch; one that the DAG processor reads otherwise comes up again."""
+    launch = declare(dag, tmp_path)
+    payload = {"dag_id": "sales", "flow": "clicks", "fingerprint": "other", "reason": "changed"}
+    tries.events = {"clicks": [SimpleNamespace(extra={"from_trigger": True, "payload": payload})]}
+    assert tries.run(launch) == 1
+    assert read_refused(tries.flow.places) is None
+    tries.states["run 1"] = "deferred"
+    with pytest.raises(AirflowFailException, match=r"reads other code than this worker .* runs as epoch 1"):
+        execute_stream(tries.open(launch, "run 2"))
+    assert read_refused(tries.flow.places).fingerprint == "other"  # type: ignore[union-attr]
 
 
 def test_the_same_code_again_where_the_run_asks_for_it_and_once_only(dag: DAG, tries: Tries, tmp_path: Path):
