@@ -29,6 +29,7 @@ from pathlib import Path
 from airflow_dagsched.launch.protocol.manifest import PAYLOAD_KEY, SECRETS_KEY
 from airflow_dagsched.launch.protocol.wire import load_json
 from airflow_dagsched.launch.secrecy.private_files import write_file
+from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
 from airflow_dagsched.launch.streams.manifest import StreamManifest
 
 PAYLOAD, PROPERTIES, ENVIRONMENT, COMMAND = "payload", "spark.properties", "environment.json", "command.json"
@@ -89,3 +90,16 @@ def read_start_command(folder: Path) -> StartCommand:
 def read_private_payload(folder: Path) -> bytes:
     """The payload in the private folder, whose owner must have been looked at before: to unpickle is to run."""
     return (folder / PAYLOAD).read_bytes()
+
+
+def read_settings(folder: Path) -> dict[str, str]:
+    """The settings that the epoch's application is started with."""
+    return read_properties((folder / PROPERTIES).read_text())
+
+
+def drop_settings(folder: Path, prefix: str) -> None:
+    """Start the epoch from now on without the settings whose names begin with ``prefix``."""
+    kept = {name: value for name, value in read_settings(folder).items() if not name.startswith(prefix)}
+    draft = folder / f".{PROPERTIES}-{uuid.uuid4().hex}"
+    write_file(draft, write_properties(kept).encode(), 0o600)
+    draft.replace(folder / PROPERTIES)

@@ -17,9 +17,10 @@ import msgspec
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
 from airflow_dagsched.launch.managers.executors import Executors
+from airflow_dagsched.launch.managers.standalone.submit import TOKENS
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.launch.streams.manifest import StreamManifest
-from airflow_dagsched.launch.streams.private_folder import ROOM
+from airflow_dagsched.launch.streams.private_folder import ROOM, drop_settings, read_settings
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.runtime.allocation import Allocation, allocate_room, size_application, size_asked
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
@@ -97,3 +98,24 @@ def find_leaving(owner: tuple[StreamManifest, Chosen] | None, rendered: Rendered
         return None
     manifest, chosen = owner
     return size_asked(manifest.application, LEVEL, chosen)
+
+
+def drop_dead_pins(flow: FlowPlaces, story: Story, epoch: int, hook: PlannerHook) -> None:
+    """Before an epoch is started again: its executors may be anywhere, if workers they were planned for are gone.
+
+    Without it they would be waited for without end: tokens that those workers alone offer can be had nowhere else.
+    """
+    if epoch not in story.epochs:
+        return
+    manifest = read_manifest(flow, story, epoch)
+    private = flow.name_epoch(story.epochs[epoch].record.x_folder).private
+    if manifest is None or not any(name.startswith(TOKENS) for name in read_settings(private)):
+        return
+    try:
+        gone = {*manifest.workers} - {worker.id for worker in hook.cluster().workers if worker.cores}
+    except DagschedError as error:
+        log.warning("whether the workers of epoch %s are there is not known, so it stays with them: %s", epoch, error)
+        return
+    if gone:
+        log.warning("workers of epoch %s are gone, any will do: %s", epoch, ", ".join(sorted(gone)))
+        drop_settings(private, TOKENS)

@@ -24,7 +24,7 @@ from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
 from airflow_dagsched.provider.streaming.choose_epoch import find_asked_code, find_epoch, find_unwanted, make_wanted
 from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
-from airflow_dagsched.provider.streaming.find_room import open_room
+from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_room
 from airflow_dagsched.provider.streaming.launching import Launching
 from airflow_dagsched.provider.streaming.prepare_epoch import refuse_unbuilt, render_stream, write_epoch
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
@@ -70,6 +70,9 @@ def resume_stream(launching: Launching, event: Mapping[str, Any]) -> Any:
     if event["event"] == "ended":
         raise AirflowFailException(event["reason"])
     with translating_refusals():
+        launching.executor.log.read()
+        hook = PlannerHook(launching.task.spec.flow.conn_id, None)
+        drop_dead_pins(launching.flow, launching.story, event["epoch"], hook)
         launching.step(event["follows"])
         return go_on(launching, event["follows"])
 

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_dagsched.launch.streams.manifest import StreamManifest
+from airflow_dagsched.launch.streams.private_folder import read_settings
+from airflow_dagsched.provider.streaming.launch_stream import resume_stream
 from airflow_dagsched.provider.streaming.start_driver import read_private_manifest
 from tests.provider.streaming.test_launch_stream import Tries, _surroundings, change, declare, run_first, tries
 
@@ -21,15 +24,15 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Sets how many cores are free on each of its workers, of four."""
 
     def connect(**free: int) -> None:
-        workers = [
-            {
-                "id": name,
-                "host": name,
-                "cores": 4,
-                "memory_mb": 8000,
-                "free": {"cores": cores, "memory_mb": 2000 * cores},
-            }
+        # A token for each slot but its own, of two slots.
+        tokens = {"w1": "not_2", "w2": "not_1"}
+        rooms = {
+            name: {"cores": cores, "memory_mb": 2000 * cores, "resources": {tokens[name]: 9}}
             for name, cores in free.items()
+        }
+        workers = [
+            {"id": name, "host": name, "cores": 4, "memory_mb": 8000, "free": room, "tokens": [tokens[name]]}
+            for name, room in rooms.items()
         ]
         extra = {
             "cluster": {"manager": "standalone", "workers": workers},
@@ -88,3 +91,24 @@ def test_with_room_for_one_graph_only_the_old_one_s_counts_as_free(
     assert tries.run(change(tmp_path, overlap="sequential", driver_memory="3g"), "run 2") == 2
     assert [each.workers for each in read_manifests(tries)] == [("w1",), ("w1",)]
     assert len(flow.started) == 1
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_lost_driver_s_executors_may_be_anywhere_once_their_worker_is_gone(
+    dag: DAG, tries: Tries, tmp_path: Path, cluster: Any, is_gone: bool
+):
+    """Where it is still there they stay: the other workers are planned for others."""
+    launch = declare(dag, tmp_path)
+    flow = run_first(tries, launch)
+    token = "spark.executor.resource.not_2.amount"
+    before = read_settings(flow.locate(1).private)
+    assert token in before
+    flow.kill(1)
+    flow.now += 1
+    cluster(**({"w2": 4} if is_gone else {"w1": 4, "w2": 4}))
+    with pytest.raises(TaskDeferred):
+        resume_stream(tries.open(launch), {"event": "lost", "epoch": 1, "follows": 1})
+    assert len(flow.started) == 2
+    after = {name: value for name, value in before.items() if not (is_gone and name == token)}
+    assert read_settings(flow.locate(1).private) == after
+    assert (flow.locate(1).private / "spark.properties").stat().st_mode & 0o777 == 0o600

@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.managers.executors import Executors, Submission
 from airflow_dagsched.model.cluster import Cluster, Worker
-from airflow_dagsched.plan.passes.pin_hosts import choose_exclusion
+from airflow_dagsched.plan.passes.pin_hosts import TOKEN_PREFIX, choose_exclusion
 
+RESOURCE = "spark.executor.resource."
+TOKENS = f"{RESOURCE}{TOKEN_PREFIX}"
+"""With this begin the settings that keep executors where they are planned."""
 _ASKED = re.compile(r"spark\.executor\.resource\.(.+)\.amount")
 
 
@@ -29,7 +32,7 @@ def make_standalone_submission(asked: Executors, cluster: Cluster, *, exact: boo
             # Not ``spark.executor.instances``: the Master ignores it unless dynamic allocation is on.
             "spark.cores.max": str(asked.cores * asked.count),
             # Without ``spark.task.resource`` no task takes any of it: that costs a warning in the log.
-            **{f"spark.executor.resource.{token}.amount": "1" for token in tokens},
+            **{f"{RESOURCE}{token}.amount": "1" for token in tokens},
         }
     )
 
