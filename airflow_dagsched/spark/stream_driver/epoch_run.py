@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import socket
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.events import Failure
+from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit, read_text
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.session.sessions import open_session
+from airflow_dagsched.spark.steps.call_step import StepFault
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
@@ -22,6 +24,7 @@ from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
 from airflow_dagsched.spark.streams.mover import finish_moves
 from airflow_dagsched.spark.streams.sink import Target
 from airflow_dagsched.spark.streams.sources import SETTINGS
+from airflow_dagsched.spark.streams.targets import find_mismatch
 from airflow_dagsched.switch.fold import find_broken_rule
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_follower
@@ -79,12 +82,19 @@ class EpochRun:
         # long as it likes, is called within batches: Spark repeats the one that it did not return from.
         if query.writes is not None:
             sink.finish()
+            self._refuse_mismatch(query.step, query.writes, written.rows)
         self._targets.append(target)
         gate = BatchGate(query.step, self.session, sink.take)
         checkpoint = self.epoch.places.name_checkpoint(query.step)
         # Read as the query starts: each has its own.
         self.session.conf.set("spark.sql.shuffle.partitions", str(query.partitions))
         return start_query(query.step, written.rows, gate, checkpoint, self.epoch.manifest.settings.trigger_s, tally)
+
+    def _refuse_mismatch(self, step: str, table: Table, rows: DataFrame) -> None:
+        """Raises ``StepFailed`` for columns that are of other types in the table: before the graph owns any window."""
+        mismatch = find_mismatch(self.session, table, rows.schema)
+        if mismatch:
+            raise StepFailed(step) from StepFault(mismatch)
 
     def _check_begin(self) -> None:
         """Raises what keeps the epoch from being begun: until it has, nobody but this can end it."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, Table
-from airflow_dagsched.spark.files.store import LocalStore, Store, join_path
+from airflow_dagsched.spark.files.store import LocalStore, Store, join_path, walk_files
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.table_checks import check_draft, check_way_in, make_durable
@@ -17,6 +18,9 @@ from airflow_dagsched.spark.streams.drafts import NEW, DraftPlace, place_beside
 from airflow_dagsched.spark.streams.mover import make_swap, move_files
 from airflow_dagsched.switch.places import FlowPlaces
 from airflow_dagsched.switch.records import Batch
+
+WITH_TYPES = ("parquet", "orc")
+"""Formats of files that know the types of their columns."""
 
 
 class FileTarget:
@@ -109,6 +113,28 @@ def open_table_target(
     """The target of a query that writes a table by path."""
     kind = FileTarget if table.format in FILE_FORMATS else DeltaTarget
     return kind(spark, table, flow, windows)
+
+
+def find_mismatch(spark: SparkSession, table: Table, schema: StructType) -> str:
+    """Which column of the rows is of another type in the table, as far as one of its files tells; empty: none is.
+
+    Parquet takes files of any types into one folder, and it is who reads them that fails.
+    """
+    if table.format not in WITH_TYPES:
+        return ""
+    store, root = _open_table(spark, table)
+    file = next((join_path(root, folder, entry.name) for folder, entry in walk_files(store, root)), None)
+    if file is None:
+        return ""
+    found = spark.read.format(table.format).option(NO_GLOB, "false").load(file).schema
+    types = {field.name.lower(): field.dataType.simpleString() for field in found}
+    unlike = (
+        f"column {field.name!r} is {field.dataType.simpleString()}, and {types[field.name.lower()]} in the files of "
+        f"{table.location}: cast it, or write another table"
+        for field in schema
+        if types.get(field.name.lower(), field.dataType.simpleString()) != field.dataType.simpleString()
+    )
+    return next(unlike, "")
 
 
 def name_transaction(flow: str, epoch: str, record: Batch) -> dict[str, str]:

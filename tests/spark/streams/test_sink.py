@@ -22,7 +22,13 @@ from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.drafts import list_drafts, place_aside
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.sink import BatchBegin, StreamSink
-from airflow_dagsched.spark.streams.targets import DeltaTarget, FunctionTarget, name_transaction, open_table_target
+from airflow_dagsched.spark.streams.targets import (
+    DeltaTarget,
+    FunctionTarget,
+    find_mismatch,
+    name_transaction,
+    open_table_target,
+)
 from tests.spark.streams.flow import Flow
 from tests.switch.drawn import WINDOW, make_drained, make_fence
 
@@ -305,6 +311,16 @@ def test_a_function_gets_the_kept_rows_under_one_key_until_it_has_returned(strea
     # The folder's name is another one where the flow's folder was removed, and epochs are counted from 1 again.
     assert calls[0][0].startswith("dag/flow/out/00000001/1/")
     assert stream.list_drafts(sink) == ()
+
+
+def test_a_column_of_another_type_than_the_table_has_is_refused(stream: Stream):
+    rows = stream.spark.range(1).selectExpr("cast(id as decimal(12,2)) as amount", "id as more", "'a' as day")
+    assert find_mismatch(stream.spark, stream.table, rows.schema) == ""
+    rows.write.partitionBy("day").parquet(stream.table.location)
+    assert find_mismatch(stream.spark, stream.table, rows.schema) == ""
+    whole = rows.selectExpr("cast(amount as bigint) as Amount", "day")
+    said = find_mismatch(stream.spark, stream.table, whole.schema)
+    assert said.startswith("column 'Amount' is bigint, and decimal(12,2) in the files of")
 
 
 def test_a_format_with_a_log_of_its_own_is_appended_to_under_a_number_that_grows(stream: Stream):
