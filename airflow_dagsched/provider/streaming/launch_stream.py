@@ -70,11 +70,16 @@ def resume_stream(launching: Launching, event: Mapping[str, Any]) -> Any:
     if event["event"] == "ended":
         raise AirflowFailException(event["reason"])
     with translating_refusals():
-        launching.executor.log.read()
-        hook = PlannerHook(launching.task.spec.flow.conn_id, None)
-        drop_dead_pins(launching.flow, launching.story, event["epoch"], hook)
-        launching.step(event["follows"])
-        return go_on(launching, event["follows"])
+        try:
+            launching.executor.log.read()
+            hook = PlannerHook(launching.task.spec.flow.conn_id, None)
+            drop_dead_pins(launching.flow, launching.story, event["epoch"], hook)
+            launching.step(event["follows"])
+            return go_on(launching, event["follows"])
+        except OSError as error:
+            # A disk or a host that is short of something takes no retry: the start was counted, and comes again later.
+            log.warning("epoch %s is not started now, but later: %s", event["epoch"], error)
+            return wait_outside(launching, event["follows"])
 
 
 @contextmanager
@@ -289,16 +294,20 @@ def go_on(launching: Launching, epoch: int) -> Any:
     end = wait_until_started(launching, epoch)
     if end is None:
         show_page(launching, epoch)
-    settings = launching.stream.settings
-    if end is None and not settings.hold_slot:
-        folder = str(launching.flow.folder)
-        trigger = StreamTrigger(folder, epoch, settings.deploy_within_s, settings.most_stuck_s)
-        return launching.task.defer(trigger=trigger, method_name="resume")
+    if end is None and not launching.stream.settings.hold_slot:
+        return wait_outside(launching, epoch)
     while end is None:
         launching.step(epoch)
         end = judge_epoch(launching.story, epoch)
         launching.pause()
     return finish(end)
+
+
+def wait_outside(launching: Launching, epoch: int) -> Any:
+    """Follow the epoch without a worker, until there is something to do."""
+    settings = launching.stream.settings
+    trigger = StreamTrigger(str(launching.flow.folder), epoch, settings.deploy_within_s, settings.most_stuck_s)
+    return launching.task.defer(trigger=trigger, method_name="resume")
 
 
 def finish(end: End) -> Any:

@@ -408,6 +408,26 @@ def test_a_lost_driver_is_started_again_without_the_dag_s_code(dag: DAG, tries: 
     assert flow.started == [flow.story.epochs[1].record.x_folder] * 2
 
 
+def test_a_start_that_the_machine_does_not_manage_counts_and_takes_no_retry(
+    dag: DAG, tries: Tries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    launch, flow = declare(dag, tmp_path), tries.flow
+    tries.run(launch)
+    flow.run_batch(1)
+    flow.kill(1)
+    flow.now += 1
+
+    def fail(places: EpochPlaces, work_dir: Path) -> int:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(tries, "start", fail)
+    for count in (1, 2):
+        with pytest.raises(TaskDeferred):
+            resume_stream(tries.open(launch), {"event": "lost", "epoch": 1, "follows": 1})
+        assert read_starts(flow.locate(1)).count == count  # type: ignore[union-attr]
+        flow.now += 300
+
+
 def test_what_ended_badly_is_red_without_a_retry(dag: DAG, tries: Tries, tmp_path: Path):
     with pytest.raises(AirflowFailException, match="KeyError"):
         resume_stream(tries.open(declare(dag, tmp_path)), {"event": "ended", "reason": "KeyError: 'user'"})
