@@ -11,9 +11,9 @@
                         queries/<step>/checkpoint newest.json    empty/<source>/
                         aside/<step>/<draft>  compare/<step>-<batch>.json  output/driver.log
         refused.json                                                of code that no epoch was made of
-        inbox/<source>/log/ drafts/<draft>/ rows/dagsched_epoch=<n>/
+        inbox/<source>/log/ drafts/<draft>/ rows/dagsched_epoch=<n>/ dead/ schema.json
         inbox-service/private/ status.json ..                       as an epoch's
-        dead/<source>/  standby/<id>/
+        standby/<id>/
     <work_dir>/leases/<stream:dag/flow>/epoch-<n>/                  the inbox service has epoch 0
 """
 
@@ -132,6 +132,11 @@ class InboxPlaces:
         """Folder of its rows, a part for each epoch."""
         return self.folder / "rows"
 
+    @property
+    def schema(self) -> Path:
+        """Columns of its rows, as Spark's JSON."""
+        return self.folder / "schema.json"
+
 
 @dataclass(frozen=True, slots=True)
 class FlowPlaces:
@@ -167,10 +172,6 @@ class FlowPlaces:
     def name_epoch(self, folder: str) -> EpochPlaces:
         """Files of the epoch whose record names this folder."""
         return EpochPlaces(self.folder / "epochs" / folder)
-
-    def name_dead(self, source: str) -> Path:
-        """Folder of a source's rows that no graph takes any more."""
-        return self.folder / "dead" / escape_key(source)
 
     def name_standby(self, standby: str) -> EpochPlaces:
         """Files of an application that waits to be needed."""

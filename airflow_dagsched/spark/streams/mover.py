@@ -49,9 +49,9 @@ def make_swap(table: str, draft: str, files: tuple[str, ...]) -> Swap:
     return Swap(record="", tag="", table=table, draft=draft, mode="append", folders=folders)
 
 
-def move_files(store: FencedStore, table: str, draft: str, record: Batch) -> None:
+def move_files(store: FencedStore, table: str, draft: str, files: tuple[str, ...]) -> None:
     """Move the files of a recorded draft into the folder of the table."""
-    swap = make_swap(table, draft, record.files)
+    swap = make_swap(table, draft, files)
     move_all(store, swap, store.fence.token)
     left = find_missing_files(store, table, list_draft_files(store, draft))
     if left:

@@ -44,7 +44,7 @@ class FileTarget:
 
     def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
         """See ``Target``."""
-        move_files(store, self._root, draft, record)
+        move_files(store, self._root, draft, record.files)
 
 
 class _ReadTarget:

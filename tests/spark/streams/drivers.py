@@ -117,7 +117,7 @@ class WindowTarget:
         make_durable(self.store, draft.files, draft.folder, self.place.top)
 
     def deliver(self, store: FencedStore, draft: str, record: Batch, epoch: str) -> None:
-        move_files(store, self.table, draft, record)
+        move_files(store, self.table, draft, record.files)
 
 
 def open_sink(
