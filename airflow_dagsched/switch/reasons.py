@@ -19,6 +19,8 @@ Code = Literal[
     "unlike windows",
     "longer windows",
     "source changed",
+    "other way of rows",
+    "inbox sources",
     "old runs again",
     "old fails",
     "old must emit",

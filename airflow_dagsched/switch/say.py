@@ -31,6 +31,9 @@ SENTENCES: Mapping[Code, str] = {
     "{seconds:g} s: keep window= at that, or an even part of it, until this code runs, then change it",
     "source changed": "source {names} is read otherwise than by epoch {epoch}, whose place in it may mean nothing now: "
     "name one with start=",
+    "other way of rows": "epoch {epoch} gets its rows in another way (channel=): stop the stream, then ask again",
+    "inbox sources": "what fills the inboxes reads sources as for epoch {epoch}, and {names} would be read otherwise: "
+    "stop the stream, and take channel='replay' for one epoch",
     "old runs again": "epoch {epoch} runs again, so it can be switched from",
     "old fails": "epoch {epoch}, from which to take over, fails",
     "old must emit": "epoch {epoch} must emit windows up to {window}, and fails: {text}",

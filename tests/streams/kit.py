@@ -26,7 +26,7 @@ from airflow_dagsched.launch.protocol.identity import TryId
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.protocol.tables import Table
-from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec, StreamManifest
+from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec, StreamManifest, find_routed
 from airflow_dagsched.launch.streams.private_folder import StartCommand, make_payload, write_private_folder
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.streaming.start_driver import start_detached
@@ -106,6 +106,8 @@ class Flow:
         places = self.places.name_epoch(uuid.uuid4().hex[:8])
         self._make_private_folder(places, graph)
         settings = graph.settings
+        if settings.channel == "inbox" and not self.places.inbox_service.private.exists():
+            self._make_private_folder(self.places.inbox_service, graph)
         wanted = Wanted(
             graph.code, f"run of {graph.code}", places.folder.name, {QUERY: (SOURCE,)}, settings.window_s,
             channel=settings.channel, overlap=settings.overlap, confirm=settings.confirm, order=settings.order,
@@ -122,6 +124,8 @@ class Flow:
 
     def _make_private_folder(self, places: EpochPlaces, graph: Graph) -> None:
         manifest = make_manifest(self, places, graph)
+        if places == self.places.inbox_service:
+            manifest = find_routed(manifest)
         calls = {
             SOURCE: Call(read_clicks, (Handed("rows"),)),
             STEP: Call(graph.sums, (Output(SOURCE),)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_dagsched.launch.protocol.identity import TryId
@@ -89,6 +89,12 @@ class StreamManifest:
     def to_json(self) -> str:
         """All of it, secrets included: for the private folder alone."""
         return json.dumps(encode_plain(self), sort_keys=True, indent=1)
+
+
+def find_routed(manifest: StreamManifest) -> StreamManifest:
+    """The part of an epoch that fills inboxes: its sources, with their steps."""
+    names = {each.name for each in manifest.sources}
+    return replace(manifest, steps=tuple(each for each in manifest.steps if each.id in names), queries=())
 
 
 def read_stream_manifest(text: str, package_version: str) -> StreamManifest:

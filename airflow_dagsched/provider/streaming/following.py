@@ -16,6 +16,7 @@ from airflow_dagsched.provider.streaming.verdicts import End, Lost, Verdict, jud
 from airflow_dagsched.switch.advising.advice import Advice, Deploy, Limits
 from airflow_dagsched.switch.fold import IllegalTransition
 from airflow_dagsched.switch.log.executor import Executor
+from airflow_dagsched.switch.places import INBOX_SERVICE
 from airflow_dagsched.switch.records import GarbledLog
 from airflow_dagsched.switch.story import Story
 
@@ -70,10 +71,13 @@ class Look:
         # until the old graph was gone is the owner by then, and its task has no worker.
         known = [story.epochs[each.epoch] for each in due if each.epoch in story.epochs]
         begun = [each.record.epoch for each in known if each.begun is not None or each.record.epoch == story.owner]
-        self.since = {epoch: self.since.get(epoch, now) for epoch in begun}
+        # What fills the inboxes is nobody's own: whoever follows a graph that reads them has it started.
+        inbox = [each.epoch for each in due if each.epoch == INBOX_SERVICE]
+        self.since = {epoch: self.since.get(epoch, now) for epoch in (*inbox, *begun)}
 
     def _find_lost(self, epoch: int, now: float) -> Lost | None:
-        waited = [other for other, since in self.since.items() if other == epoch or now - since >= OTHERS_S]
+        mine = (epoch, INBOX_SERVICE)
+        waited = [other for other, since in self.since.items() if other in mine or now - since >= OTHERS_S]
         return Lost(min(waited)) if waited else None
 
 

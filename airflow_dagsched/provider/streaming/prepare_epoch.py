@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import uuid
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.secrecy.private_files import write_file
-from airflow_dagsched.launch.streams.manifest import StreamManifest
+from airflow_dagsched.launch.streams.manifest import StreamManifest, find_routed
 from airflow_dagsched.launch.streams.private_folder import (
     PROPERTIES,
     StartCommand,
@@ -40,6 +41,7 @@ from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_i
 from airflow_dagsched.provider.submission.shipping import build_python_environment
 from airflow_dagsched.provider.submission.specs import Parts, Submit, build_parts, render_author_settings
 from airflow_dagsched.provider.submission.stream_code import digest_sizing
+from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
 from airflow_dagsched.version import __version__
 
@@ -83,12 +85,26 @@ class Rendered:
 def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
     """Raise :class:`LaunchRefused` for what an author may write, and no driver does yet."""
     said = {
-        f"channel={settings.channel!r}": settings.channel != "replay",
+        "channel='carry'": settings.channel == "carry",
         f"standbys={settings.standbys}": settings.standbys,
     }
     names = [name for name, is_said in said.items() if is_said]
     if names:
         raise LaunchRefused(group, f"{' and '.join(names)}: no driver does that yet", "leave it out")
+    if settings.channel == "inbox":
+        _refuse_for_inbox(settings, group)
+
+
+def _refuse_for_inbox(settings: StreamSettings, group: str) -> None:
+    """Raise :class:`LaunchRefused` for what does not go with rows that are one graph's each."""
+    said = {
+        "confirm='manual' (the new graph has no rows to compare before the fence)": settings.confirm == "manual",
+        f"overlap={settings.overlap!r} (rows are held for a graph that runs)": settings.overlap != "beside",
+        "windows that overlap (a row would be of two graphs)": settings.reach_s > 0,
+    }
+    names = [name for name, is_said in said.items() if is_said]
+    if names:
+        raise LaunchRefused(group, f"channel='inbox' with {' and '.join(names)}", "leave it out, or channel='inbox'")
 
 
 def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tuple[Path, ...]) -> Rendered:
@@ -133,7 +149,30 @@ def write_epoch(
     keep_plan(chosen, places.folder)
     payload = make_payload(manifest, calls, rendered.masking.known)
     write_private_folder(places.private, payload, described, command, msgspec.json.encode(chosen))
+    if manifest.settings.channel == "inbox":
+        _write_inbox_service(task, rendered, chosen, flow, manifest, conf)
     return places
+
+
+def _write_inbox_service(
+    task: StreamTask,
+    rendered: Rendered,
+    chosen: Chosen,
+    flow: FlowPlaces,
+    manifest: StreamManifest,
+    conf: Mapping[str, str],
+) -> None:
+    """What fills the inboxes is started from a folder of its own: that of the first graph that reads them."""
+    log, places = FlowLog(flow.log), flow.inbox_service
+    log.read()
+    if log.story.reads_inbox and places.private.exists():
+        return
+    # Of graphs that read them no more, or that was never asked for.
+    shutil.rmtree(places.private, ignore_errors=True)
+    described, command = _describe_start(task, rendered, chosen, places, conf)
+    calls = pickle_calls(rendered.submit.facts.dag_id, rendered.parts.calls, rendered.submit.roots)
+    payload = make_payload(find_routed(manifest), calls, rendered.masking.known)
+    write_private_folder(places.private, payload, described, command)
 
 
 def settle_conf(rendered: Rendered, planned: Mapping[str, str]) -> dict[str, str]:

@@ -20,10 +20,10 @@ from airflow_dagsched.launch.streams.private_folder import read_private_payload,
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
-from airflow_dagsched.switch.log.signs_files import read_starts, remove_order, write_starts
+from airflow_dagsched.switch.log.signs_files import read_ended, read_starts, remove_order, write_starts
 from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
-from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces
-from airflow_dagsched.switch.signs import Seen
+from airflow_dagsched.switch.places import INBOX_SERVICE, EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.signs import LONGEST_WAIT_S, Ended, Seen, Starts
 from airflow_dagsched.switch.story import EpochStory, Story
 from airflow_dagsched.version import __version__
 
@@ -67,8 +67,12 @@ class Starter:
 
     def deploy(self, command: Deploy) -> bool:
         """Start the epoch's driver, unless it is too early, or a driver that lives does; an ability of an executor."""
+        if self.clock() < command.not_before:
+            return False
+        if command.epoch == INBOX_SERVICE:
+            return self._start_inbox()
         epoch = self.tell_story().epochs.get(command.epoch)
-        if epoch is None or self.clock() < command.not_before:
+        if epoch is None:
             return False
         seen = look_at(self.flow, self.tell_story(), self.clock())
         if self._leaves_to_another(epoch, seen):
@@ -101,6 +105,18 @@ class Starter:
             self._take_stop_back(epoch)
         # Before the start: one that kills whoever starts it must not go on for ever.
         write_starts(places, count_start(epoch, read_starts(places), now))
+        self._spawn(places, now)
+
+    def _start_inbox(self) -> bool:
+        places, now = self.flow.inbox_service, self.clock()
+        _bury_children()
+        if is_starting(places, now):
+            return False
+        write_starts(places, count_again(read_starts(places), read_ended(places), now))
+        self._spawn(places, now)
+        return True
+
+    def _spawn(self, places: EpochPlaces, now: float) -> None:
         # How the last one ended is no news of this one.
         places.exit.unlink(missing_ok=True)
         write_spawned(places, self.start(places, self.flow.folder.parents[2]), now)
@@ -111,6 +127,12 @@ class Starter:
         waiting = [after] if after is not None and not can_stop(after) and after.begun is None else []
         for each in (epoch, *waiting):
             remove_order(self.flow.name_epoch(each.record.x_folder), "stop")
+
+
+def count_again(before: Starts | None, ended: Ended | None, now: float) -> Starts:
+    """The starts after each other of what has no batches in the flow's log, with one more at ``now``."""
+    has_worked = before is None or (ended is not None and ended.batches > 0) or now - before.at > 2 * LONGEST_WAIT_S
+    return Starts(1 if has_worked or before is None else before.count + 1, now)
 
 
 def _bury_children() -> None:

@@ -21,6 +21,7 @@ from airflow_dagsched.spark.stream_driver.graphs.preparing import prepare_querie
 from airflow_dagsched.spark.stream_driver.progress import Tally, add_rates, merge_newest, read_left
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
 from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
+from airflow_dagsched.spark.streams.inbox.inbox_reader import await_schema
 from airflow_dagsched.spark.streams.mover import finish_moves
 from airflow_dagsched.spark.streams.sink import Target
 from airflow_dagsched.spark.streams.sources import SETTINGS
@@ -50,7 +51,7 @@ class EpochRun:
         self._halted_at: float | None = None
         """Seconds since 1970; None: it is to run."""
         self._log = FlowLog(epoch.flow.log)
-        self._recorded_before = self._count_recorded()
+        self._recorded_before = self.count_recorded()
         self._is_torn = False
         """Whether batches are not waited for any more."""
         self.session = open_session(main, {**epoch.manifest.session, **SETTINGS})
@@ -58,21 +59,27 @@ class EpochRun:
     # --- begin
 
     def start(self) -> None:
-        """Call the steps, start the queries, say so in the log. What fails is in ``failure`` then, and nothing runs."""
+        """Begin its queries. What fails is in ``failure`` then, and nothing runs."""
         try:
-            written = Graph(self.session, self.epoch).build()
-            prepare_queries(self._main, self.epoch, self._log.story, self._check_begin)
-            # A pool each: two graphs share the cores, whichever has more tasks.
-            self.session.sparkContext.setLocalProperty("spark.scheduler.pool", f"epoch-{self.epoch.number}")
-            for each in written:
-                self._queries.append(self._start_query(each))
-            self._record_start()
+            self.begin_queries()
         except StepFailed as failed:
             self._fail(failed.__cause__ or failed, failed.step)
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends this epoch alone
             self._fail(error, "")
         if self.failure is not None:
             self._stop_now()
+
+    def begin_queries(self) -> None:
+        """Call the steps, start the queries, say so in the log. Raises what fails."""
+        for each in self.epoch.manifest.sources if self.epoch.record.channel == "inbox" else ():
+            await_schema(self.epoch.flow.name_inbox(each.name), self._check_begin)
+        written = Graph(self.session, self.epoch).build()
+        prepare_queries(self._main, self.epoch, self._log.story, self._check_begin)
+        # A pool each: two graphs share the cores, whichever has more tasks.
+        self.session.sparkContext.setLocalProperty("spark.scheduler.pool", f"epoch-{self.epoch.number}")
+        for query in written:
+            self._queries.append(self._start_query(query))
+        self._record_start()
 
     def _start_query(self, written: QueryRows) -> RunningQuery:
         query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
@@ -110,7 +117,7 @@ class EpochRun:
             broken = find_broken_rule(story, self._describe_start(story.last + 1, 0.0))
             raise Refused(f"epoch {self.epoch.number} may not run: {broken}")
 
-    def _count_recorded(self) -> int:
+    def count_recorded(self) -> int:
         """Batches of the epoch in the log, whichever driver's: a query's are numbered from 0."""
         self._log.read()
         return sum(each.last.batch + 1 for each in self._log.story.epochs[self.epoch.number].queries.values())
@@ -245,7 +252,7 @@ class EpochRun:
     def make_ended(self, now: float, code: int) -> Ended:
         """How it ended."""
         failure, mask = self.failure, self.epoch.masking.text
-        taken = self._count_recorded() - self._recorded_before
+        taken = self.count_recorded() - self._recorded_before
         if failure is None:
             return Ended(code, None, now, batches=taken)
         return Ended(

@@ -1,4 +1,7 @@
-"""The file spark-submit runs: ``spark-submit main.py EPOCH_FOLDER``. Exit codes: see ``program``."""
+"""The file spark-submit runs: ``spark-submit main.py FOLDER``, of an epoch or of what fills inboxes.
+
+Exit codes: see ``program``.
+"""
 
 import sys
 from pathlib import Path
@@ -9,8 +12,9 @@ if __name__ == "__main__":
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != here]
 
     from airflow_dagsched.spark.driver.stop import stop_spark
-    from airflow_dagsched.spark.stream_driver.program import main
+    from airflow_dagsched.spark.stream_driver.inbox.inbox_program import choose_program
+    from airflow_dagsched.spark.stream_driver.program import run_program
 
-    code = main(sys.argv[1:])
+    code = run_program(choose_program(Path(sys.argv[1]).resolve()))
     stop_spark()
     sys.exit(code)

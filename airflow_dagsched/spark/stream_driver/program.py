@@ -61,7 +61,7 @@ class Program:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.masking = Masking()
         """Of all secrets that the program meets."""
         self._woken = threading.Event()
@@ -81,10 +81,7 @@ class Program:
         """Run the epoch, and those that take over from it in this application; the exit code."""
         lease = None
         try:
-            flow = FlowPlaces(self._folder.parent.parent)
-            flow_log = FlowLog(flow.log)
-            flow_log.read()
-            epoch = accept_epoch(flow, find_epoch(flow_log.story, self._folder), self.masking)
+            epoch = self.accept()
             lease = EpochLease(epoch)
             return self._run_epoch(epoch, lease)
         except Stuck as stuck:
@@ -96,13 +93,24 @@ class Program:
             if lease is not None:
                 lease.give_back()
 
+    def accept(self) -> AcceptedEpoch:
+        """What the program is to run. Raises ``Refused``."""
+        flow = FlowPlaces(self.folder.parent.parent)
+        flow_log = FlowLog(flow.log)
+        flow_log.read()
+        return accept_epoch(flow, find_epoch(flow_log.story, self.folder), self.masking)
+
+    def open(self, main: SparkSession, epoch: AcceptedEpoch) -> StreamApplication:
+        """What runs in the application, begun with the epoch."""
+        return StreamApplication(main, epoch)
+
     def _run_epoch(self, epoch: AcceptedEpoch, lease: EpochLease) -> int:
         # Not the one of the moment, which is what captures.
         out = sys.stdout
         with capture_output(lambda step, line: print(f"{step}: {epoch.masking.text(line)}", file=out, flush=True)):
             main = open_application(epoch)
             forward_java_signals(main, self.end)
-            application = StreamApplication(main, epoch)
+            application = self.open(main, epoch)
             try:
                 if await_executors(main, partial(self._may_wait, application, lease), self._pause):
                     application.begin(epoch, lease)
@@ -134,7 +142,7 @@ class Program:
         ended = describe_end(error, self.masking, time.time())
         log.error("%s", ended.message)
         with suppress(OSError):
-            write_ended(EpochPlaces(self._folder), ended)
+            write_ended(EpochPlaces(self.folder), ended)
         return ended.code
 
 
@@ -156,9 +164,8 @@ def check_streaming(version: str) -> None:
         raise Refused(f"Spark {version} is too old for streams: take 4.2.1 or newer")
 
 
-def main(arguments: list[str]) -> int:
-    """Run the epoch in the folder ``arguments[0]``; the exit code."""
-    program = Program(Path(arguments[0]).resolve())
+def run_program(program: Program) -> int:
+    """Run it as the process's own; the exit code."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(MaskedFormatter(program.masking))
     logging.basicConfig(handlers=[handler], level=logging.INFO)

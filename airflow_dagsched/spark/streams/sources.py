@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, count, count_if, current_timestamp, lit, unix_micros
 from pyspark.sql.functions import max as greatest
 
@@ -67,11 +67,28 @@ def open_source(
 
     :param parse: the author's function.
     """
-    rows = parse(_read_raw(session, spec, start))
-    moment = col(quote_name(spec.event_time))
+    rows = read_source(session, spec, parse, start)
     if start.rows_from is not None:
-        # A plain comparison with a literal, never with a cast: by it whole row groups of files are passed over.
-        rows = rows.where(moment >= lit(_EPOCH + timedelta(seconds=start.rows_from)))
+        rows = rows.where(is_from(spec, start.rows_from))
+    return watch_rows(rows, spec, settings)
+
+
+def read_source(
+    session: SparkSession, spec: SourceSpec, parse: Callable[[DataFrame], DataFrame], start: SourceStart
+) -> DataFrame:
+    """What the author's function makes of the rows as they are read."""
+    return parse(_read_raw(session, spec, start))
+
+
+def is_from(spec: SourceSpec, moment: float) -> Column:
+    """Whether a row's event time is this one, in seconds since 1970, or later."""
+    # A plain comparison with a literal, never with a cast: by it whole row groups of files are passed over.
+    return col(quote_name(spec.event_time)) >= lit(_EPOCH + timedelta(seconds=moment))
+
+
+def watch_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> DataFrame:
+    """``rows`` with their watermark; filters that come later do not get below it."""
+    moment = col(quote_name(spec.event_time))
     latest = current_timestamp() + lit(timedelta(seconds=settings.max_ahead_s))
     ahead, nulls = count_if(moment > latest).alias("ahead"), count_if(moment.isNull()).alias("nulls")
     # One absurd event time would move the watermark, and with it the boundary of a switch, behind all rows to come.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from airflow_dagsched.switch.advising.advice import (
@@ -240,15 +241,26 @@ def ask(look: Situation) -> tuple[Command, ...]:
     unlike = find_unlike_windows(old, wanted.window, goes_on=not is_cold and wanted.channel != "carry")
     if unlike is not None:
         return (Answer("refuse", unlike),)
-    moved = [each for each in find_changed_sources(old, wanted.sources) if each not in (wanted.start or {})]
-    if moved:
-        return (Answer("refuse", Reason("source changed", old.record.epoch, names=tuple(moved))),)
+    changed = _find_changed(wanted, old)
+    if changed is not None:
+        return (Answer("refuse", changed),)
     if is_cold:
         return _ask_cold(look, wanted, old)
     ended = look.find_ended(old)
     if look.is_down(old) and ended is not None and ended.kind == "author":
         return stop_crashing(look)
     return _ask_running(look, wanted, old)
+
+
+def _find_changed(wanted: Wanted, old: EpochStory) -> Reason | None:
+    """Why sources can't be read as is wanted."""
+    changed = find_changed_sources(old, wanted.sources)
+    if wanted.channel == old.record.channel == "inbox":
+        # What routes goes on as it was begun.
+        other = sorted({*changed, *({*wanted.sources} ^ {*old.record.x_sources})})
+        return Reason("inbox sources", old.record.epoch, names=tuple(other)) if other else None
+    moved = tuple(each for each in changed if each not in (wanted.start or {}))
+    return Reason("source changed", old.record.epoch, names=moved) if moved else None
 
 
 def _resume(look: Situation, old: EpochStory) -> tuple[Command, ...]:
@@ -261,10 +273,15 @@ def _ask_cold(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command
     if names and not wanted.open_windows:
         return (Answer("refuse", Reason("windows stay open", old.record.epoch, old.newest_window, names)),)
     begin = choose_cold_begin(old, wanted.reads, wanted.window, wanted.reach)
+    if old.record.channel == "inbox":
+        # Places in the lists of files of inboxes: of no use in the source, and an inbox is listed as a whole.
+        begin = replace(begin, start=None)
     return _request(look, wanted, _heed_named(wanted, old, begin), "cold")
 
 
 def _ask_running(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
+    if (wanted.channel == "inbox") != (old.record.channel == "inbox"):
+        return (Answer("refuse", Reason("other way of rows", old.record.epoch)),)
     if wanted.channel != "replay":
         return _request(look, wanted, Begin(wanted.start), "beside")
     if not old.queries:

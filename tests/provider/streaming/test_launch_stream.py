@@ -338,13 +338,13 @@ def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, t
     assert (aborted.x_cause, aborted.reason) == ("replaced", "run run 3 asks for another graph")
 
 
-@pytest.mark.parametrize("said", [{"channel": "inbox"}, {"standbys": 1}])
+@pytest.mark.parametrize("said", [{"channel": "carry"}, {"standbys": 1}])
 def test_what_no_driver_does_yet_is_refused_before_anything_is_asked_for(
     dag: DAG, tries: Tries, tmp_path: Path, said: dict[str, Any]
 ):
     launch = declare(dag, tmp_path, **said)
     with pytest.raises(
-        AirflowFailException, match=r"(channel='inbox'|standbys=1): no driver does that yet \(leave it out"
+        AirflowFailException, match=r"(channel='carry'|standbys=1): no driver does that yet \(leave it out"
     ):
         execute_stream(tries.open(launch))
     assert tries.flow.story.epochs == {}

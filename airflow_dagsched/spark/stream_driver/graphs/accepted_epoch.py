@@ -53,16 +53,22 @@ def accept_epoch(flow: FlowPlaces, record: Epoch, masking: Masking) -> AcceptedE
     :param masking: learns the secrets that come with it.
     """
     places = flow.name_epoch(record.x_folder)
+    manifest, payload = read_folder(flow, places, masking)
+    if (manifest.folder, manifest.fingerprint) != (record.x_folder, record.fingerprint):
+        raise Refused(f"{places.private} is of another epoch: nothing of it is run")
+    return AcceptedEpoch(record, flow, places, manifest, payload, masking)
+
+
+def read_folder(flow: FlowPlaces, places: EpochPlaces, masking: Masking) -> tuple[StreamManifest, Payload]:
+    """What is in a private folder. Raises as ``accept_epoch``."""
     try:
-        check_folder(places.private, flow.work_dir, record.x_folder)
+        check_folder(places.private, flow.work_dir, places.folder.name)
         # To unpickle is to run: not before it is known who wrote it.
         text, secrets, payload = read_payload(read_private_payload(places.private))
         manifest = read_stream_manifest(text, __version__)
     except (LaunchRefused, OSError, ValueError) as error:
         raise Refused(str(error)) from error
     check_python(manifest.python)
-    if (manifest.folder, manifest.fingerprint) != (record.x_folder, record.fingerprint):
-        raise Refused(f"{places.private} is of another epoch: nothing of it is run")
     masking.add(secrets)
     masking.learn([payload.list_arguments(), encode_plain(manifest.context), encode_plain(manifest.steps)])
-    return AcceptedEpoch(record, flow, places, manifest, payload, masking)
+    return manifest, payload

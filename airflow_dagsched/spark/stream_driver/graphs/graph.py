@@ -20,8 +20,9 @@ from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.steps.call_step import StepFault, call_step, check_answer, route_rows
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
+from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox
 from airflow_dagsched.spark.streams.plan_check import check_query
-from airflow_dagsched.spark.streams.sources import SourceStart, open_source
+from airflow_dagsched.spark.streams.sources import SourceStart, open_source, read_source
 from airflow_dagsched.spark.streams.start_options import choose_start_options
 from airflow_dagsched.switch.records import Epoch
 
@@ -83,11 +84,7 @@ class Graph:
     def _call(self, spec: StepSpec) -> None:
         source = self._sources.get(spec.id)
         if source is not None:
-            start = find_start(self._epoch.record, source)
-            parse = partial(self._call_with, spec)
-            self._made[Output(spec.id)] = open_source(
-                self._session, source, self._epoch.manifest.settings, parse, start
-            )
+            self._made[Output(spec.id)] = self._open(spec, source)
             return
         query = next((each for each in self._epoch.manifest.queries if each.step == spec.id), None)
         if query is not None and query.writes is None:
@@ -97,6 +94,25 @@ class Graph:
         answer = check_answer(self._ask(spec, None), self._list_requested(spec), query is not None)
         self._made.update({Output(spec.id, name): rows for name, rows in answer.frames.items()})
         self._made.setdefault(Output(spec.id), answer.value)
+
+    def _open(self, spec: StepSpec, source: SourceSpec) -> DataFrame:
+        record, settings = self._epoch.record, self._epoch.manifest.settings
+        if record.channel == "inbox":
+            # The service has called the function, and rows are as it made them.
+            return open_inbox(self._session, source, settings, self._epoch.flow.name_inbox(source.name), record)
+        return open_source(self._session, source, settings, partial(self._call_with, spec), find_start(record, source))
+
+    def read_sources(self) -> dict[str, DataFrame]:
+        """Source -> what the function of its step makes of the rows. Raises ``StepFailed``."""
+        return {spec.id: self._read(spec, self._sources[spec.id]) for spec in self._epoch.manifest.steps}
+
+    def _read(self, spec: StepSpec, source: SourceSpec) -> DataFrame:
+        with _blame(spec.id), work_for(spec.id, self._session):
+            enter_session(self._session, spec.id, spec.id)
+            start = find_start(self._epoch.record, source)
+            rows = read_source(self._session, source, partial(self._call_with, spec), start)
+            end_lines()
+        return rows
 
     def _call_with(self, spec: StepSpec, raw: DataFrame) -> DataFrame:
         """What the function of a source's step makes of the rows as they are read."""

@@ -56,7 +56,8 @@ def prepare_queries(main: SparkSession, epoch: AcceptedEpoch, story: Story, chec
 def find_read_files(epoch: AcceptedEpoch, story: Story, query: QuerySpec) -> Reads | None:
     """What the old graph's query had read where this epoch begins; None: it is not known of all sources."""
     old = story.epochs.get(epoch.record.x_after)
-    if old is None or query.step not in old.record.x_queries:
+    # An inbox is no source of the author's: all that is in it is listed, and folders of other epochs are passed over.
+    if old is None or epoch.record.channel == "inbox" or query.step not in old.record.x_queries:
         return None
     names = list_sources(epoch.manifest, query.step)
     sources = [each for each in epoch.manifest.sources if each.name in names]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.session.observed import read_metrics
 from airflow_dagsched.spark.streams.drafts import NEW
-from airflow_dagsched.spark.streams.inbox.route_rows import EPOCH, REASONS, list_epochs, list_measures, route_rows
+from airflow_dagsched.spark.streams.inbox.route_rows import EPOCH, REASONS, WHY, list_epochs, list_measures, route_rows
 from airflow_dagsched.spark.streams.sources import MICROS
 from airflow_dagsched.switch.inbox.entries import DEAD
 from airflow_dagsched.switch.inbox.routing import Route
@@ -68,7 +69,7 @@ class InboxWriter:
 
     def _measure(self, folder: str, df: DataFrame, measures: list[Any]) -> dict[str, Any]:
         """What was not seen while it was written."""
-        schema = f"{df._jdf.schema().toDDL()}, dagsched_why string, {EPOCH} int"
+        schema = StructType([*df.schema.fields, StructField(WHY, StringType()), StructField(EPOCH, IntegerType())])
         found = self._session.read.schema(schema).parquet(folder).agg(*measures).first()
         return found.asDict() if found else {}
 

@@ -1,0 +1,95 @@
+"""The queries that route, one for each source: begun, looked after and ended as an epoch's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from airflow_dagsched.launch.protocol.wire import Unreadable, load_json
+from airflow_dagsched.launch.streams.manifest import SourceSpec
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
+from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.graphs.graph import Graph
+from airflow_dagsched.spark.stream_driver.running_query import start_query
+from airflow_dagsched.spark.streams.inbox.inbox_reader import write_schema
+from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
+from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.inbox_log import InboxLog
+from airflow_dagsched.switch.signs import Sign
+
+
+class InboxRun(EpochRun):
+    """Starts, shows and ends what routes."""
+
+    def begin_queries(self) -> None:
+        """Call the steps of the sources, start a query for each; nothing of it is in the flow's log."""
+        sources = {each.name: each for each in self.epoch.manifest.sources}
+        for name, rows in Graph(self.session, self.epoch).read_sources().items():
+            write_schema(self.epoch.flow.name_inbox(name), rows.schema)
+            self._start_routing(sources[name], rows)
+
+    def _start_routing(self, source: SourceSpec, rows: DataFrame) -> None:
+        sink = self._make_sink(source)
+        # What an earlier driver has entered is the inbox's, so its moves come first.
+        sink.finish()
+        gate = BatchGate(source.name, self.session, sink.take)
+        checkpoint = self.epoch.places.name_checkpoint(source.name)
+        trigger_s = self.epoch.manifest.settings.trigger_s
+        self._queries.append(start_query(source.name, rows, gate, checkpoint, trigger_s))
+
+    def _make_sink(self, source: SourceSpec) -> InboxSink:
+        flow, store = self.epoch.flow, LocalStore()
+        ahead_s = self.epoch.manifest.settings.max_ahead_s
+        return InboxSink(
+            flow=FlowLog(flow.log),
+            source=source.name,
+            boxes={each.name: flow.name_inbox(each.name) for each in self.epoch.manifest.sources},
+            store=store,
+            writer=InboxWriter(self.session, store, source.event_time, ahead_s),
+            lateness=partial(self._find_lateness, FlowLog(flow.log)),
+            check=self.check,
+        )
+
+    def _find_lateness(self, log: FlowLog) -> float:
+        """The longest of all graphs that read, in seconds: a row is late only if it is for each."""
+        log.read()
+        living = [each.record.x_folder for each in log.story.epochs.values() if not each.has_ended]
+        found = [_read_lateness(self.epoch.flow.name_epoch(each).manifest) for each in living]
+        return max((self.epoch.manifest.settings.lateness_s, *found))
+
+    def look(self, now: float) -> None:
+        """End it where nobody reads what it routes."""
+        super().look(now)
+        self._log.read()
+        if not self._log.story.reads_inbox:
+            self.halt(now)
+
+    def count_recorded(self) -> int:
+        """Batches that have an entry."""
+        logs = [InboxLog(self.epoch.flow.name_inbox(each.name).log) for each in self.epoch.manifest.sources]
+        for each in logs:
+            each.read()
+        return sum(each.story.batch + 1 for each in logs)
+
+    def make_sign(self, now: float, waits_for: str) -> Sign:
+        """Its sign of life, with what no graph takes."""
+        dead: dict[str, int] = {}
+        for each in self.epoch.manifest.sources:
+            log = InboxLog(self.epoch.flow.name_inbox(each.name).log)
+            log.read()
+            dead = {why: dead.get(why, 0) + log.story.dead.get(why, 0) for why in {*dead, *log.story.dead}}
+        ahead = dead.get("ahead", 0)
+        return replace(super().make_sign(now, waits_for), late=sum(dead.values()) - ahead, ahead=ahead)
+
+
+def _read_lateness(manifest: Path) -> float:
+    """That a graph's manifest says; 0 if it is gone."""
+    try:
+        return float(load_json(manifest.read_text("utf-8"))["settings"]["lateness_s"])
+    except (OSError, Unreadable, KeyError, TypeError):
+        return 0.0

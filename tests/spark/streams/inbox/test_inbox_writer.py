@@ -1,0 +1,70 @@
+"""Rows are split by Spark as the rule says, counted as they are written, and read by the graph that has them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from airflow_dagsched.launch.streams.manifest import SourceSpec
+from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox, write_schema
+from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.switch.inbox.routing import Route
+from airflow_dagsched.switch.places import InboxPlaces
+from airflow_dagsched.switch.records import Epoch
+from tests.switch.drawn import make_epoch
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = StructType([StructField("ts", TimestampType()), StructField("name", StringType())])
+ROUTE = Route(last=3, before=(40.0, 2), dead_before=20.0)
+SPEC = SourceSpec("clicks", "parquet", "ts")
+SETTINGS = StreamSettings(10.0, 5.0, 1.0, channel="inbox")
+
+
+@pytest.fixture
+def places(spark: SparkSession, tmp_path: Path) -> InboxPlaces:
+    """An inbox with one batch, which is all that a draft needs to be one."""
+    now = datetime.now(tz=UTC)
+    moments = {name: datetime.fromtimestamp(int(name), tz=UTC) for name in ("12", "19", "20", "39", "40", "95")}
+    rows = [*((at, name) for name, at in moments.items()), (None, "none"), (now + timedelta(days=2), "ahead")]
+    df = spark.createDataFrame(rows, SCHEMA)
+    counts = InboxWriter(spark, LocalStore(), "ts", 86_400.0).write(df, str(tmp_path / "draft"), ROUTE, 15.0)
+    assert (counts.newest, counts.rows) == (95.0, {"2": 2, "3": 2})
+    assert counts.dead == {"no time": 1, "ahead": 1, "late": 1, "passed": 1}
+    found = InboxPlaces(tmp_path / "draft" / "new")
+    write_schema(found, df.schema)
+    return found
+
+
+def read(spark: SparkSession, places: InboxPlaces, record: Epoch) -> list[str]:
+    rows = open_inbox(spark, SPEC, SETTINGS, places, record)
+    name = f"inbox_{record.epoch}_{record.x_after}_{record.x_rows_from or 0:.0f}"
+    query = rows.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return sorted(row["name"] for row in spark.table(name).collect())
+
+
+def test_each_graph_gets_its_rows(spark: SparkSession, places: InboxPlaces):
+    assert read(spark, places, make_epoch(2)) == ["20", "39"]
+    assert read(spark, places, make_epoch(3)) == ["40", "95"]
+
+
+def test_behind_a_graph_that_runs_no_more_the_new_one_gets_what_is_open(spark: SparkSession, places: InboxPlaces):
+    assert read(spark, places, make_epoch(3, x_rows_from=30.0)) == ["39", "40", "95"]
+
+
+def test_the_first_graph_gets_what_was_routed_to_those_that_were_given_up(spark: SparkSession, places: InboxPlaces):
+    assert read(spark, places, make_epoch(3, x_after=0)) == ["20", "39", "40", "95"]
+
+
+def test_what_no_graph_takes_is_kept_with_the_reason(spark: SparkSession, places: InboxPlaces):
+    dead = spark.read.parquet(str(places.folder / "dead")).collect()
+    assert {row["name"]: row["dagsched_why"] for row in dead} == {
+        "none": "no time", "ahead": "ahead", "12": "late", "19": "passed",
+    }  # fmt: skip
