@@ -74,8 +74,8 @@ spark
   inputs            .files .session .outputs             launch/protocol
   steps             .session .outputs                    launch/protocol launch/steps
   reuse             .files .outputs .inputs .steps       launch/protocol launch/steps
-  streams           .files .session .outputs             launch/protocol launch/streams switch switch/log
-                                                         switch/comparing
+  streams           .files .session .outputs             launch/protocol launch/streams exclusive switch switch/inbox
+                                                         switch/log switch/comparing
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
                     .inputs .steps .reuse                launch/streams
   stream_driver     .files .session .outputs .steps      launch/protocol launch/secrecy launch/streams switch

@@ -12,7 +12,7 @@ from airflow_dagsched.launch.streams.private_folder import StartCommand, write_p
 from airflow_dagsched.provider.streaming.start_driver import Starter
 from airflow_dagsched.switch.advising.advice import Deploy, Wanted
 from airflow_dagsched.switch.log.executor import Executor
-from airflow_dagsched.switch.places import EpochPlaces, name_flow
+from airflow_dagsched.switch.places import INBOX_SERVICE, EpochPlaces, name_flow
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import make_batch, make_started, number
@@ -62,7 +62,9 @@ class Flow:
         """In place of ``start_detached``."""
         assert work_dir == self.work_dir
         self.started.append(places.folder.name)
-        if not self.dies and self.pid != os.getpid():
+        if places == self.places.inbox_service:
+            self.set_lease(INBOX_SERVICE, self.now + LEASE_S)
+        elif not self.dies and self.pid != os.getpid():
             epoch = next(n for n, each in self.story.epochs.items() if each.record.x_folder == places.folder.name)
             self.begin(epoch)
         return self.pid

@@ -338,14 +338,9 @@ def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, t
     assert (aborted.x_cause, aborted.reason) == ("replaced", "run run 3 asks for another graph")
 
 
-@pytest.mark.parametrize("said", [{"channel": "carry"}, {"standbys": 1}])
-def test_what_no_driver_does_yet_is_refused_before_anything_is_asked_for(
-    dag: DAG, tries: Tries, tmp_path: Path, said: dict[str, Any]
-):
-    launch = declare(dag, tmp_path, **said)
-    with pytest.raises(
-        AirflowFailException, match=r"(channel='carry'|standbys=1): no driver does that yet \(leave it out"
-    ):
+def test_what_no_driver_does_yet_is_refused_before_anything_is_asked_for(dag: DAG, tries: Tries, tmp_path: Path):
+    launch = declare(dag, tmp_path, standbys=1)
+    with pytest.raises(AirflowFailException, match=r"standbys=1: no driver does that yet \(leave it out"):
         execute_stream(tries.open(launch))
     assert tries.flow.story.epochs == {}
     refused = read_refused(tries.flow.places)
@@ -374,6 +369,23 @@ def test_a_run_that_was_asked_for_by_other_code_than_it_reads_says_so(dag: DAG, 
     with pytest.raises(AirflowFailException, match=r"reads other code than this worker .* runs as epoch 1"):
         execute_stream(tries.open(launch, "run 2"))
     assert read_refused(tries.flow.places).fingerprint == "other"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("said", [{"confirm": "manual"}, {"overlap": "sequential"}])
+def test_what_does_not_go_with_inboxes_is_refused(dag: DAG, tries: Tries, tmp_path: Path, said: dict[str, Any]):
+    launch = declare(dag, tmp_path, channel="inbox", **said)
+    with pytest.raises(AirflowFailException, match=rf"channel='inbox' with {next(iter(said))}="):
+        execute_stream(tries.open(launch))
+
+
+def test_what_fills_the_inboxes_is_started_beside_the_first_graph(dag: DAG, tries: Tries, tmp_path: Path):
+    tries.run(declare(dag, tmp_path, channel="inbox"))
+    assert set(tries.flow.started) == {tries.flow.story.epochs[1].record.x_folder, "inbox-service"}
+    places = tries.flow.places.inbox_service
+    content = pickle.loads((places.private / PAYLOAD).read_bytes())
+    manifest = read_stream_manifest(content[PAYLOAD_KEY].decode(), __version__)
+    assert ([step.id for step in manifest.steps], manifest.queries) == (["clicks"], ())
+    assert read_start_command(places.private).argv[-2:] == (STREAM_DRIVER, str(places.folder))
 
 
 def test_the_same_code_again_where_the_run_asks_for_it_and_once_only(dag: DAG, tries: Tries, tmp_path: Path):
