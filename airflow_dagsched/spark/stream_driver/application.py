@@ -176,9 +176,10 @@ class StreamApplication:
         with survive(f"the sign of life of epoch {first.number}"):
             application = str(self._main.sparkContext.applicationId)
             write_sign(first.places, Sign(first.number, application, now, "starting", waits_for=waits_for))
-        told = self.executor.log.story.epochs[first.number]
+        told = self.executor.log.story.epochs.get(first.number)
         is_ordered = "stop" in read_orders(first.places)
-        return lease.lost is None and told.aborted is None and not is_ordered
+        is_given_up = told is not None and told.aborted is not None
+        return lease.lost is None and not is_given_up and not is_ordered
 
     def step(self, is_ending: bool = False) -> None:
         """Once a second: look at everything, do what is to be done.

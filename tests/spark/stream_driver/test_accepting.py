@@ -14,7 +14,8 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.private_folder import StartCommand, make_payload, write_private_folder
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch, find_epoch
-from airflow_dagsched.spark.stream_driver.program import main
+from airflow_dagsched.spark.stream_driver.inbox.inbox_program import choose_program
+from airflow_dagsched.spark.stream_driver.program import run_program
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_ended
 from airflow_dagsched.switch.places import EpochPlaces
@@ -82,7 +83,7 @@ def test_what_may_be_anybodys_is_refused(tmp_path: Path, damage: Callable[[Flow,
     with pytest.raises(Refused, match=reason):
         accept_epoch(flow.places, record, Masking())
     # The program says so, and starts no Spark.
-    assert main([str(places.folder)]) == 2
+    assert run_program(choose_program(places.folder)) == 2
     ended = read_ended(places)
     assert ended is not None
     assert (ended.code, ended.kind) == (2, "refused")
@@ -93,7 +94,7 @@ def test_a_folder_that_nobody_asked_for_is_refused(tmp_path: Path):
     flow, _, _ = ask(tmp_path)
     stranger = flow.places.name_epoch("ffffffff")
     stranger.folder.mkdir()
-    assert main([str(stranger.folder)]) == 2
+    assert run_program(choose_program(stranger.folder)) == 2
     ended = read_ended(stranger)
     assert ended is not None
     assert "no epoch in the log has this folder" in ended.message
@@ -106,7 +107,7 @@ def test_what_the_program_logs_has_no_secrets(
     # As the program finds the loggers of its own process.
     monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr(logging.root, "level", logging.root.level)
-    main([str(flow.places.name_epoch("password=guess-it").folder)])
+    run_program(choose_program(flow.places.name_epoch("password=guess-it").folder))
     address = "jdbc:x://h?password=guess-it"
     try:
         raise ValueError(address)
