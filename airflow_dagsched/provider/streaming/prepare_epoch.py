@@ -98,7 +98,6 @@ def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
 def _refuse_for_inbox(settings: StreamSettings, group: str) -> None:
     """Raise :class:`LaunchRefused` for what does not go with rows that are one graph's each."""
     said = {
-        "confirm='manual' (the new graph has no rows to compare before the fence)": settings.confirm == "manual",
         f"overlap={settings.overlap!r} (rows are held for a graph that runs)": settings.overlap != "beside",
         "windows that overlap (a row would be of two graphs)": settings.reach_s > 0,
     }
