@@ -14,6 +14,7 @@ from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph
+from airflow_dagsched.spark.stream_driver.progress import Tally
 from airflow_dagsched.spark.stream_driver.running_query import start_query
 from airflow_dagsched.spark.streams.inbox.inbox_reader import write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
@@ -40,7 +41,7 @@ class InboxRun(EpochRun):
         gate = BatchGate(source.name, self.session, sink.take)
         checkpoint = self.epoch.places.name_checkpoint(source.name)
         trigger_s = self.epoch.manifest.settings.trigger_s
-        self._queries.append(start_query(source.name, rows, gate, checkpoint, trigger_s))
+        self._queries.append(start_query(source.name, rows, gate, checkpoint, trigger_s, Tally()))
 
     def _make_sink(self, source: SourceSpec) -> InboxSink:
         flow, store = self.epoch.flow, LocalStore()
@@ -83,8 +84,9 @@ class InboxRun(EpochRun):
             log = InboxLog(self.epoch.flow.name_inbox(each.name).log)
             log.read()
             dead = {why: dead.get(why, 0) + log.story.dead.get(why, 0) for why in {*dead, *log.story.dead}}
-        ahead = dead.get("ahead", 0)
-        return replace(super().make_sign(now, waits_for), late=sum(dead.values()) - ahead, ahead=ahead)
+        ahead, nulls = dead.get("ahead", 0), dead.get("no time", 0)
+        late = sum(dead.values()) - ahead - nulls
+        return replace(super().make_sign(now, waits_for), late=late, ahead=ahead, nulls=nulls)
 
 
 def _read_lateness(manifest: Path) -> float:
