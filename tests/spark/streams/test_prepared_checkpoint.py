@@ -126,7 +126,7 @@ def test_a_source_over_no_rows_has_a_file_for_each_batch(session: SparkSession, 
     assert empty.options == {"mode": "FAILFAST", "maxFilesPerTrigger": "1"}
     assert len(list((tmp_path / "empty" / "day=2024-01-01" / "hour=1").glob(f"*.{form}"))) == 2
     rows = session.read.schema(f"{SCHEMA}, hour int").format(form).load(empty.path)
-    assert (rows.count(), rows.columns) == (0, ["ts", "amount", "hour", "day"])
+    assert (rows.count(), rows.columns) == (0, ["ts", "amount", "day", "hour"])
 
 
 @pytest.mark.parametrize(
