@@ -21,7 +21,7 @@ from airflow_dagsched.switch.log.signs_files import read_orders
 from airflow_dagsched.switch.places import name_flow
 from airflow_dagsched.switch.records import Record
 from tests.provider.streams.test_parse import CLICKS
-from tests.switch.drawn import FIRST, make_aborted, make_epoch, make_started, number
+from tests.switch.drawn import FIRST, make_aborted, make_batch, make_epoch, make_started, number
 
 IN_ONE = """
 import json, sys
@@ -96,19 +96,19 @@ def test_where_no_driver_is_left_the_command_does_what_it_can(stream: Stream) ->
 
 def test_a_command_gives_nothing_up_for_want_of_time(stream: Stream) -> None:
     """It can't know how long the flow's settings allow."""
-    add(stream, *FIRST, make_epoch(2, x_confirm="manual"), make_started(2))
+    add(stream, *FIRST, make_epoch(2, x_confirm="manual"), make_started(2), make_batch(2, 0, kept=0))
     order_stream(stream, "confirm", "ann@h1", "")
-    assert read_last(stream)["kind"] == "started"
+    assert read_last(stream)["kind"] == "batch"
 
 
 def test_two_graphs_are_compared(tmp_path: Path, stream: Stream, capsys: pytest.CaptureFixture[str]) -> None:
-    add(stream, *FIRST, make_epoch(2, x_confirm="manual"), make_started(2))
+    add(stream, *FIRST, make_epoch(2, x_confirm="manual"), make_started(2), make_batch(2, 0, kept=0))
     asked = {"dag": str(write_dag(tmp_path)), "flow": None, "step": None}
     compare(Namespace(**asked, format="text"))
     assert "out: epochs 1 and 2 have no window behind 1970-01-01 00:00:00 UTC" in capsys.readouterr().out
     compare(Namespace(**asked, format="json"))
     (found,) = json.loads(capsys.readouterr().out.splitlines()[-1])["queries"]
-    assert (found["old"], found["new"], found["upto"]) == (1, 2, None)
+    assert (found["old"], found["new"], found["upto"]) == (1, 2, 0)
     add(stream, make_aborted(2))
     with pytest.raises(SystemExit, match="2"):
         compare(Namespace(**asked, format="text"))
