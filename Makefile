@@ -1,4 +1,5 @@
 # make demo    the main job on real data, to look at
+# make demo-stream   a stream of real flights, whose graph is changed while it runs
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (three quarters of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
@@ -19,11 +20,14 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: figures demo test test-system test-versions test-cluster test-cases lint bench bench-plan bench-stream clean
+.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-cases lint bench bench-plan bench-stream clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
 	@$(WITH_JAVA) exec $(PY) -m demo.run $(DEMO)
+
+demo-stream: .venv/installed
+	@$(WITH_JAVA) exec $(PY) -m demo.stream.run
 
 test: .venv/installed
 	@tools/postgresql.sh

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -39,13 +40,33 @@ def family(leader: int) -> list[psutil.Process]:
 
 def stop(program: subprocess.Popen[bytes], grace_s: float = 8.0) -> None:
     """End ``program`` and its family: asked first, killed after ``grace_s`` seconds."""
-    members = family(program.pid)
+    end_all(lambda: family(program.pid), grace_s)
+    program.wait()
+
+
+@contextmanager
+def ended_at_exit(word: str, grace_s: float = 20.0) -> Iterator[None]:
+    """At the end of the block end all programs whose command line names ``word``, and their families."""
+    try:
+        yield
+    finally:
+        end_all(lambda: _find_named(word), grace_s)
+
+
+def end_all(find: Callable[[], Iterable[psutil.Process]], grace_s: float) -> None:
+    """End what ``find`` finds, also what comes meanwhile: asked first, killed after ``grace_s`` seconds."""
+    members = set(find())
     _signal(members, kill=False)
     psutil.wait_procs(members, timeout=grace_s)
-    while left := _living({*members, *family(program.pid)}):
-        _signal(left, kill=True)
-        psutil.wait_procs(left, timeout=1.0)
-    program.wait()
+    while living := _living({*members, *find()}):
+        _signal(living, kill=True)
+        psutil.wait_procs(living, timeout=1.0)
+
+
+def _find_named(word: str) -> set[psutil.Process]:
+    named = [each for each in psutil.process_iter(["cmdline"]) if word in " ".join(each.info["cmdline"] or ())]
+    leaders = {_session(each.pid) for each in named} - {None, os.getsid(0)}
+    return {each for leader in leaders if leader for each in family(leader)}
 
 
 def _session(pid: int) -> int | None:
@@ -66,7 +87,7 @@ def _living(processes: set[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
-def _signal(processes: Sequence[psutil.Process], *, kill: bool) -> None:
+def _signal(processes: Iterable[psutil.Process], *, kill: bool) -> None:
     for process in processes:
         try:
             if kill:

@@ -10,8 +10,8 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import FrameType
 
+from demo.endings import leave_on_signals
 from demo.flights_data import prepare
 from demo.homes import fresh_home
 from demo.progress import MIRRORS, Display, observe
@@ -25,13 +25,11 @@ KEPT = CHECKOUT / ".home"
 DAG_ID = "flights"
 DAY = datetime(2013, 1, 15, tzinfo=UTC)
 RUN_TIMEOUT_S = 900.0
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
     """Exit code 0 if every step of the day succeeded, 1 if not or if something is missing."""
-    for each in ENDINGS:
-        signal.signal(each, _leave)
+    leave_on_signals()
     try:
         with fresh_home(KEPT) as home:
             return demonstrate(home)
@@ -95,13 +93,6 @@ def why(client: AirflowClient, run: Run) -> str:
     ]
     logs = {each["task_id"]: client.log(run, each["task_id"], each["try_number"]) for each in failed}
     return "\n".join(f"--- {task_id}\n" + "\n".join(text.splitlines()[-40:]) for task_id, text in logs.items())
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """Leave all blocks; what ends us a second time must not keep them from stopping what they started."""
-    for each in ENDINGS:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

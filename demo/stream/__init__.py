@@ -1,0 +1,1 @@
+"""A stream of flights whose graph is changed while it runs."""
