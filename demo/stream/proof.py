@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from demo.stream.departures import HOUR, Departure
@@ -96,7 +97,7 @@ def read_hours(table: Path) -> list[tuple[tuple[int, str], Counts]]:
     if not any(table.glob("*.parquet")):
         return []
     rows = ds.dataset([str(each) for each in sorted(table.glob("*.parquet"))], format=ds.ParquetFileFormat()).to_table()
-    hours = rows["hour"].cast("timestamp[us, tz=UTC]").cast("int64").to_pylist()
+    hours = rows["hour"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
     columns = (rows[name].to_pylist() for name in ("origin", "flights", "late"))
     return [
         ((hour, origin), Counts(flights, late)) for hour, origin, flights, late in zip(hours, *columns, strict=True)
