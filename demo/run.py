@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +30,11 @@ RUN_TIMEOUT_S = 900.0
 
 def main() -> int:
     """Exit code 0 if every step of the day succeeded, 1 if not or if something is missing."""
+    return run_at_home(demonstrate)
+
+
+def run_at_home(demonstrate: Callable[[Path], int]) -> int:
+    """Run a demo in an empty home of its own; its exit code, 1 with a line where something is missing."""
     leave_on_signals()
     try:
         with fresh_home(KEPT) as home:
@@ -50,13 +56,18 @@ def demonstrate(home: Path) -> int:
     with AirflowStandalone(home, CHECKOUT / "dags", env=env) as airflow:
         print(f"Airflow: {airflow.url}  user {airflow.user}, password {airflow.password}\n", flush=True)
         succeeded = run_day(airflow.client, out)
-        print(f"\nLook at {airflow.url}/dags/{DAG_ID}  user {airflow.user}, password {airflow.password}")
-        if sys.stdout.isatty():
-            print("Ctrl-C stops Airflow.", flush=True)
-            with suppress(KeyboardInterrupt):
-                signal.pause()
+        stay_up(airflow, DAG_ID)
         print("Airflow: stopping ...", flush=True)
     return 0 if succeeded else 1
+
+
+def stay_up(airflow: AirflowStandalone, dag_id: str) -> None:
+    """Say where to look, and on a terminal let people look until Ctrl-C."""
+    print(f"\nLook at {airflow.url}/dags/{dag_id}  user {airflow.user}, password {airflow.password}")
+    if sys.stdout.isatty():
+        print("Ctrl-C stops Airflow.", flush=True)
+        with suppress(KeyboardInterrupt):
+            signal.pause()
 
 
 def run_day(client: AirflowClient, out: Path) -> bool:

@@ -10,12 +10,10 @@ On a terminal Airflow stays up afterwards until Ctrl-C. The exit code is 0 if th
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -27,11 +25,9 @@ from airflow_dagsched.switch.records import Batch
 from airflow_dagsched.switch.say import tell_record, tell_window
 from airflow_dagsched.switch.story import Story
 from demo import processes
-from demo.endings import leave_on_signals
 from demo.flights_data import prepare
-from demo.homes import fresh_home
 from demo.rest import AirflowClient, Run, until
-from demo.run import CHECKOUT, KEPT
+from demo.run import CHECKOUT, KEPT, run_at_home, stay_up
 from demo.standalone import AirflowStandalone
 from demo.stream.departures import Departure, add_file, list_files
 from demo.stream.proof import Rule, prove, tell_proof
@@ -59,16 +55,7 @@ SETTINGS = {
 
 def main() -> int:
     """Exit code 0 if each hour is in the table once, by the right graph."""
-    leave_on_signals()
-    try:
-        with fresh_home(KEPT) as home:
-            return demonstrate(home)
-    except KeyboardInterrupt:
-        print("\nstopped")
-        return 130
-    except (RuntimeError, TimeoutError) as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
+    return run_at_home(demonstrate)
 
 
 def demonstrate(home: Path) -> int:
@@ -87,11 +74,7 @@ def demonstrate(home: Path) -> int:
         print(f"Airflow: {airflow.url}  user {airflow.user}, password {airflow.password}\n", flush=True)
         stream = Stream(flow, data / "flights", home)
         is_right = run_stream(stream, airflow, file)
-        print(f"\nLook at {airflow.url}/dags/{DAG_ID}  user {airflow.user}, password {airflow.password}")
-        if sys.stdout.isatty():
-            print("Ctrl-C stops Airflow.", flush=True)
-            with suppress(KeyboardInterrupt):
-                signal.pause()
+        stay_up(airflow, DAG_ID)
         print("Airflow: stopping ...", flush=True)
     return 0 if is_right else 1
 
@@ -189,20 +172,21 @@ def run_stream(stream: Stream, airflow: AirflowStandalone, file: Path) -> bool:
     fence = stream.story.epochs[2].into
     assert fence is not None, "an owner that took over has a fence"
     stream.wait("hours of the other graph", lambda: stream.find_newest(2) > fence.upto + HOURS * 3600)
-    show_runs(stream, client)
+    is_green = show_runs(stream, client)
     stopped = airflow.cli("dagsched", "stream", "stop", DAG_ID, "--reason", "the demo ends")
     if stopped.returncode:
         raise RuntimeError(f"the stream could not be stopped:\n{stopped.stderr}")
     stream.wait("the end of the stream", lambda: stream.story.epochs[2].stopped is not None)
-    return show_proof(stream, fence.upto)
+    return show_proof(stream, fence.upto) and is_green
 
 
-def show_runs(stream: Stream, client: AirflowClient) -> None:
-    """Each run, and what its launch task says of its end."""
+def show_runs(stream: Stream, client: AirflowClient) -> bool:
+    """Print the state of each run; whether the one of the old graph has ended as success."""
     runs = [Run(DAG_ID, each["dag_run_id"]) for each in client.runs(DAG_ID)]
-    client.wait_for_run(runs[0], TIMEOUT_S)
+    old = client.wait_for_run(runs[0], TIMEOUT_S)
     for run in runs:
         stream.say(f"run {run.run_id}: {client.run_state(run)}")
+    return old == "success"
 
 
 def show_proof(stream: Stream, fence: float) -> bool:
