@@ -12,8 +12,10 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox, write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.spark.streams.sources import SETTINGS as SETTINGS_OF_STREAMS
 from airflow_dagsched.switch.inbox.routing import Route
 from airflow_dagsched.switch.places import InboxPlaces
 from airflow_dagsched.switch.records import Epoch
@@ -43,11 +45,12 @@ def places(spark: SparkSession, tmp_path: Path) -> InboxPlaces:
 
 
 def read(spark: SparkSession, places: InboxPlaces, record: Epoch) -> list[str]:
-    rows = open_inbox(spark, SPEC, SETTINGS, places, record)
+    session = open_session(spark, SETTINGS_OF_STREAMS)
+    rows = open_inbox(session, SPEC, SETTINGS, places, record)
     name = f"inbox_{record.epoch}_{record.x_after}_{record.x_rows_from or 0:.0f}"
     query = rows.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
     query.awaitTermination()
-    return sorted(row["name"] for row in spark.table(name).collect())
+    return sorted(row["name"] for row in session.table(name).collect())
 
 
 def test_each_graph_gets_its_rows(spark: SparkSession, places: InboxPlaces):
