@@ -70,8 +70,7 @@ class SparkDataflow(StepGroup):
     :param placement_settings: settings of the policies, by name.
     :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
     :param lease_s: seconds after which an output whose writer died may be written by another.
-    :param stall_s: seconds without progress (no task ended, no row read) after which a step's log says what it waits
-        for; 0: never.
+    :param stall_s: seconds without progress (no task ended, no row read) until a step's log says why; 0: never.
     :param mode: ``"streaming"``: its steps never end; see ``docs/streaming.md`` for what else such a dataflow takes.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
@@ -116,7 +115,7 @@ class SparkDataflow(StepGroup):
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
         # In Airflow's own order: what is said at the task counts before default_args, the group's before the DAG's.
-        given = {**self.dag.default_args, **(launch_args.get("default_args") or {}), **launch_args}
+        declared_args = {**self.dag.default_args, **(launch_args.get("default_args") or {}), **launch_args}
         planner = self._check_settings(
             Settings(
                 slots=slots,
@@ -127,7 +126,7 @@ class SparkDataflow(StepGroup):
                 container_cores=read_count(conf or {}, CORES) or DEFAULTS.container_cores,  # the author's win at launch
             )
         )
-        if (mistake := mistake_in_pool(pool_cores, given)) is not None:
+        if (mistake := mistake_in_pool(pool_cores, declared_args)) is not None:
             raise self.make_error(mistake[1], mistake[0])
         self.declared = FlowSettings(
             conn_id=conn_id,
@@ -146,7 +145,7 @@ class SparkDataflow(StepGroup):
             lease_s=lease_s,
             stall_s=stall_s,
             launch_args=launch_args,
-            authors_args=given,
+            authors_args=declared_args,
             streaming=streaming,
         )
         self.steps: dict[str, StepMirror] = {}
