@@ -92,6 +92,10 @@ class EpochPlaces:
         """Folder of Spark's, in a query's own."""
         return self.name_query(step) / "checkpoint"
 
+    def name_newest(self, step: str) -> Path:
+        """File with how far a query of several sources has read."""
+        return self.name_query(step) / "newest.json"
+
     def name_commits(self, step: str) -> Path:
         """Spark's file of each batch of a query that it has committed."""
         return self.name_checkpoint(step) / "commits"

@@ -84,7 +84,7 @@ class EpochRun:
     def _start_query(self, written: QueryRows) -> RunningQuery:
         query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
         tally = Tally(read_left(self._log.story.epochs[self.epoch.number], query.step))
-        sink = make_sink(self.epoch, query, target, self.check, lambda: tally.left)
+        sink = make_sink(self.session, self.epoch, query, target, self.check, lambda: tally.left)
         # What an earlier driver has recorded is the table's, so its moves come first. A function, which may take as
         # long as it likes, is called within batches: Spark repeats the one that it did not return from.
         if query.writes is not None:

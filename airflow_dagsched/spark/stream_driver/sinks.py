@@ -14,10 +14,11 @@ from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.steps.call_step import call_step
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import find_start, list_sources
-from airflow_dagsched.spark.streams.checkpoint import read_begin
+from airflow_dagsched.spark.streams.checkpoint import list_idle, read_begin
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.drafts import place_aside
 from airflow_dagsched.spark.streams.mover import finish_moves, list_due
+from airflow_dagsched.spark.streams.newest import Newest, read_observed
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES, read_prepared
 from airflow_dagsched.spark.streams.sink import BatchBegin, LeftOut, StreamSink, Target
@@ -31,13 +32,14 @@ NO_WINDOWS = RowWindows(OutputWindow("", "time"), 0.0)
 
 
 def make_sink(
+    session: SparkSession,
     epoch: AcceptedEpoch,
     query: QuerySpec,
     target: Target,
     check: Callable[[], None],
     count_left: Callable[[], LeftOut],
 ) -> StreamSink:
-    """The sink of a query.
+    """The sink of a query of the session.
 
     :param check: raises what is to end the query, within a batch too.
     :param count_left: what the epoch's query has left out until now.
@@ -47,16 +49,23 @@ def make_sink(
     checkpoint = epoch.places.name_checkpoint(query.step)
     prepared = read_prepared(checkpoint)
     declared = {each.name: find_start(epoch.record, each).offset for each in manifest.sources if each.name in sources}
+    newest = Newest(epoch.places.name_newest(query.step))
     read = partial(
         read_begin,
         checkpoint,
         sources=sources,
         lateness_s=manifest.settings.lateness_s,
         start={**declared, **prepared},
+        find_before=newest.find_before,
     )
 
     def begin(batch: int) -> BatchBegin:
         return replace(read(batch), left=count_left())
+
+    def note_read(batch: int, begun: BatchBegin) -> None:
+        if len(sources) > 1:
+            idle = dict.fromkeys(list_idle(checkpoint, batch, begun))
+            newest.add(batch, begun.newest, {**idle, **read_observed(session, query.step, sources)})
 
     return StreamSink(
         # Of its own: its thread is not the one that looks at the log every second.
@@ -66,6 +75,7 @@ def make_sink(
         target=target,
         read_begin=begin,
         check=check,
+        note_read=note_read,
         prepared=BATCHES if prepared else 0,
     )
 

@@ -9,7 +9,7 @@ off, so the row may be up to 999 microseconds later.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +23,39 @@ _CUT_OFF_S = 0.000999
 
 
 def read_begin(
-    checkpoint: Path, batch: int, sources: Sequence[str], lateness_s: float, start: Mapping[str, Any]
+    checkpoint: Path,
+    batch: int,
+    sources: Sequence[str],
+    lateness_s: float,
+    start: Mapping[str, Any],
+    find_before: Callable[[int], Mapping[str, float | None] | None] = lambda _: None,
 ) -> BatchBegin:
     """Where a batch begins that Spark runs now, or has run.
 
     :param sources: that the query reads.
     :param start: source -> offset at which batch 0 begins; None: the beginning.
+    :param find_before: newest event times before a batch of a query that reads several sources.
     """
     planned = _name_offsets(checkpoint, batch)
     watermark_ms, _ = _read_offsets(planned)
     begun = dict(start) if batch == 0 else _read_offsets(_name_offsets(checkpoint, batch - 1))[1]
     offsets = {name: begun.get(name) for name in sources}
-    at_start = all(offset == start.get(name) for name, offset in offsets.items())
-    newest = _find_newest(sources, watermark_ms, lateness_s, at_start)
+    if all(offset == start.get(name) for name, offset in offsets.items()):
+        newest: Mapping[str, float | None] = dict.fromkeys(sources)
+    elif len(sources) > 1:
+        newest = find_before(batch) or {}
+    else:
+        newest = _find_newest(sources, watermark_ms, lateness_s)
     return BatchBegin(watermark_ms / 1000, offsets, newest, hashlib.sha256(planned.read_bytes()).hexdigest())
 
 
-def _find_newest(
-    sources: Sequence[str], watermark_ms: int, lateness_s: float, at_start: bool
-) -> dict[str, float | None]:
-    if at_start:
-        return dict.fromkeys(sources)
+def list_idle(checkpoint: Path, batch: int, begin: BatchBegin) -> tuple[str, ...]:
+    """Sources of which the batch has nothing."""
+    _, ends = _read_offsets(_name_offsets(checkpoint, batch))
+    return tuple(name for name, offset in begin.offsets.items() if ends.get(name) == offset)
+
+
+def _find_newest(sources: Sequence[str], watermark_ms: int, lateness_s: float) -> dict[str, float | None]:
     # Of several sources the watermark is the least; and 0 is what Spark says where no row has moved it.
     if len(sources) != 1 or watermark_ms == 0:
         return {}

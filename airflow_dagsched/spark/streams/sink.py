@@ -141,10 +141,11 @@ class StreamSink:
     :param log: read and written by this sink alone.
     :param read_begin: of a batch that runs.
     :param check: raises what is to end the query: the epoch's lease was lost, or the driver ends.
+    :param note_read: called once a batch was executed, before it is recorded.
     :param prepared: batches that ran over nothing as the query's checkpoint was made: no sink had them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of its own, by keyword
         self,
         *,
         log: FlowLog,
@@ -153,6 +154,7 @@ class StreamSink:
         target: Target,
         read_begin: Callable[[int], BatchBegin],
         check: Callable[[], None],
+        note_read: Callable[[int, BatchBegin], None] = lambda batch, begin: None,
         prepared: int = 0,
         clock: Clock = MACHINE,
     ) -> None:
@@ -162,6 +164,7 @@ class StreamSink:
         self._target = target
         self._read_begin = read_begin
         self._check = check
+        self._note_read = note_read
         self._prepared = prepared
         self._clock = clock
 
@@ -184,13 +187,16 @@ class StreamSink:
         """Record those before the query's first batch of rows: whoever reads the log counts from 0."""
         for each in range(min(batch, self._prepared)):
             if not self._has_record(each):
-                self._record(make_name(self._epoch, self._query, each), Draft("", StructType()))
+                name = make_name(self._epoch, self._query, each)
+                self._record(name, Draft("", StructType()), self._read_begin(each))
 
     def _take_new(self, df: DataFrame, batch: int) -> None:
         name = make_name(self._epoch, self._query, batch)
         folder = self._target.place.name_folder(name)
         try:
-            self._record(name, self._target.writer.write(df, folder))
+            draft, begin = self._target.writer.write(df, folder), self._read_begin(batch)
+            self._note_read(batch, begin)
+            self._record(name, draft, begin)
         except Exception as error:
             # Looked for first: it may have been recorded for all the error.
             if not self._has_record(batch):
@@ -203,9 +209,9 @@ class StreamSink:
             )
             self._target.writer.execute(df)
 
-    def _record(self, name: DraftName, draft: Draft) -> None:
+    def _record(self, name: DraftName, draft: Draft, begin: BatchBegin) -> None:
         """Add the record of the batch, for what of it counts at that moment; nothing if another driver was faster."""
-        whole, begin = draft, self._read_begin(name.batch)
+        whole = draft
         self._keep_summary(name.batch, whole)
         while True:
             judged = self._await_turn(name.batch, whole)

@@ -129,6 +129,7 @@ def open_sink(
     clock: Clock = MACHINE,
     read_begin: Callable[[int], BatchBegin] = lambda batch: BatchBegin(0.0),
     prepared: int = 0,
+    note_read: Callable[[int, BatchBegin], None] = lambda batch, begin: None,
 ) -> StreamSink:
     """The sink of a driver that has just started."""
     # With the machine's clock locks are the system's, else leases: of these one may be lost.
@@ -141,6 +142,7 @@ def open_sink(
         read_begin=read_begin,
         check=check,
         prepared=prepared,
+        note_read=note_read,
         clock=clock,
     )
 

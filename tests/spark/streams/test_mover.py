@@ -106,6 +106,19 @@ def test_batches_that_ran_over_nothing_are_recorded_before_the_first_whoever_die
             return
 
 
+def test_how_far_a_batch_has_read_is_noted_before_it_is_recorded(tmp_path: Path):
+    """Not of what ran over nothing, nor of a batch that is executed again only for Spark to commit it."""
+    flow, table, noted = Flow(tmp_path / "work"), str(tmp_path / "table"), list[tuple[int, int]]()
+    flow.begin()
+
+    def note(batch: int, begin: BatchBegin) -> None:
+        noted.append((batch, len(flow.list_batches())))
+
+    for batch in (2, 2, 3):
+        open_sink(flow, table, prepared=2, note_read=note).take((10,), batch)  # type: ignore[arg-type]
+    assert noted == [(2, 2), (3, 3)]
+
+
 @pytest.mark.parametrize("upto", [0, 30, 50])
 def test_a_driver_may_die_at_every_change(upto: int):
     """The next one repeats the batch that Spark has not committed; the fence cuts some batches, or came later."""
