@@ -28,6 +28,7 @@ Code = Literal[
     "replaced",
     "no executors",
     "no progress",
+    "never catches up",
     "fails",
     "comes to nothing",
     "ordered",

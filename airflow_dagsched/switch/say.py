@@ -41,6 +41,10 @@ SENTENCES: Mapping[Code, str] = {
     "replaced": "replaced by epoch {epoch} at window {window}",
     "no executors": "no executors in {seconds:g} s: free some of the cluster, or give deploy_within= more",
     "no progress": "no batch in {seconds:g} s: look at the page of Spark, or give stuck_within= more",
+    "never catches up": (
+        "behind the old graph after {seconds:g} s of batches: give it more cores, let batches have more rows, or give "
+        "catch_up_within= more"
+    ),
     "fails": "step {names} fails: {text}",
     "comes to nothing": "it was started again and again, and never came to a batch: {text}",
     "ordered": "ordered: {text}",

@@ -390,6 +390,27 @@ def test_a_graph_that_is_to_be_confirmed_waits_and_is_not_stuck():
     assert ask(CATCHING_UP, order(2, "confirm", 1, 2)) != ()
 
 
+def test_a_graph_that_has_worked_for_long_and_is_still_behind_is_given_up():
+    """Each batch counts as a trigger: hours in which there are no rows are none."""
+    behind, begun = tell(*FIRST, make_batch(1, 1, 10, 20, watermark=20.0)), (make_epoch(2), make_started(2))
+    started = go_on(behind, *begun, *(make_batch(2, batch, kept=0, watermark=5.0) for batch in range(3)))
+    limits = replace(LIMITS, catch_up_s=25.0)
+
+    def advise(trigger_s: float, story: Story = started) -> Any:
+        sign = Sign(2, "app", 100.0, "running", trigger_s=trigger_s)
+        return advance(story, look(1, 2, signs={2: sign}), None, limits)
+
+    [given_up] = advise(10.0).commands
+    assert isinstance(given_up, Append)
+    assert isinstance(given_up.record, Aborted)
+    assert given_up.record.x_cause == "time"
+    assert given_up.record.reason.startswith("behind the old graph after 25 s of batches")
+    assert advise(8.0).commands == ()
+    [taken_over] = advise(10.0, go_on(started, make_batch(2, 3, kept=0, watermark=30.0))).commands
+    assert isinstance(taken_over, Append)
+    assert isinstance(taken_over.record, Fence)
+
+
 # --- what fails
 
 

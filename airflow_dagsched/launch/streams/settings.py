@@ -42,6 +42,8 @@ class StreamSettings:
     """A graph that is to take over is given up if its queries do not run by then."""
     stuck_within_s: float = 1800.0
     """It is given up, too, if it has no batch for so long."""
+    catch_up_within_s: float = 21_600.0
+    """It is given up, too, if it has had batches for so long, one a trigger, and is behind the old graph."""
     ends_within_s: float | None = None
     """A batch that runs when the graph is to end is run again by the next driver if it takes longer; None: three times
     as long as the one before it took, a minute at least.

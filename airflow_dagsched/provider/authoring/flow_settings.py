@@ -78,8 +78,8 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 
 
 OF_STREAMS = frozenset({
-    "channel", "confirm", "deploy_within", "ends_within", "hold_slot", "lateness", "max_ahead", "order", "overlap",
-    "reach", "standbys", "stuck_within", "trigger", "window",
+    "catch_up_within", "channel", "confirm", "deploy_within", "ends_within", "hold_slot", "lateness", "max_ahead",
+    "order", "overlap", "reach", "standbys", "stuck_within", "trigger", "window",
 })  # fmt: skip
 """Arguments that a stream alone has: they are taken before launch tasks get the rest."""
 

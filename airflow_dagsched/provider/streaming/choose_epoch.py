@@ -90,7 +90,9 @@ def list_reads(stream: StreamSpec, graph: DataflowGraph) -> Mapping[str, tuple[s
 
 def make_limits(settings: StreamSettings) -> Limits:
     """How long the flow's executors wait."""
-    return Limits(deploy_s=settings.deploy_within_s, stuck_s=settings.most_stuck_s)
+    return Limits(
+        deploy_s=settings.deploy_within_s, stuck_s=settings.most_stuck_s, catch_up_s=settings.catch_up_within_s
+    )
 
 
 def find_asked_code(context: Mapping[str, Any], flow: str) -> tuple[str, ...]:

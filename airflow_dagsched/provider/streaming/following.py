@@ -36,11 +36,12 @@ class Followed:
     folder: str
     deploy_s: float
     stuck_s: float
+    catch_up_s: float
 
     @property
     def limits(self) -> Limits:
         """As an executor has them."""
-        return Limits(deploy_s=self.deploy_s, stuck_s=self.stuck_s)
+        return Limits(deploy_s=self.deploy_s, stuck_s=self.stuck_s, catch_up_s=self.catch_up_s)
 
 
 @dataclass(eq=False)

@@ -306,7 +306,8 @@ def go_on(launching: Launching, epoch: int) -> Any:
 def wait_outside(launching: Launching, epoch: int) -> Any:
     """Follow the epoch without a worker, until there is something to do."""
     settings = launching.stream.settings
-    trigger = StreamTrigger(str(launching.flow.folder), epoch, settings.deploy_within_s, settings.most_stuck_s)
+    limits = settings.deploy_within_s, settings.most_stuck_s, settings.catch_up_within_s
+    trigger = StreamTrigger(str(launching.flow.folder), epoch, *limits)
     return launching.task.defer(trigger=trigger, method_name="resume")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,17 @@ class StreamTrigger(LightTrigger):
     :param folder: of the flow, below the work dir.
     :param deploy_s: seconds a new graph has to start.
     :param stuck_s: seconds a new graph has to its next batch.
+    :param catch_up_s: seconds it has to be as far as the old one.
     """
 
-    def __init__(self, folder: str, epoch: int, deploy_s: float, stuck_s: float) -> None:
+    def __init__(self, folder: str, epoch: int, deploy_s: float, stuck_s: float, catch_up_s: float) -> None:
         super().__init__()
-        self.followed = Followed(folder, deploy_s, stuck_s)
+        self.followed = Followed(folder, deploy_s, stuck_s, catch_up_s)
         self.epoch = epoch
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """As Airflow stores it; a triggerer makes it anew from that."""
-        at = self.followed
-        return TRIGGER, {"folder": at.folder, "epoch": self.epoch, "deploy_s": at.deploy_s, "stuck_s": at.stuck_s}
+        return TRIGGER, {"epoch": self.epoch, **asdict(self.followed)}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """One event: a good end, without a worker; a bad one, or a lost driver, for a worker to see to."""

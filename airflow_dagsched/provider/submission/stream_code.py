@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OF_SIZE = ("cores", "memory", "disk", "parallelism", "pinned", "placement", "stateful", "carries", "weight")
 """What a step declares that makes another application, or another plan, of the stream."""
-NOT_OF_EPOCHS = ("confirm", "hold_slot", "deploy_within_s", "stuck_within_s", "ends_within_s")
+NOT_OF_EPOCHS = ("confirm", "hold_slot", "deploy_within_s", "stuck_within_s", "catch_up_within_s", "ends_within_s")
 """Settings of how a switch is done: another one changes nothing that runs."""
 
 

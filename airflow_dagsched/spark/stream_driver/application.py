@@ -149,7 +149,7 @@ class StreamApplication:
         self.executor = Executor(
             first.flow.folder,
             {Deploy: self._deploy, Halt: self._halt, FinishMoves: self._finish_moves},
-            Limits(settings.deploy_within_s, settings.most_stuck_s),
+            Limits(settings.deploy_within_s, settings.most_stuck_s, settings.catch_up_within_s),
             clock,
         )
 

@@ -129,6 +129,8 @@ def time_out(look: Situation) -> tuple[Command, ...]:
     """The new graph takes too long."""
     if look.new is not None and look.new.started is None:
         return abort(look, Reason("no executors", seconds=look.limits.deploy_s), "time")
+    if look.is_hopeless():
+        return abort(look, Reason("never catches up", seconds=look.limits.catch_up_s), "time")
     return abort(look, Reason("no progress", seconds=look.limits.stuck_s), "time")
 
 

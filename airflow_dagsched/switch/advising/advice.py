@@ -52,6 +52,8 @@ class Limits:
     """For a new graph to start."""
     stuck_s: float = 1800.0
     """For its next batch."""
+    catch_up_s: float = 21_600.0
+    """Of batches, one a trigger, until it is as far as the old graph."""
     tries: int = 3
     """Starts of a new graph after each other without a batch."""
     crashes: int = 5

@@ -139,9 +139,21 @@ class Situation:
             return False
         if new.started is None:
             return self.seen.now - new.record.at > self.limits.deploy_s
+        return (self._is_stuck(new) or self.is_hopeless()) and not self._may_take_long(new)
+
+    def _is_stuck(self, new: EpochStory) -> bool:
         last = find_last_batch(new)
-        since = max(new.started.at, last.at if last else 0.0)
-        return self.seen.now - since > self.limits.stuck_s and not self._may_take_long(new)
+        since = max(each.at for each in (new.started, last) if each is not None)
+        return self.seen.now - since > self.limits.stuck_s
+
+    def is_hopeless(self) -> bool:
+        """The new graph has worked for so long, and is behind the old one, that it may never be as far."""
+        sign = self.seen.signs.get(self.new.record.epoch) if self.new is not None else None
+        if self.new is None or sign is None or self.is_caught_up():
+            return False
+        # Batches, not hours: without rows there are none, and then nobody can catch up.
+        batches = max((each.last.batch + 1 for each in self.new.queries.values()), default=0)
+        return batches * sign.trigger_s > self.limits.catch_up_s
 
     def _may_take_long(self, new: EpochStory) -> bool:
         """Whether there are no rows, or it waits for a person."""

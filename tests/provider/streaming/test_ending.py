@@ -50,7 +50,7 @@ def test_a_person_stops_the_stream_and_a_restarted_triggerer_does_not(
 
 
 def kill(flow: Flow) -> None:
-    following = StreamTrigger(str(flow.places.folder), 1, 900, 1800)
+    following = StreamTrigger(str(flow.places.folder), 1, 900, 1800, 21_600)
     following.task_instance = SimpleNamespace(dag_id="dag", run_id="run 1", task_id="flow.launch")  # type: ignore[assignment]
     asyncio.run(following.on_kill())
 

@@ -37,7 +37,7 @@ SWITCHED = (
 
 
 def open_look(flow: Flow) -> Look:
-    return Look.open(Followed(str(flow.places.folder), 900, 1800), flow.clock)
+    return Look.open(Followed(str(flow.places.folder), 900, 1800, 21_600), flow.clock)
 
 
 def make_running(tmp_path: Path) -> Flow:
@@ -196,7 +196,7 @@ def test_one_look_serves_all_who_follow_a_flow(tmp_path: Path, monkeypatch: pyte
     flow.now = 4_000_000_000.0  # leases hold by the machine's own clock, too
     flow.set_lease(1, flow.now)
     monkeypatch.setattr(following, "POLL_S", 0.001)
-    followed, looks = Followed(str(flow.places.folder), 900, 1800), []
+    followed, looks = Followed(str(flow.places.folder), 900, 1800, 21_600), []
     plain = Look.look
 
     def look(self: Look, epochs: tuple[int, ...]) -> dict[int, Lost | End]:
@@ -219,7 +219,7 @@ def test_one_look_serves_all_who_follow_a_flow(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_trigger_is_made_anew_from_what_airflow_stores():
-    trigger = StreamTrigger("/work/streams/dag/flow", 3, 900, 1800)
+    trigger = StreamTrigger("/work/streams/dag/flow", 3, 900, 1800, 21_600)
     path, arguments = trigger.serialize()
     assert path == f"{StreamTrigger.__module__}.StreamTrigger"
     again = StreamTrigger(**arguments)

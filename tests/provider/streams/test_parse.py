@@ -35,6 +35,7 @@ SHOWN = {
     "reach": "0",
     "deploy_within": "15 minutes",
     "stuck_within": "30 minutes, or 3 triggers",
+    "catch_up_within": "6 hours",
     "ends_within": "1 minute, or 3 batches",
 }
 """Defaults of arguments that are times, as the page has them."""
@@ -53,6 +54,7 @@ GOLDEN = {
         "standbys": 0,
         "deploy_within_s": 900.0,
         "stuck_within_s": 1800.0,
+        "catch_up_within_s": 21600.0,
         "ends_within_s": None,
     },
     "sources": [
@@ -117,6 +119,7 @@ def test_the_page_names_every_argument_and_its_default() -> None:
     assert plain.max_ahead_s == parse_seconds("1 day")
     assert plain.deploy_within_s == parse_seconds(SHOWN["deploy_within"])
     assert f"{plain.stuck_within_s / 60:g} minutes, or 3 triggers" == SHOWN["stuck_within"]
+    assert plain.catch_up_within_s == parse_seconds(SHOWN["catch_up_within"])
     assert plain.choose_end_s(None) == plain.choose_end_s(20.0) == parse_seconds("1 minute")
 
 

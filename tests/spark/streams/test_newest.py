@@ -68,8 +68,8 @@ def join(session: SparkSession, folder: Path) -> DataFrame:
         spec = SourceSpec(name, "json", "ts", f"{folder}/{name}", "at double", {"maxFilesPerTrigger": "1"})
         return open_source(session, spec, StreamSettings(10, 5, 1), parse, SourceStart())
 
-    clicks, orders = (open_one(name).select("ts", window("ts", "10 seconds").alias("window")) for name in NAMES)
-    return clicks.join(orders.withColumnRenamed("ts", "ordered"), "window")
+    clicks, orders = (open_one(name).select(window("ts", "10 seconds").alias("window")) for name in NAMES)
+    return clicks.join(orders, "window")
 
 
 def find_newest(name: str, offset: Any) -> float | None:

@@ -21,6 +21,7 @@ TIMES = {
     "reach": "15 minutes",
     "deploy_within": "30 minutes",
     "stuck_within": "1 hour",
+    "catch_up_within": "12 hours",
     "ends_within": "5 minutes",
 }
 """Arguments that are times, with an example of each."""
