@@ -17,7 +17,7 @@ from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed
-from airflow_dagsched.spark.stream_driver.graphs.preparing import prepare_queries
+from airflow_dagsched.spark.stream_driver.graphs.preparing import limit_sources, prepare_queries
 from airflow_dagsched.spark.stream_driver.progress import Tally, add_rates, merge_newest, read_left
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
 from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
@@ -73,8 +73,8 @@ class EpochRun:
         """Call the steps, start the queries, say so in the log. Raises what fails."""
         for each in self.epoch.manifest.sources if self.epoch.record.channel == "inbox" else ():
             await_schema(self.epoch.flow.name_inbox(each.name), self._check_begin)
-        written = Graph(self.session, self.epoch).build()
         prepare_queries(self._main, self.epoch, self._log.story, self._check_begin)
+        written = Graph(self.session, self.epoch, limit_sources(self.epoch, self._log.story)).build()
         # A pool each: two graphs share the cores, whichever has more tasks.
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", f"epoch-{self.epoch.number}")
         for query in written:

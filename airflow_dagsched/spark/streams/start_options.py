@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from airflow_dagsched.launch.protocol.tables import FILE_FORMATS
+
 
 def choose_start_options(form: str, offset: Any, committed_ms: int | None = None) -> dict[str, str]:
     """The options of a format; none: it begins at its beginning by itself.
@@ -24,6 +26,15 @@ def choose_start_options(form: str, offset: Any, committed_ms: int | None = None
     if offset is None:
         return dict(_BEGINNINGS.get(form, {}))
     return {} if make is None else make(offset, committed_ms)
+
+
+def choose_limit(form: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that bound a batch of a graph that may have all files before it; none: they are bounded already.
+
+    :param options: the author's.
+    """
+    is_bounded = any(name.lower() in _LIMITS for name in options)
+    return {} if form not in FILE_FORMATS or is_bounded else {"maxFilesPerTrigger": str(MOST_FILES)}
 
 
 def _start_kafka(offset: Any, committed_ms: int | None) -> dict[str, str]:
@@ -49,6 +60,10 @@ def _start_iceberg(offset: Any, committed_ms: int | None) -> dict[str, str]:
     return {"stream-from-timestamp": str(committed_ms)} if known else {}
 
 
+MOST_FILES = 10_000
+"""A batch: minutes of work, and more than come in a trigger of any stream that can be kept up with."""
+_LIMITS = frozenset(["maxfilespertrigger", "maxbytespertrigger"])
+"""In small letters. Spark refuses both at once."""
 _BEGINNINGS: Mapping[str, Mapping[str, str]] = {"kafka": {"startingOffsets": "earliest"}}
 """Of formats that begin at their end: a graph that takes over would have no row that was there before it."""
 _MAKERS: Mapping[str, Callable[[Any, int | None], dict[str, str]]] = {

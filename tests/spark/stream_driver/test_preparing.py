@@ -13,9 +13,10 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
-from airflow_dagsched.spark.stream_driver.graphs.preparing import find_read_files
+from airflow_dagsched.spark.stream_driver.graphs.preparing import find_read_files, limit_sources
 from airflow_dagsched.spark.streams.file_lists import ReadFiles
 from airflow_dagsched.switch.records import Epoch
+from airflow_dagsched.switch.story import Story
 from tests.streams.kit import QUERY, SOURCE, Flow, Graph, make_manifest
 from tests.switch.drawn import make_batch, make_current, make_epoch, make_started, tell
 
@@ -39,11 +40,15 @@ class Switch:
         return make_epoch(epoch, start=start, x_queries=(QUERY,), x_sources={SOURCE: "as it was"})
 
     def find(self) -> Any:
+        return find_read_files(*self.tell(), self.manifest.queries[0])
+
+    def tell(self) -> tuple[AcceptedEpoch, Story]:
+        """The new epoch, and what the log says."""
         places = self.flow.places.name_epoch(self.new.x_folder)
         epoch = AcceptedEpoch(self.new, self.flow.places, places, self.manifest, Payload({}, {}), Masking())
         batch = make_batch(1, 0, query=QUERY)
         story = tell(self.old, make_started(1), batch, make_current(1), self.new)
-        return find_read_files(epoch, story, self.manifest.queries[0])
+        return epoch, story
 
 
 @pytest.fixture
@@ -110,3 +115,11 @@ def test_a_source_that_can_not_be_had_without_rows_is_read_from_its_beginning(sw
 def test_a_checkpoint_that_is_gone_has_no_list(switch: Switch):
     switch.list.rmdir()
     assert switch.find() is None
+
+
+def test_until_a_graph_is_the_owner_its_batches_are_bounded(switch: Switch):
+    [source] = switch.manifest.sources
+    switch.manifest = replace(switch.manifest, sources=(replace(source, options={}),))
+    epoch, story = switch.tell()
+    assert [each.options for each in limit_sources(epoch, story)] == [{"maxFilesPerTrigger": "10000"}]
+    assert limit_sources(epoch, replace(story, owner=2)) == switch.manifest.sources

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.spark.streams.start_options import choose_start_options
+from airflow_dagsched.spark.streams.start_options import choose_limit, choose_start_options
 
 DELTA = {"sourceVersion": 1, "reservoirId": "5a", "reservoirVersion": 7, "index": -1, "isStartingVersion": False}
 ICEBERG = {"version": 1, "snapshot_id": 42, "position": 3, "scan_all_files": False}
@@ -33,3 +33,20 @@ def test_a_source_begins_at_an_offset_or_before_it(form: str, offset: Any, optio
 
 def test_a_snapshot_whose_time_is_not_known_is_not_guessed() -> None:
     assert choose_start_options("iceberg", ICEBERG) == {}
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "limit"),
+    [
+        ("parquet", {"mode": "FAILFAST"}, {"maxFilesPerTrigger": "10000"}),
+        ("json", {"maxfilespertrigger": "5"}, {}),
+        # Spark refuses both.
+        ("json", {"maxBytesPerTrigger": "1g"}, {}),
+        ("kafka", {}, {}),
+        ("delta", {}, {}),
+    ],
+)
+def test_a_batch_of_files_is_bounded_if_the_author_has_not_bound_it(
+    form: str, options: dict[str, str], limit: dict[str, str]
+) -> None:
+    assert choose_limit(form, options) == limit

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from airflow_dagsched.spark.streams.empty_sources import can_be_empty, empty_sou
 from airflow_dagsched.spark.streams.file_lists import ReadFiles, UnknownLayout, find_path
 from airflow_dagsched.spark.streams.prepared_checkpoint import prepare_checkpoint, read_prepared
 from airflow_dagsched.spark.streams.sources import SETTINGS
+from airflow_dagsched.spark.streams.start_options import choose_limit
 from airflow_dagsched.switch.story import EpochStory, Story
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,16 @@ def prepare_queries(main: SparkSession, epoch: AcceptedEpoch, story: Story, chec
         except (UnknownLayout, StepFailed, StreamingQueryException) as error:
             # Whatever is wrong with a step or with Spark, the queries themselves will say.
             log.warning("epoch %s reads what was read before, and drops its rows: %s", epoch.number, error)
+
+
+def limit_sources(epoch: AcceptedEpoch, story: Story) -> tuple[SourceSpec, ...]:
+    """The epoch's sources, with batches of bounded size until it is the owner: it may have a long way to go."""
+    if story.owner == epoch.number:
+        return epoch.manifest.sources
+    return tuple(
+        replace(each, options={**each.options, **choose_limit(each.format, each.options)})
+        for each in epoch.manifest.sources
+    )
 
 
 def find_read_files(epoch: AcceptedEpoch, story: Story, query: QuerySpec) -> Reads | None:
