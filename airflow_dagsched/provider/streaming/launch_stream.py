@@ -22,7 +22,12 @@ from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.runtime.ends import translate_refusal
 from airflow_dagsched.provider.runtime.folders import list_bundle_roots
 from airflow_dagsched.provider.runtime.gather_facts import gather_run_facts
-from airflow_dagsched.provider.streaming.choose_epoch import find_asked_code, find_epoch, find_unwanted, make_wanted
+from airflow_dagsched.provider.streaming.choose_epoch import (
+    find_asked_code,
+    find_epoch,
+    find_unwanted,
+    make_wanted,
+)
 from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
 from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_room
 from airflow_dagsched.provider.streaming.launching import Launching

@@ -44,7 +44,7 @@ def _write_files(session: SparkSession, source: SourceSpec, folder: Path) -> Non
     if source.format in _WITH_SCHEMA:
         rows = session.createDataFrame([], source.schema or "").coalesce(1)
         for _ in range(BATCHES):
-            rows.write.format(source.format).mode("append").save(str(folder))
+            rows.write.format(source.format).mode("append").save(name_local(folder))
         return
     folder.mkdir(parents=True)
     for number in range(BATCHES):

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.streams.manifest import SourceSpec
+from airflow_dagsched.spark.files.store import make_local_path
 from airflow_dagsched.spark.streams.empty_sources import empty_source, find_partition
 from airflow_dagsched.spark.streams.file_lists import ReadFiles, UnknownLayout, copy_list
 from airflow_dagsched.spark.streams.prepared_checkpoint import prepare_checkpoint, read_prepared
@@ -106,7 +107,7 @@ def test_another_query_begins_where_the_old_one_was(
 
     def run_once(draft: Path) -> None:
         drafts.append(draft)
-        assert run(session, Path(empty.path or ""), draft, make) == []
+        assert run(session, make_local_path(empty.path or ""), draft, make) == []
 
     for _ in range(2):
         prepare_checkpoint(new, {"clicks": ReadFiles(log, offset)}, 2, run_once)

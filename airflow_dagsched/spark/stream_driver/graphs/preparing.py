@@ -112,7 +112,7 @@ class _Preparation:
         self._reads = reads
         self._check = check
         # Of its own: the author's steps register what they like in it.
-        self._session = open_session(main, {**SETTINGS, **epoch.manifest.session})
+        self._session = open_session(main, {**epoch.manifest.session, **SETTINGS})
 
     def prepare(self) -> None:
         """Make them all. Raises ``UnknownLayout``, ``StepFailed``, what Spark raises, or as ``check``."""
