@@ -182,7 +182,7 @@ def test_a_log_that_stays_torn_is_told_to_a_person_once(
     monkeypatch.setattr(Look, "look", look)
     opened = open_look(flow)
     monkeypatch.setattr(Look, "open", lambda followed: opened)
-    end = asyncio.run(wait_for_verdict(Followed(str(flow.places.folder), 900, 1800), 1))
+    end = asyncio.run(wait_for_verdict(Followed(str(flow.places.folder), 900, 1800, 21_600), 1))
     assert isinstance(end, End)
     assert (end.state, str(torn) in end.reason) == ("failed", True)
     assert looks[-1] - looks[0] == TORN_S
