@@ -55,7 +55,7 @@ def end_switch(flow: Flow, feed: Feed, epochs: Sequence[EpochPlaces]) -> None:
     """Start drivers, one when the one before has ended, until the new graph is the owner."""
     for places in epochs:
         with flow.run(places) as driver:
-            wait_until(feed.until(lambda: is_over(flow) or not driver.is_alive()), driver.read_output)  # noqa: B023
+            wait_until(feed.until(lambda: is_over(flow) or not driver.is_alive()), driver.read_output)
             assert driver.stop() == 0 if driver.is_alive() else driver.code == 0
         if is_over(flow):
             return
