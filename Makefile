@@ -3,6 +3,7 @@
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (three quarters of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
+# make test-faults    streams whose processes are killed in every state of a switch (at most 20 minutes)
 # make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
@@ -20,7 +21,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-cases lint bench bench-plan bench-stream clean
+.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-faults test-cases lint bench bench-plan bench-stream clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -31,7 +32,7 @@ demo-stream: .venv/installed
 
 test: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -n 2 --dist loadfile -m "not slow and not cluster" $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -n 2 --dist loadfile -m "not slow and not cluster and not faults" $(TESTS)
 
 test-system: .venv/installed
 	@tools/postgresql.sh
@@ -55,6 +56,9 @@ test-cases: .venv/installed
 test-cluster: .venv/installed
 	@tools/hdfs.sh >/dev/null
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster tests/seeds $(TESTS)
+
+test-faults: .venv/installed
+	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m faults tests/faults $(TESTS)
 
 lint: .venv/installed
 	$(PY) -m ruff check .
