@@ -74,6 +74,9 @@ class Play:
         for epoch in epochs:
             driver = self._drivers.get(epoch)
             if story.epochs[epoch].stopped is None and (driver is None or not driver.is_alive()):
+                if driver is not None:
+                    # Once started again Spark ends no window before new rows come, and the feed waits for that.
+                    self.feed.add()
                 self._drivers[epoch] = self._undo.enter_context(self.flow.run(self._places[epoch]))
 
     def kill(self, state: State, epochs: Collection[int]) -> None:
