@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.launch.streams.difference import explain_difference, needs_application
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.following.links import SparkUiLink
 from airflow_dagsched.provider.runtime.ends import translate_refusal
@@ -32,6 +33,7 @@ from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is
 from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_room
 from airflow_dagsched.provider.streaming.launching import Launching
 from airflow_dagsched.provider.streaming.prepare_epoch import refuse_unbuilt, render_stream, write_epoch
+from airflow_dagsched.provider.streaming.start_driver import read_manifest
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
 from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_process
@@ -49,6 +51,7 @@ from airflow_dagsched.switch.log.signs_files import (
 )
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.reasons import Reason
+from airflow_dagsched.switch.records import Epoch
 from airflow_dagsched.switch.say import tell_reason
 from airflow_dagsched.switch.signs import Refused
 from airflow_dagsched.switch.story import EpochStory, Story
@@ -210,9 +213,20 @@ def request_epoch(launching: Launching) -> int | None:
             return None
         record = launching.story.epochs[epoch].record
         write_follower(launching.flow.name_epoch(record.x_folder), launching.follower)
+        log_change(launching, record)
         if wait_until_started(launching, epoch) is None:
             allocation.note_start()
     return epoch
+
+
+def log_change(launching: Launching, record: Epoch) -> None:
+    """Say what is other than in the epoch that it follows: whoever edits a file wants to know what came of it."""
+    old, new = (read_manifest(launching.flow, launching.story, each) for each in (record.x_after, record.epoch))
+    if old is not None and new is not None:
+        changed = "; ".join(explain_difference(old, new)) or "nothing but what is outside of its code"
+        place = needs_application(old, new)
+        log.info("epoch %s follows epoch %s, other are: %s", record.epoch, record.x_after, changed)
+        log.info("it runs in %s", f"an application of its own, as it needs {place}" if place else "the same application")
 
 
 def _check_patience(launching: Launching, limit: float) -> None:

@@ -155,6 +155,8 @@ def find_application(flow: FlowPlaces, story: Story, held: Collection[int], epoc
 
 def read_manifest(flow: FlowPlaces, story: Story, epoch: int) -> StreamManifest | None:
     """None where it can't be had, or believed: whoever starts the epoch says why."""
+    if epoch not in story.epochs:
+        return None
     places, work_dir = flow.name_epoch(story.epochs[epoch].record.x_folder), flow.folder.parents[2]
     try:
         return read_private_manifest(places, work_dir)

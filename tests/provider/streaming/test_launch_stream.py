@@ -287,14 +287,19 @@ def change(tmp_path: Path, **settings: Any) -> StreamLaunchOperator:
         return declare(other, tmp_path, "other", **settings)
 
 
-def test_other_code_is_another_epoch_in_the_application_that_runs(dag: DAG, tries: Tries, tmp_path: Path):
-    """Its driver starts it, so nobody else does."""
+def test_other_code_is_another_epoch_in_the_application_that_runs(
+    dag: DAG, tries: Tries, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """Its driver starts it, so nobody else does. The task's log says what changed."""
+    caplog.set_level("INFO")
     flow = run_first(tries, declare(dag, tmp_path))
     tries.meanwhile = [lambda: None, lambda: flow.begin(2)]
     assert tries.run(change(tmp_path), "run 2") == 2
     record = flow.story.epochs[2].record
     assert (record.run_id, record.x_after, record.x_overlap) == ("run 2", 1, "beside")
     assert flow.started == [flow.story.epochs[1].record.x_folder]
+    assert "epoch 2 follows epoch 1, other are: step by_user: code" in caplog.messages
+    assert "it runs in the same application" in caplog.messages
 
 
 def test_what_the_application_that_runs_refuses_gets_one_of_its_own(dag: DAG, tries: Tries, tmp_path: Path):
