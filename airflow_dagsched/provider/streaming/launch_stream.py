@@ -224,9 +224,9 @@ def log_change(launching: Launching, record: Epoch) -> None:
     old, new = (read_manifest(launching.flow, launching.story, each) for each in (record.x_after, record.epoch))
     if old is not None and new is not None:
         changed = "; ".join(explain_difference(old, new)) or "nothing but what is outside of its code"
-        place = needs_application(old, new)
+        reason = needs_application(old, new)
         log.info("epoch %s follows epoch %s, other are: %s", record.epoch, record.x_after, changed)
-        log.info("it runs in %s", f"an application of its own, as it needs {place}" if place else "the same application")
+        log.info("it runs in %s", f"an application of its own: {reason}" if reason else "the same application")
 
 
 def _check_patience(launching: Launching, limit: float) -> None:
