@@ -59,6 +59,8 @@ FOR_WEEKS = {
     "spark.scheduler.mode": "FAIR",
     # A stream that lets go of executors between two batches would give up the workers its state is on.
     "spark.dynamicAllocation.enabled": "false",
+    # The output is kept short: a hundred lines a batch would soon push out those that somebody looks for.
+    "spark.log.level": "WARN",
 }
 """Settings of all streams, but for what the author says."""
 SHOWN = ("context", "steps", "sources", "queries", "session", "application")

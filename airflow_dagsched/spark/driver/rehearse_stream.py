@@ -15,6 +15,7 @@ from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.rehearsal import Rehearsal, hand_in
 from airflow_dagsched.spark.session.observed import quote_name
+from airflow_dagsched.spark.steps.source_rows import check_source_rows
 
 
 def hand_in_rows(stream: Rehearsal, calls: Mapping[str, Call], spark: SparkSession) -> dict[str, Call]:
@@ -40,8 +41,8 @@ def _take_timely(function: Callable[..., Any], source: SourceSpec, max_ahead_s: 
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        rows = function(*args, **kwargs)
+        rows = check_source_rows(function(*args, **kwargs), source.event_time)
         latest = current_timestamp() + lit(timedelta(seconds=max_ahead_s))
-        return rows.where(col(quote_name(source.event_time)) <= latest) if isinstance(rows, DataFrame) else rows
+        return rows.where(col(quote_name(source.event_time)) <= latest)
 
     return call

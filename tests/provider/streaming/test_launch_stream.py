@@ -169,6 +169,7 @@ def test_the_private_folder_has_all_that_a_driver_is_started_from(dag: DAG, trie
     assert {"PYTHONPATH", "PYSPARK_PYTHON"} <= set(command.environment)
     settings = (places.private / PROPERTIES).read_text()
     assert "spark.scheduler.mode FAIR" in settings.replace("=", " ")
+    assert "spark.log.level WARN" in settings.replace("=", " ")
     assert "TieredStopAtLevel" not in settings, "it runs for weeks"
     assert places.plan.exists()
 

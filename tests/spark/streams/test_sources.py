@@ -16,6 +16,8 @@ from pyspark.sql.functions import col, window
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.session.sessions import open_session
+from airflow_dagsched.spark.steps.call_step import StepFault
+from airflow_dagsched.spark.steps.source_rows import check_source_rows
 from airflow_dagsched.spark.stream_driver.progress import Tally, merge_newest
 from airflow_dagsched.spark.streams.checkpoint import read_begin
 from airflow_dagsched.spark.streams.sink import LeftOut
@@ -134,3 +136,19 @@ def test_a_checkpoint_without_names_is_no_checkpoint_of_ours(tmp_path: Path):
     write_offsets(tmp_path, 0, 0, ['{"logOffset": 3}'], version="v1")
     with pytest.raises(ValueError, match="v1, not v2"):
         read_begin(tmp_path, 0, ["a"], LATENESS_S, {})
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (["key"], "returns no column 'ts', which is its event_time: it has key"),
+        (["at ts"], "returns 'ts', its event_time, as double, and windows are of timestamps: .*cast"),
+        (["cast(timestamp_seconds(at) as timestamp_ntz) TS"], "returns 'ts', its event_time, as timestamp_ntz, and"),
+    ],
+)
+def test_what_a_watermark_can_not_be_put_on_says_the_way_out(spark: SparkSession, columns: list[str], told: str):
+    rows = spark.createDataFrame([(BEGIN, 1)], "at double, key int")
+    with pytest.raises(StepFault, match=told):
+        check_source_rows(rows.selectExpr(*columns), "ts")
+    fine = rows.selectExpr("timestamp_seconds(at) TS")
+    assert check_source_rows(fine, "ts") is fine

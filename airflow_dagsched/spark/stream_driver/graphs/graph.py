@@ -17,7 +17,8 @@ from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec, Stre
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import work_for
 from airflow_dagsched.spark.session.sessions import enter_session
-from airflow_dagsched.spark.steps.call_step import StepFault, call_step, check_answer, route_rows
+from airflow_dagsched.spark.steps.call_step import call_step, check_answer, route_rows
+from airflow_dagsched.spark.steps.source_rows import check_source_rows
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox
@@ -116,10 +117,7 @@ class Graph:
 
     def _call_with(self, spec: StepSpec, raw: DataFrame) -> DataFrame:
         """What the function of a source's step makes of the rows as they are read."""
-        rows = self._ask(spec, raw)
-        if not isinstance(rows, DataFrame):
-            raise StepFault("is a source: it must return the DataFrame it is called with, or one made of it")
-        return rows
+        return check_source_rows(self._ask(spec, raw), self._sources[spec.id].event_time)
 
     def _ask(self, spec: StepSpec, raw: DataFrame | None) -> Any:
         def find_input(output: Output, session: SparkSession) -> Any:
