@@ -21,7 +21,7 @@ from airflow_dagsched.switch.records import (
     Started,
     Stopped,
 )
-from airflow_dagsched.switch.windows import find_end, round_down
+from airflow_dagsched.switch.windows import find_end, find_latest, round_down
 
 KEPT_EPOCHS = 10
 """So many epochs before the owner are remembered."""
@@ -71,8 +71,7 @@ class EpochStory:
     @property
     def newest_window(self) -> float | None:
         """The newest window of which any query has emitted rows."""
-        found = [each.newest_window for each in self.queries.values() if each.newest_window is not None]
-        return max(found, default=None)
+        return find_latest(each.newest_window for each in self.queries.values())
 
     @property
     def upto(self) -> float | None:

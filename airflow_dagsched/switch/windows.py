@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _TICKS = 1_000_000
 """In a second: as finely as Spark tells times apart. Whole numbers of them are exact where seconds are not."""
 
@@ -24,6 +26,11 @@ def round_up(moment: float, window: float) -> float:
 def is_multiple(length: float, of: float) -> bool:
     """Whether so many times ``of`` is ``length``, both in seconds."""
     return _count_ticks(length) % _count_ticks(of) == 0
+
+
+def find_latest(moments: Iterable[float | None]) -> float | None:
+    """The latest of those that are known; None: none is."""
+    return max((each for each in moments if each is not None), default=None)
 
 
 def _count_whole(moment: float, window: float) -> int:

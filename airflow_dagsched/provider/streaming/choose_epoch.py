@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_dagsched.launch.protocol.wire import encode_plain
 from airflow_dagsched.launch.streams.above import list_above
+from airflow_dagsched.launch.streams.batch_limits import drop_limits
 from airflow_dagsched.launch.streams.fingerprint import hash_value
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
@@ -70,15 +71,16 @@ def make_wanted(
         order=settings.order,
         max_ahead=settings.max_ahead_s,
         start={source.name: source.start for source in stream.sources if source.start is not None} or None,
-        sources={source.name: _fingerprint_source(source, stream.code) for source in stream.sources},
+        sources={source.name: fingerprint_source(source, stream.code) for source in stream.sources},
         again="again" in wishes,
         open_windows="open" in wishes,
     )
 
 
-def _fingerprint_source(source: SourceSpec, code: Mapping[str, str]) -> str:
-    """Digest of how it is read, but for where it begins."""
-    return hash_value([encode_plain(replace(source, start=None)), code.get(source.name)])
+def fingerprint_source(source: SourceSpec, code: Mapping[str, str]) -> str:
+    """Digest of how it is read, but for where it begins and how much is read at once."""
+    read = replace(source, start=None, options=drop_limits(source.options))
+    return hash_value([encode_plain(read), code.get(source.name)])
 
 
 def list_reads(stream: StreamSpec, graph: DataflowGraph) -> Mapping[str, tuple[str, ...]]:

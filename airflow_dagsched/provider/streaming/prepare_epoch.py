@@ -93,19 +93,6 @@ def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
     names = [name for name, is_said in said.items() if is_said]
     if names:
         raise LaunchRefused(group, f"{' and '.join(names)}: no driver does that yet", "leave it out")
-    if settings.channel == "inbox":
-        _refuse_for_inbox(settings, group)
-
-
-def _refuse_for_inbox(settings: StreamSettings, group: str) -> None:
-    """Raise :class:`LaunchRefused` for what does not go with rows that are one graph's each."""
-    said = {
-        f"overlap={settings.overlap!r} (rows are held for a graph that runs)": settings.overlap != "beside",
-        "windows that overlap (a row would be of two graphs)": settings.reach_s > 0,
-    }
-    names = [name for name, is_said in said.items() if is_said]
-    if names:
-        raise LaunchRefused(group, f"channel='inbox' with {' and '.join(names)}", "leave it out, or channel='inbox'")
 
 
 def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tuple[Path, ...]) -> Rendered:

@@ -14,8 +14,9 @@ Needs no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Store, join_path
@@ -27,18 +28,37 @@ from airflow_dagsched.switch.drafts import DraftName, find_record, judge_draft
 from airflow_dagsched.switch.records import Batch
 from airflow_dagsched.switch.story import Story
 
+T = TypeVar("T")
 Deliver = Callable[[FencedStore, str, Batch, str], None]
 """Brings what a record says of the draft in a folder where it belongs, see ``Target.deliver``."""
 
 
 def finish_moves(store: Store, place: DraftPlace, story: Story, deliver: Deliver, clock: Clock = MACHINE) -> None:
     """Deliver all recorded drafts of a target, and remove those that will never be."""
-    while list_due(store, place, story):
+
+    def finish(fenced: FencedStore, draft: DraftName) -> None:
+        _finish_draft(fenced, place.name_folder(draft), find_recorded(story, draft), deliver)
+
+    finish_due(store, place.lock, lambda store: list_due(store, place, story), finish, clock)
+
+
+def finish_due(
+    store: Store,
+    lock: str,
+    list_due: Callable[[Store], Sequence[T]],
+    finish: Callable[[FencedStore, T], None],
+    clock: Clock = MACHINE,
+) -> None:
+    """Finish what is due under a lock, until nothing is.
+
+    :param lock: path that all who might do so lock.
+    """
+    while list_due(store):
         try:
-            with hold_lock(store, place.lock, clock) as fence:
+            with hold_lock(store, lock, clock) as fence:
                 fenced = FencedStore(store, fence)
-                for draft in list_due(fenced, place, story):
-                    _finish_draft(fenced, place.name_folder(draft), find_recorded(story, draft), deliver)
+                for each in list_due(fenced):
+                    finish(fenced, each)
         except LockLost:
             continue
 

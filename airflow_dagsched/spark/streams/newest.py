@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.exclusive import replace_text
 from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
 from airflow_dagsched.spark.streams.sources import MICROS, name_read
+from airflow_dagsched.switch.windows import find_latest
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Newest:
 
     def add(self, batch: int, before: Moments, seen: Moments) -> None:
         """Add what was seen of a batch. Of a source that is missing in either it is not known from then on."""
-        after = {name: _choose_later(before[name], seen[name]) for name in before if name in seen}
+        after = {name: find_latest((before[name], seen[name])) for name in before if name in seen}
         self._last = _Read(batch, before, after)
         replace_text(self._path, json.dumps(encode_plain(self._last)))
 
@@ -69,7 +70,3 @@ def read_observed(session: SparkSession, query: str, sources: Iterable[str]) -> 
     except (Py4JError, StopIteration) as error:
         log.warning("Spark does not tell how far %s has read: %s", query, error)
         return {}
-
-
-def _choose_later(one: float | None, other: float | None) -> float | None:
-    return max((each for each in (one, other) if each is not None), default=None)

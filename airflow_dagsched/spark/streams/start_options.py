@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS
+from airflow_dagsched.launch.streams.batch_limits import FILE_LIMITS
 
 
 def choose_start_options(form: str, offset: Any, committed_ms: int | None = None) -> dict[str, str]:
@@ -33,7 +34,7 @@ def choose_limit(form: str, options: Mapping[str, str]) -> dict[str, str]:
 
     :param options: the author's.
     """
-    is_bounded = any(name.lower() in _LIMITS for name in options)
+    is_bounded = any(name.lower() in FILE_LIMITS for name in options)
     return {} if form not in FILE_FORMATS or is_bounded else {"maxFilesPerTrigger": str(MOST_FILES)}
 
 
@@ -62,8 +63,6 @@ def _start_iceberg(offset: Any, committed_ms: int | None) -> dict[str, str]:
 
 MOST_FILES = 10_000
 """A batch: minutes of work, and more than come in a trigger of any stream that can be kept up with."""
-_LIMITS = frozenset(["maxfilespertrigger", "maxbytespertrigger"])
-"""In small letters. Spark refuses both at once."""
 _BEGINNINGS: Mapping[str, Mapping[str, str]] = {"kafka": {"startingOffsets": "earliest"}}
 """Of formats that begin at their end: a graph that takes over would have no row that was there before it."""
 _MAKERS: Mapping[str, Callable[[Any, int | None], dict[str, str]]] = {

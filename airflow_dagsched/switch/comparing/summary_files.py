@@ -12,6 +12,7 @@ from airflow_dagsched.launch.protocol.keys import escape_key
 from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
 from airflow_dagsched.switch.comparing.summary import Summaries, Summary, merge_summaries
 from airflow_dagsched.switch.places import EpochPlaces
+from airflow_dagsched.switch.windows import find_latest
 
 KEPT = 500
 """So many of a query: who has waited for a person for longer compares the last ones."""
@@ -31,7 +32,7 @@ class _Kept:
     @property
     def newest(self) -> float | None:
         """The last window that is wholly or partly here, or before."""
-        return _find_later(*map(float, self.windows), self.from_behind)
+        return find_latest((*map(float, self.windows), self.from_behind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class SummaryFiles:
         # Of batches before the first file nothing is known but how far they came.
         behind = last.from_behind if last is not None and goes_on else before
         if goes_on:
-            behind = _find_later(behind, *(each.newest for path in left.values() if (each := _read_kept(path))))
+            newest = (each.newest for path in left.values() if (each := _read_kept(path)))
+            behind = find_latest((behind, *newest))
         texts = {repr(window): each for window, each in windows.items()}
         kept = json.dumps(encode_plain(_Kept(successor, texts, behind)))
         # Not to disk: it is of use for as long as a person looks.
@@ -68,7 +70,7 @@ class SummaryFiles:
         windows: Summaries = {}
         for each in ours:
             windows = merge_summaries(windows, {float(window): one for window, one in each.windows.items()})
-        return windows, _find_later(*(each.from_behind for each in ours))
+        return windows, find_latest(each.from_behind for each in ours)
 
     def _list_files(self) -> Iterator[tuple[int, Path]]:
         for path in self.places.name_comparison(self.step, 0).parent.glob("*.json"):
@@ -82,7 +84,3 @@ def _read_kept(path: Path) -> _Kept | None:
         return parse_dataclass(_Kept, path.read_text("utf-8"))
     except FileNotFoundError:  # removed by its driver a moment ago
         return None
-
-
-def _find_later(*moments: float | None) -> float | None:
-    return max((each for each in moments if each is not None), default=None)

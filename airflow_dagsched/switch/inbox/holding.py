@@ -9,6 +9,7 @@ from airflow_dagsched.switch.inbox.entries import Held
 from airflow_dagsched.switch.inbox.inbox_story import InboxStory
 from airflow_dagsched.switch.records import Fence
 from airflow_dagsched.switch.story import EpochStory, Story
+from airflow_dagsched.switch.windows import find_latest
 
 
 def list_inboxes(epoch: EpochStory) -> tuple[str, ...]:
@@ -35,7 +36,6 @@ def choose_fence(story: Story, inboxes: Mapping[str, InboxStory], n: int, at: fl
     made = [each for each in holds if each is not None and each.epoch == new.record.epoch]
     if not holds or len(made) < len(holds):
         return None
-    newest = max((each.newest for each in made if each.newest is not None), default=None)
-    upto = choose_inbox_upto(old, new, newest)
+    upto = choose_inbox_upto(old, new, find_latest(each.newest for each in made))
     both = {"from_": old.record.epoch, "to": new.record.epoch}
     return Fence(n=n, at=at, **both, upto=upto.window, x_upto=upto.by_query)

@@ -10,7 +10,7 @@ from airflow_dagsched.switch.inbox.inbox_story import InboxStory
 from airflow_dagsched.switch.records import Fence
 from airflow_dagsched.switch.state import is_first
 from airflow_dagsched.switch.story import EpochStory, Story
-from airflow_dagsched.switch.windows import round_down
+from airflow_dagsched.switch.windows import find_latest, round_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def make_entry(inbox: InboxStory, batch: RoutedRows, n: int, at: float) -> Route
     """The entry of a batch; None: it has one."""
     if batch.batch <= inbox.batch:
         return None
-    newest = max((each for each in (inbox.newest, batch.newest) if each is not None), default=None)
+    newest = find_latest((inbox.newest, batch.newest))
     dead = _add_counts(inbox.dead, batch.dead)
     return Routed(
         n=n, at=at, batch=batch.batch, newest=newest, rows=batch.rows, dead=dead, files=batch.files, tag=batch.tag

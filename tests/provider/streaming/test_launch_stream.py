@@ -377,12 +377,6 @@ def test_a_run_that_was_asked_for_by_other_code_than_it_reads_says_so(dag: DAG, 
     assert read_refused(tries.flow.places).fingerprint == "other"  # type: ignore[union-attr]
 
 
-def test_what_does_not_go_with_inboxes_is_refused(dag: DAG, tries: Tries, tmp_path: Path):
-    launch = declare(dag, tmp_path, channel="inbox", overlap="sequential")
-    with pytest.raises(AirflowFailException, match=r"channel='inbox' with overlap='sequential'"):
-        execute_stream(tries.open(launch))
-
-
 def test_what_fills_the_inboxes_is_started_beside_the_first_graph(dag: DAG, tries: Tries, tmp_path: Path):
     tries.run(declare(dag, tmp_path, channel="inbox"))
     assert set(tries.flow.started) == {tries.flow.story.epochs[1].record.x_folder, "inbox-service"}

@@ -207,11 +207,26 @@ def _find_channels(look: Look) -> Refusals:
 
 def _find_waits(look: Look) -> Refusals:
     """A person's word is waited for while both graphs run, so that there is something to compare."""
-    assert look.flow.streaming is not None
-    channel = look.flow.streaming.channel
-    if look.flow.streaming.confirm == "manual" and channel != "replay":
-        rule = f"through channel={channel!r} a new graph has no rows before it takes over: 'manual' needs 'replay'"
-        yield look.flow.make_error(rule, "confirm")
+    settings = look.flow.streaming
+    assert settings is not None
+    if settings.confirm == "manual" and settings.channel != "replay":
+        rule = f"through channel={settings.channel!r} a new graph has no rows before it takes over: 'manual' needs"
+        yield look.flow.make_error(f"{rule} 'replay'", "confirm")
+    if settings.confirm == "manual" and settings.overlap == "sequential":
+        rule = "with overlap='sequential' a new graph runs once the old one has gone, so nothing could be compared"
+        yield look.flow.make_error(f"{rule}: 'manual' needs 'beside'", "confirm")
+
+
+def _find_split_rows(look: Look) -> Refusals:
+    """Rows in an inbox are one graph's each."""
+    settings = look.flow.streaming
+    assert settings is not None
+    if settings.channel == "inbox" and settings.overlap == "sequential":
+        rule = "through channel='inbox' a new graph gets its rows beside the old one: leave it out, or channel='replay'"
+        yield look.flow.make_error(rule, "overlap")
+    if settings.channel == "inbox" and settings.reach_s > 0:
+        rule = "of windows that overlap a row would be two graphs', and in an inbox it is one's: use channel='replay'"
+        yield look.flow.make_error(rule, "reach")
 
 
 def _find_sinks(look: Look) -> Refusals:
@@ -283,6 +298,7 @@ FINDERS: tuple[Callable[[Look], Refusals], ...] = (
     _find_ordinary_tasks,
     _find_channels,
     _find_waits,
+    _find_split_rows,
     _find_sinks,
     _find_tables,
     _find_idle_steps,

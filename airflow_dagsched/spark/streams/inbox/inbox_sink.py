@@ -18,11 +18,11 @@ from typing import Any, Protocol
 
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Store, join_path
-from airflow_dagsched.spark.outputs.locks import FencedStore, LockLost, hold_lock
+from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.swap import list_draft_files
 from airflow_dagsched.spark.outputs.table_checks import make_durable
 from airflow_dagsched.spark.streams.inbox.inbox_writer import Counts
-from airflow_dagsched.spark.streams.mover import move_files
+from airflow_dagsched.spark.streams.mover import finish_due, move_files
 from airflow_dagsched.switch.inbox.entries import Entry, RoutedRows
 from airflow_dagsched.switch.inbox.inbox_story import InboxStory
 from airflow_dagsched.switch.inbox.routing import Route, find_late_before, make_entry, make_route
@@ -90,14 +90,8 @@ class InboxSink:
     def finish(self) -> None:
         """Move in what was entered, by this driver or one that died; what can never be is removed."""
         self._log.read()
-        while due := self._list_due():
-            try:
-                with hold_lock(self._store, str(self._places.folder / "lock"), self._clock) as fence:
-                    fenced = FencedStore(self._store, fence)
-                    for name in due:
-                        self._finish_draft(fenced, name)
-            except LockLost:
-                continue
+        lock = str(self._places.folder / "lock")
+        finish_due(self._store, lock, self._list_due, self._finish_draft, self._clock)
 
     def _await_route(self, batch: int) -> Route | None:
         """The rule for the batch, once there is one; None: the batch has its entry."""
@@ -154,9 +148,9 @@ class InboxSink:
         inboxes = [each.story for each in self._logs.values()]
         return find_late_before(inboxes, self._lateness(), windows) if windows else 0.0
 
-    def _list_due(self) -> list[str]:
+    def _list_due(self, store: Store) -> list[str]:
         """Drafts of batches that have an entry."""
-        found = ((entry.name, _DRAFT.fullmatch(entry.name)) for entry in self._store.list(str(self._places.drafts)))
+        found = ((entry.name, _DRAFT.fullmatch(entry.name)) for entry in store.list(str(self._places.drafts)))
         return [name for name, match in found if match is not None and int(match[1]) <= self._log.story.batch]
 
     def _finish_draft(self, store: FencedStore, name: str) -> None:
