@@ -49,8 +49,16 @@ class Held(_Numbered):
     """See ``Routed``, of all entries before it."""
 
 
-Entry = Routed | Held
-KINDS: Mapping[str, type[Entry]] = {"routed": Routed, "held": Held}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared(_Numbered):
+    """Rows of all entries up to one are removed: no graph needs them."""
+
+    upto: int
+    """Number of that entry."""
+
+
+Entry = Routed | Held | Cleared
+KINDS: Mapping[str, type[Entry]] = {"routed": Routed, "held": Held, "cleared": Cleared}
 _KIND_OF = {kind: name for name, kind in KINDS.items()}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from airflow_dagsched.errors import DagschedError
-from airflow_dagsched.switch.inbox.entries import Entry, Held, Routed
+from airflow_dagsched.switch.inbox.entries import Cleared, Entry, Held, Routed
 
 
 class IllegalEntry(DagschedError):
@@ -30,11 +30,20 @@ class InboxStory:
     """The last one with rows."""
     hold: Held | None = None
     """The last one."""
+    cleared: Cleared | None = None
+    """The last one."""
+    filled: tuple[Routed, ...] = ()
+    """Those with files, but for what was cleared."""
 
     @property
     def batch(self) -> int:
         """The last batch that has an entry; -1: none has."""
         return self.routed.batch if self.routed else -1
+
+    @property
+    def cleared_upto(self) -> int:
+        """Number of the last entry whose rows are removed; 0: none's are."""
+        return self.cleared.upto if self.cleared else 0
 
     @property
     def newest(self) -> float | None:
@@ -57,12 +66,18 @@ def fold_entry(story: InboxStory, entry: Entry) -> InboxStory:
 def _is_next(story: InboxStory, entry: Entry) -> bool:
     if isinstance(entry, Routed):
         return entry.batch == story.batch + 1
+    if isinstance(entry, Cleared):
+        return story.cleared_upto < entry.upto < entry.n
     return story.hold is None or entry.epoch > story.hold.epoch
 
 
 def _apply(story: InboxStory, entry: Entry) -> InboxStory:
     if isinstance(entry, Routed):
-        return replace(story, last=entry.n, routed=entry)
+        filled = (*story.filled, entry) if entry.files and entry.n > story.cleared_upto else story.filled
+        return replace(story, last=entry.n, routed=entry, filled=filled)
+    if isinstance(entry, Cleared):
+        filled = tuple(each for each in story.filled if each.n > entry.upto)
+        return replace(story, last=entry.n, cleared=entry, filled=filled)
     return replace(story, last=entry.n, hold=entry)
 
 
@@ -76,4 +91,5 @@ def restore_inbox(entries: Iterable[Entry], last: int) -> InboxStory:
 
 def is_entry_needed(story: InboxStory, entry: Entry) -> bool:
     """Whether the story refers to an entry that it was made of."""
-    return entry in (story.routed, story.hold)
+    is_filled = isinstance(entry, Routed) and bool(entry.files) and entry.n > story.cleared_upto
+    return is_filled or entry in (story.routed, story.hold, story.cleared)

@@ -14,13 +14,16 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import Store, join_path
+from airflow_dagsched.spark.outputs.commits import WriteRefused
 from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.swap import list_draft_files
 from airflow_dagsched.spark.outputs.table_checks import make_durable
+from airflow_dagsched.spark.streams.inbox.clear_inbox import clear_inbox
 from airflow_dagsched.spark.streams.inbox.inbox_writer import Counts
 from airflow_dagsched.spark.streams.mover import finish_due, move_files
 from airflow_dagsched.switch.inbox.entries import Entry, RoutedRows
@@ -33,6 +36,22 @@ from airflow_dagsched.switch.places import InboxPlaces
 _DRAFT = re.compile(r"(\d+)-([0-9a-f]{8})")
 _LOOK_S = 0.5
 """Between two looks for a rule that is waited for."""
+
+
+@dataclass
+class StaleCheckpoint(WriteRefused):
+    """Spark begins at a batch before the last one that was entered: it repeats no other."""
+
+    source: str
+    batch: int
+    entered: int
+
+    def __str__(self) -> str:
+        return (
+            f"batch {self.batch} of {self.source!r} begins, and the inbox has batches up to {self.entered}: the "
+            "service's checkpoint was removed, restored or lost. `airflow dagsched stream stop DAG`, then switch to "
+            "channel='replay', which goes on from the table"
+        )
 
 
 class Writer(Protocol):
@@ -86,6 +105,7 @@ class InboxSink:
         else:
             self._writer.execute(df)
         self.finish()
+        self._keep_small()
 
     def finish(self) -> None:
         """Move in what was entered, by this driver or one that died; what can never be is removed."""
@@ -93,12 +113,20 @@ class InboxSink:
         lock = str(self._places.folder / "lock")
         finish_due(self._store, lock, self._list_due, self._finish_draft, self._clock)
 
+    def _keep_small(self) -> None:
+        """Neither the inbox nor its log grows for ever."""
+        self._flow.read()
+        clear_inbox(self._store, self._places, self._log, self._flow.story, self._clock.now())
+        self._log.compact()
+
     def _await_route(self, batch: int) -> Route | None:
         """The rule for the batch, once there is one; None: the batch has its entry."""
         while True:
             self._check()
             self._log.read()
-            if batch <= self._log.story.batch:
+            if batch < self._log.story.batch:
+                raise StaleCheckpoint(self._places.folder.name, batch, self._log.story.batch)
+            if batch == self._log.story.batch:
                 return None
             self._flow.read()
             route = make_route(self._flow.story, self._log.story)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,8 +14,9 @@ import pytest
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.files.store import LocalStore, join_path, walk_files
 from airflow_dagsched.spark.streams.drafts import NEW
-from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
+from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink, StaleCheckpoint
 from airflow_dagsched.spark.streams.inbox.inbox_writer import Counts
+from airflow_dagsched.switch.inbox.clearing import CLEARED_AT_ONCE, DEAD_S, KEPT_ENTRIES
 from airflow_dagsched.switch.inbox.holding import make_held
 from airflow_dagsched.switch.inbox.routing import Route
 from airflow_dagsched.switch.log.hold import hold_inboxes
@@ -21,7 +24,7 @@ from airflow_dagsched.switch.log.inbox_log import InboxLog
 from airflow_dagsched.switch.places import InboxPlaces
 from tests.spark.streams.drivers import Crashed, SteppedClock, SteppedStore
 from tests.spark.streams.flow import Flow
-from tests.switch.drawn import make_aborted
+from tests.switch.drawn import make_aborted, make_batch
 from tests.switch.inbox.test_routing import FIRST_INBOX, SECOND, SOURCES, choose_epoch
 
 
@@ -100,6 +103,46 @@ def test_a_batch_that_is_repeated_changes_nothing(tmp_path: Path):
     site.open().take([12.0], 0)
     assert site.list_rows() == ["1/12.0"]
     assert not list(site.boxes["a"].drafts.iterdir())
+
+
+def test_nothing_grows_for_ever(tmp_path: Path):
+    """A graph follows the source; rows that it has emitted go, with the records of their batches."""
+    site = Site(tmp_path)
+    sink = site.open()
+    for batch in range(900):
+        moment = 10.0 * batch
+        sink.take([moment], batch)
+        site.flow.add(make_batch(1, batch + 1, watermark=max(moment - 10.0, 0.0)))
+    assert len(site.list_rows()) <= KEPT_ENTRIES + 2 * CLEARED_AT_ONCE
+    assert f"1/{moment}" in site.list_rows()
+    assert len(list(site.boxes["a"].log.iterdir())) < 700
+    log = InboxLog(site.boxes["a"].log)
+    log.read()
+    there = {f"1/{10.0 * entry.batch}" for entry in log.story.filled}
+    assert there == set(site.list_rows())
+
+
+def test_dead_letters_go_some_time(tmp_path: Path):
+    site = Site(tmp_path)
+    site.boxes["a"].folder.joinpath("dead").mkdir(parents=True)
+    old, young = (site.boxes["a"].folder / "dead" / name for name in ("old-1", "young-1"))
+    for path, age_s in ((old, DEAD_S + 60.0), (young, DEAD_S - 60.0)):
+        path.touch()
+        os.utime(path, (time.time() - age_s,) * 2)
+    site.flow.add(make_batch(1, 1, watermark=1e6))
+    sink = site.open()
+    for batch in range(KEPT_ENTRIES + CLEARED_AT_ONCE):
+        sink.take([1.0 * batch], batch)
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_a_service_without_its_checkpoint_takes_nothing(tmp_path: Path):
+    """Spark would count from 0 again, and what it reads be taken for what was entered."""
+    site = Site(tmp_path)
+    for batch in range(2):
+        site.open().take([12.0], batch)
+    with pytest.raises(StaleCheckpoint, match="batch 0 of 'a' begins, and the inbox has batches up to 1"):
+        site.open().take([12.0], 0)
 
 
 def test_late_rows_are_kept_apart_and_counted(tmp_path: Path):
