@@ -158,9 +158,14 @@ class FlowPlaces:
         """Which code was refused last, before there was an epoch of it."""
         return self.folder / "refused.json"
 
+    @property
+    def inboxes(self) -> Path:
+        """Folder with all inboxes."""
+        return self.folder / "inbox"
+
     def name_inbox(self, source: str) -> InboxPlaces:
         """Files of the inbox of a source."""
-        return InboxPlaces(self.folder / "inbox" / escape_key(source))
+        return InboxPlaces(self.inboxes / escape_key(source))
 
     @property
     def inbox_service(self) -> EpochPlaces:

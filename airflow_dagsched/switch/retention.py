@@ -6,6 +6,7 @@
                                  that goes on with later epochs keeps the folder of the one that it was started for
                    /             the rest, checkpoints too, once that is as long ago as the retention
                    /             of no epoch in the log: made for a request that never came, or long forgotten
+    inbox/ inbox-service/        once no epoch that is left reads inboxes, and that is as long ago as the retention
     log/.draft-*                 of a file that was not finished
     beside tables: stream/<flow>/<draft>/       of a batch that has another draft, or of an epoch that has ended
 """
@@ -55,6 +56,17 @@ def has_left(story: Story, epoch: EpochStory, held: frozenset[int]) -> bool:
         return True
     # One that takes over from a graph that could run no more is the owner before it has begun.
     return story.old is not None and number < story.old.record.epoch and story.old.begun is not None
+
+
+def can_inboxes_go(story: Story, is_held: bool, changed_at: float, now: float, keep_s: float) -> bool:
+    """Whether nobody reads what inboxes have, nor ever will.
+
+    :param is_held: whether a service fills them.
+    :param changed_at: when something of the service was last changed, in seconds since 1970.
+    """
+    # One that is stopped may go on, or another take over from it, which begins with what it has left.
+    are_read = any(each.record.channel == "inbox" and not each.has_ended for each in story.epochs.values())
+    return not are_read and not is_held and changed_at < now - max(keep_s, REQUEST_S)
 
 
 def _list_applications(story: Story, held: frozenset[int]) -> set[str]:

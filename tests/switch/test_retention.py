@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +17,16 @@ from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.switch.drafts import STREAMS, name_drafts_folder
 from airflow_dagsched.switch.log.expired import find_expired_streams
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.places import name_flow
+from airflow_dagsched.switch.places import INBOX_SERVICE, name_flow
 from airflow_dagsched.switch.records import Record, Started
-from airflow_dagsched.switch.retention import REQUEST_S, Going, choose_drafts, choose_epochs, has_left
+from airflow_dagsched.switch.retention import (
+    REQUEST_S,
+    Going,
+    can_inboxes_go,
+    choose_drafts,
+    choose_epochs,
+    has_left,
+)
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import (
     make_aborted,
@@ -117,6 +125,20 @@ def test_drafts_go_that_no_record_has():
     assert list(choose_drafts(story, names)) == ["1-out-1-bbbbbbbb", "1-out-0-cccccccc"]
 
 
+def test_inboxes_go_once_no_graph_that_is_left_reads_them():
+    """One that is stopped may go on; who takes over from it begins with what it has left."""
+    reading = (make_epoch(1, channel="inbox"), *FIRST[1:])
+    for records in (FIRST[:0], FIRST, (*reading, *SWITCH)):
+        story, now = tell(*records), 10 * DAY
+        assert can_inboxes_go(story, False, now - DAY - 1, now, DAY)
+        assert not can_inboxes_go(story, False, now - DAY + 1, now, DAY)
+        assert not can_inboxes_go(story, False, now - REQUEST_S + 1, now, 0.0), "a graph may just be asked for"
+        assert not can_inboxes_go(story, True, 0.0, now, DAY), "its service is just ending"
+    cold = make_epoch(2, channel="inbox", x_overlap="cold")
+    for more in ((), (make_stopped(1),), (make_stopped(1), cold), SWITCH[:-2]):
+        assert not can_inboxes_go(tell(*reading, *more), False, 0.0, 1000 * DAY, 0.0)
+
+
 # --- files
 
 
@@ -169,6 +191,21 @@ def test_what_may_go_is_found_and_removed_and_the_log_stays_whole(files: StreamF
     assert files.find(now=2 * DAY) == ()
     assert (living.exists(), new.private.exists(), old.folder.exists()) == (True, True, False)
     assert len(FlowLog(files.flow.log).read()) == len(FIRST) + len(SWITCH)
+
+
+def test_inboxes_and_what_fills_them_go_together(files: StreamFiles):
+    inbox, service = files.flow.name_inbox("clicks"), files.flow.inbox_service
+    for folder in (inbox.rows, service.private):
+        folder.mkdir(parents=True)
+    now = time.time() + 2 * DAY
+    going = {files.flow.inboxes, service.folder}
+    assert going <= {*files.find(now)}
+    lease = files.flow.name_leases(INBOX_SERVICE)
+    lease.mkdir(parents=True)
+    (lease / "0000000001.json").write_text(json.dumps({"expires": now}))
+    assert not going & {*files.find(now)}
+    files.add(make_epoch(3, channel="inbox", x_after=2))
+    assert not going & {*files.find(now + DAY)}
 
 
 def test_of_a_flow_whose_log_cannot_be_read_nothing_goes(files: StreamFiles):

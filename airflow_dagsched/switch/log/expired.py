@@ -14,8 +14,9 @@ from airflow_dagsched.launch.protocol.wire import load_json
 from airflow_dagsched.switch.drafts import STREAMS, name_drafts_folder
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.leases import list_held
-from airflow_dagsched.switch.places import FlowPlaces
-from airflow_dagsched.switch.retention import choose_drafts, choose_epochs
+from airflow_dagsched.switch.log.spawned import is_starting
+from airflow_dagsched.switch.places import INBOX_SERVICE, FlowPlaces
+from airflow_dagsched.switch.retention import can_inboxes_go, choose_drafts, choose_epochs
 from airflow_dagsched.switch.story import Story
 
 
@@ -50,8 +51,17 @@ def _list_expired(flow: FlowPlaces, now: float, keep_s: float) -> list[Path]:
         *_list_drafts(flow, log.story, folders),
         *(path for name in going.private if (path := flow.name_epoch(name).private).exists()),
         *(flow.name_epoch(name).folder for name in going.folders),
+        *_list_inboxes(flow, log.story, now, keep_s),
         *(each for each in flow.log.glob(".draft-*") if each.lstat().st_mtime < now - keep_s),
     ]
+
+
+def _list_inboxes(flow: FlowPlaces, story: Story, now: float, keep_s: float) -> tuple[Path, ...]:
+    """All inboxes of the flow and what fills them, or nothing: one without the other is of no use."""
+    there = tuple(each for each in (flow.inboxes, flow.inbox_service.folder) if each.is_dir())
+    changed_at = max(map(_find_newest, there), default=0.0)
+    is_held = bool(list_held(flow, (INBOX_SERVICE,), now)) or is_starting(flow.inbox_service, now)
+    return there if can_inboxes_go(story, is_held, changed_at, now, keep_s) else ()
 
 
 def _list_drafts(flow: FlowPlaces, story: Story, epochs: dict[str, float]) -> Iterator[Path]:
