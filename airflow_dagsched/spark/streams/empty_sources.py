@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.streams.batch_limits import FILE_LIMITS
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES
@@ -16,7 +17,7 @@ from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES
 _FORMATS = frozenset(["parquet", "orc", "json", "csv", "text"])
 _WITH_SCHEMA = ("parquet", "orc")
 """Formats whose files are never empty: there are rows to describe."""
-_WHICH_FILES = frozenset(["maxfilespertrigger", "maxbytespertrigger", "pathglobfilter"])
+_WHICH_FILES = FILE_LIMITS | {"pathglobfilter"}
 """Options that say which files are read, in small letters."""
 _GLOB = frozenset("*?[{")
 

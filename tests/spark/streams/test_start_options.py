@@ -20,19 +20,14 @@ ICEBERG = {"version": 1, "snapshot_id": 42, "position": 3, "scan_all_files": Fal
         ("delta", DELTA, {"startingVersion": "7"}),
         ("delta", {**DELTA, "index": 4}, {"startingVersion": "7"}),
         ("delta", {**DELTA, "isStartingVersion": True}, {}),
-        ("iceberg", ICEBERG, {"stream-from-timestamp": "1700000000000"}),
-        ("iceberg", {**ICEBERG, "scan_all_files": True}, {}),
+        ("iceberg", ICEBERG, {}),
         ("parquet", {"logOffset": 3}, {}),
         ("kafka", None, {"startingOffsets": "earliest"}),
         ("delta", None, {}),
     ],
 )
 def test_a_source_begins_at_an_offset_or_before_it(form: str, offset: Any, options: dict[str, str]) -> None:
-    assert choose_start_options(form, offset, committed_ms=1_700_000_000_000) == options
-
-
-def test_a_snapshot_whose_time_is_not_known_is_not_guessed() -> None:
-    assert choose_start_options("iceberg", ICEBERG) == {}
+    assert choose_start_options(form, offset) == options
 
 
 @pytest.mark.parametrize(
