@@ -47,7 +47,7 @@ class Bulk:
     users: int = 200
     stale: float = 0.02
     """Part of the rows that come too late."""
-    apart: int = 4
+    apart: int = 6
     """Files after which a window that they closed is closed for every graph, twice as many as a batch has."""
     seed: int = 1
 

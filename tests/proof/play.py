@@ -14,6 +14,8 @@ from tests.proof.supply import Supply
 from tests.streams.kit import Driver, Flow, Graph
 
 R = TypeVar("R", bound=Record)
+DEADLINE_S = 600.0
+"""For whatever is waited for: batches are large, and whoever runs this may do something else beside it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Play:
                 driver, conf = self._start_beside(driver, places, epoch), version.graph.conf
             self._hand_over(driver, epoch)
         self._feed(driver, 1.0)
-        driver.wait_for(lambda: self.flow.find_watermark(len(self._versions)) >= self.closed)
+        self._wait_for(driver, lambda: self.flow.find_watermark(len(self._versions)) >= self.closed)
         assert driver.stop() == 0
 
     @property
@@ -88,7 +90,7 @@ class Play:
         self._wait_for(driver, lambda: self.flow.find_watermark(epoch) >= behind)
 
     def _wait_for(self, driver: Driver, is_so: Callable[[], bool]) -> None:
-        driver.wait_for(self.supply.until(is_so))
+        driver.wait_for(self.supply.until(is_so), DEADLINE_S)
 
     def _list_readers(self) -> list[int]:
         """Who must have read what is there before more comes."""

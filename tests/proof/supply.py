@@ -9,9 +9,9 @@ from airflow_dagsched.switch.records import Aborted, Epoch, Started
 from tests.proof.bulk import StagedFile
 from tests.streams.kit import Flow
 
-AHEAD = 4
+AHEAD = 6
 """Files that come before others were read: what two batches take."""
-MOST_BEFORE_START = 8
+MOST_BEFORE_START = 9
 """Files that come between the request for a graph and its start: however long that takes, others are left for it."""
 
 

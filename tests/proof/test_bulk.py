@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.proof.bulk import STALE, Bulk, Owned, count_stale, sum_files
 from tests.streams.rows import BEGIN, SECOND, Row, sum_windows
@@ -31,17 +32,18 @@ def test_each_epoch_s_windows_are_summed_by_its_own_definition(tmp_path: Path):
     assert count_stale(files) == sum(row.is_stale for row in rows) > 0
 
 
-def test_rows_are_late_by_less_than_the_lateness_or_by_far_too_much(tmp_path: Path):
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_rows_are_late_by_less_than_the_lateness_or_by_far_too_much(tmp_path: Path, together: int):
     """However a graph makes batches of one or two files, as Spark judges late rows: by the watermark of the batch
     before.
     """
     staged = list(BULK.stage(tmp_path / "staged"))
     newest, watermarks = 0, [0]
-    for at in range(0, len(staged), 2):
-        batch = [row for file in staged[at : at + 2] for row in read_rows(file.path)]
+    for at in range(0, len(staged), together):
+        batch = [row for file in staged[at : at + together] for row in read_rows(file.path)]
         closed = watermarks[max(len(watermarks) - 2, 0)]
         late = [row for row in batch if (row.at // (10 * SECOND) + 1) * 10 * SECOND <= closed]
         assert late == [row for row in batch if row.is_stale]
         newest = max(newest, *(row.at for row in batch))
-        assert newest == max(each.newest for each in staged[: at + 2])
+        assert newest == max(each.newest for each in staged[: at + together])
         watermarks.append(newest - 5 * SECOND)

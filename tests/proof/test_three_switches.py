@@ -52,7 +52,7 @@ def cluster() -> Iterator[StandaloneCluster]:
 def list_versions(settings: StreamSettings, cluster: StandaloneCluster) -> list[Version]:
     """What becomes of the stream."""
     here, there = (make_conf(cluster, host) for host in cluster.pages)
-    first = Graph("first", sum_some, partitions=2, files_per_batch=2, settings=settings, conf=here)
+    first = Graph("first", sum_some, partitions=2, files_per_batch=3, settings=settings, conf=here)
     wider = replace(first, code="wider", partitions=3)
     other = replace(wider, code="other", sums=sum_threefold)
     moved = replace(other, code="moved", conf=there)

@@ -228,7 +228,7 @@ class Driver:
         self._flow = flow
         self._places = places
 
-    def wait_for(self, is_reached: Callable[[], bool]) -> None:
+    def wait_for(self, is_reached: Callable[[], bool], within_s: float = DEADLINE_S) -> None:
         """Until the log, or whatever is looked at, says so; at once an error if the driver ends before."""
 
         def is_over() -> bool:
@@ -236,7 +236,7 @@ class Driver:
             assert reached or self.is_alive(), f"the driver has ended with {self.code}:\n{self.read_output()}"
             return reached
 
-        wait_until(is_over, self.read_output)
+        wait_until(is_over, self.read_output, within_s)
 
     def is_alive(self) -> bool:
         if self.code is None:
@@ -263,11 +263,11 @@ class Driver:
         return self._places.output.read_text(errors="replace")[-6000:]
 
 
-def wait_until(is_so: Callable[[], bool], tell: Callable[[], str]) -> None:
+def wait_until(is_so: Callable[[], bool], tell: Callable[[], str], within_s: float = DEADLINE_S) -> None:
     """Look again and again; an error with what ``tell`` says at the deadline."""
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + within_s
     while not is_so():
-        assert time.monotonic() < deadline, f"it did not come about in {DEADLINE_S} s:\n{tell()}"
+        assert time.monotonic() < deadline, f"it did not come about in {within_s} s:\n{tell()}"
         time.sleep(POLL_S)
 
 
