@@ -24,9 +24,15 @@ from airflow_dagsched.launch.streams.private_folder import ROOM, drop_settings, 
 from airflow_dagsched.provider.clusters.reservations import Reservations
 from airflow_dagsched.provider.runtime.allocation import Allocation, allocate_room, size_application, size_asked
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir
-from airflow_dagsched.provider.streaming.prepare_epoch import LEVEL, Rendered, make_manifest, settle_conf
-from airflow_dagsched.provider.streaming.start_driver import read_manifest
-from airflow_dagsched.switch.places import FlowPlaces
+from airflow_dagsched.provider.streaming.prepare_epoch import (
+    LEVEL,
+    Rendered,
+    has_inbox_service,
+    make_manifest,
+    settle_conf,
+)
+from airflow_dagsched.provider.streaming.start_driver import locate_epoch, read_manifest
+from airflow_dagsched.switch.places import INBOX_SERVICE, FlowPlaces
 from airflow_dagsched.switch.story import Story
 
 if TYPE_CHECKING:
@@ -80,6 +86,23 @@ def open_room(
         yield room
 
 
+@contextmanager
+def open_inbox_room(
+    flow: FlowPlaces, launch: LaunchSpec, hook: PlannerHook, rendered: Rendered, on_wait: Callable[[], None]
+) -> Iterator[Allocation | None]:
+    """Room for what fills the flow's inboxes, an application of its own; None: it runs, or nobody needs it.
+
+    :param on_wait: see ``allocate_room``, which says what is raised.
+    """
+    stream = rendered.submit.flow.stream
+    if stream is None or stream.settings.channel != "inbox" or has_inbox_service(flow):
+        yield None
+        return
+    steps = [source.name for source in stream.sources]
+    with allocate_room(launch, hook, LEVEL, steps, None, author=rendered.named, on_wait=on_wait) as room:
+        yield room
+
+
 def can_join(owner: tuple[StreamManifest, Chosen], hook: PlannerHook, rendered: Rendered) -> bool:
     """Whether the owner's application takes the graph, where it is, on executors of the same sizes."""
     manifest, chosen = owner
@@ -94,28 +117,32 @@ def can_join(owner: tuple[StreamManifest, Chosen], hook: PlannerHook, rendered: 
 def find_leaving(owner: tuple[StreamManifest, Chosen] | None, rendered: Rendered) -> Executors | None:
     """Executors that are gone before those of the new graph come."""
     stream = rendered.submit.flow.stream
-    if owner is None or stream is None or (stream.settings.overlap, stream.settings.channel) == ("beside", "replay"):
+    if owner is None or stream is None:
+        return None
+    if stream.settings.overlap == "beside" and stream.settings.channel != "carry":
         return None
     manifest, chosen = owner
     return size_asked(manifest.application, LEVEL, chosen)
 
 
 def drop_dead_pins(flow: FlowPlaces, story: Story, epoch: int, hook: PlannerHook) -> None:
-    """Before an epoch is started again: its executors may be anywhere, if workers they were planned for are gone.
+    """Before an epoch, or what fills inboxes, is started again: its executors may be anywhere, if workers they were
+    planned for are gone.
 
     Without it they would be waited for without end: tokens that those workers alone offer can be had nowhere else.
     """
-    if epoch not in story.epochs:
+    if epoch != INBOX_SERVICE and epoch not in story.epochs:
         return
     manifest = read_manifest(flow, story, epoch)
-    private = flow.name_epoch(story.epochs[epoch].record.x_folder).private
+    private = locate_epoch(flow, story, epoch).private
     if manifest is None or not any(name.startswith(TOKENS) for name in read_settings(private)):
         return
+    name = "what fills the inboxes" if epoch == INBOX_SERVICE else f"epoch {epoch}"
     try:
         gone = {*manifest.workers} - {worker.id for worker in hook.cluster().workers if worker.cores}
     except DagschedError as error:
-        log.warning("whether the workers of epoch %s are there is not known, so it stays with them: %s", epoch, error)
+        log.warning("whether the workers of %s are there is not known, so it stays with them: %s", name, error)
         return
     if gone:
-        log.warning("workers of epoch %s are gone, any will do: %s", epoch, ", ".join(sorted(gone)))
+        log.warning("workers of %s are gone, any will do: %s", name, ", ".join(sorted(gone)))
         drop_settings(private, TOKENS)

@@ -11,7 +11,8 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -30,9 +31,14 @@ from airflow_dagsched.provider.streaming.choose_epoch import (
     make_wanted,
 )
 from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is_cleared_since, is_ended, order_end
-from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_room
+from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_inbox_room, open_room
 from airflow_dagsched.provider.streaming.launching import Launching
-from airflow_dagsched.provider.streaming.prepare_epoch import refuse_unbuilt, render_stream, write_epoch
+from airflow_dagsched.provider.streaming.prepare_epoch import (
+    refuse_unbuilt,
+    render_stream,
+    write_epoch,
+    write_inbox_service,
+)
 from airflow_dagsched.provider.streaming.start_driver import read_manifest
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
@@ -56,10 +62,9 @@ from airflow_dagsched.switch.say import tell_reason
 from airflow_dagsched.switch.signs import Refused
 from airflow_dagsched.switch.story import EpochStory, Story
 
-if TYPE_CHECKING:
-    pass
-
 log = logging.getLogger(__name__)
+
+FOR_INBOXES = " for what fills the inboxes, an application beside the graph's,"
 
 
 def execute_stream(launching: Launching) -> Any:
@@ -206,7 +211,16 @@ def request_epoch(launching: Launching) -> int | None:
     facts = gather_run_facts(spec, context)
     rendered = render_stream(task, context, facts, list_bundle_roots(task.dag.fileloc, context))
     limit = launching.clock() + launching.stream.settings.deploy_within_s
-    with open_room(launching.look(), spec, hook, rendered, lambda: _check_patience(launching, limit)) as allocation:
+
+    def check(whose: str = "") -> None:
+        _check_patience(launching, limit, whose)
+
+    with (
+        open_room(launching.look(), spec, hook, rendered, check) as allocation,
+        open_inbox_room(launching.flow, spec, hook, rendered, partial(check, FOR_INBOXES)) as inbox,
+    ):
+        if inbox is not None:
+            write_inbox_service(task, hook, rendered, inbox.chosen, launching.flow)
         places = write_epoch(task, hook, rendered, allocation.chosen, launching.flow)
         epoch = ask_for_epoch(launching, places)
         if epoch is None:
@@ -215,7 +229,8 @@ def request_epoch(launching: Launching) -> int | None:
         write_follower(launching.flow.name_epoch(record.x_folder), launching.follower)
         log_change(launching, record)
         if wait_until_started(launching, epoch) is None:
-            allocation.note_start()
+            for each in filter(None, (allocation, inbox)):
+                each.note_start()
     return epoch
 
 
@@ -229,14 +244,14 @@ def log_change(launching: Launching, record: Epoch) -> None:
         log.info("it runs in %s", f"an application of its own: {reason}" if reason else "the same application")
 
 
-def _check_patience(launching: Launching, limit: float) -> None:
+def _check_patience(launching: Launching, limit: float, whose: str) -> None:
     if launching.task.stopped:
         raise AirflowException("this task was ended")
     if launching.clock() > limit:
         seconds = launching.stream.settings.deploy_within_s
         raise LaunchRefused(
             launching.task.spec.group.id,
-            f"no room on the cluster within {seconds:g} s: what runs goes on",
+            f"no room on the cluster{whose} within {seconds:g} s: what runs goes on",
             "free some, or make the stream smaller",
             passing=True,
         )

@@ -137,26 +137,34 @@ def write_epoch(
     keep_plan(chosen, places.folder)
     payload = make_payload(manifest, calls, rendered.masking.known)
     write_private_folder(places.private, payload, described, command, msgspec.json.encode(chosen))
-    if manifest.settings.channel == "inbox":
-        _write_inbox_service(task, rendered, chosen, flow, manifest, conf)
     return places
 
 
-def _write_inbox_service(
-    task: StreamTask,
-    rendered: Rendered,
-    chosen: Chosen,
-    flow: FlowPlaces,
-    manifest: StreamManifest,
-    conf: Mapping[str, str],
-) -> None:
-    """What fills the inboxes is started from a folder of its own: that of the first graph that reads them."""
-    log, places = FlowLog(flow.log), flow.inbox_service
+def has_inbox_service(flow: FlowPlaces) -> bool:
+    """Whether something fills the inboxes for graphs that run, and will for those to come."""
+    log = FlowLog(flow.log)
     log.read()
-    if log.story.reads_inbox and places.private.exists():
+    return log.story.reads_inbox and flow.inbox_service.private.exists()
+
+
+def write_inbox_service(
+    task: StreamTask, hook: PlannerHook, rendered: Rendered, chosen: Chosen, flow: FlowPlaces
+) -> None:
+    """Make what the program that fills the inboxes is ever started from, unless it is there.
+
+    Raises as ``write_epoch``.
+    """
+    if has_inbox_service(flow):
         return
+    places = flow.inbox_service
+    resources = places.folder / "resources"
     # Of graphs that read them no more, or that was never asked for.
-    shutil.rmtree(places.private, ignore_errors=True)
+    for each in (places.private, resources):
+        shutil.rmtree(each, ignore_errors=True)
+    places.folder.mkdir(parents=True, exist_ok=True)
+    resources.mkdir(mode=0o700)
+    conf = settle_conf(rendered, size_application(rendered.named, hook, chosen, LEVEL, resources).conf)
+    manifest = make_manifest(rendered, chosen, places.folder.name, tell_files(conf, resources))
     described, command = _describe_start(task, rendered, chosen, places, conf)
     calls = pickle_calls(rendered.submit.facts.dag_id, rendered.parts.calls, rendered.submit.roots)
     payload = make_payload(find_routed(manifest), calls, rendered.masking.known)

@@ -153,13 +153,15 @@ def find_application(flow: FlowPlaces, story: Story, held: Collection[int], epoc
     return next((other for other, mine in found if mine is not None and not needs_application(mine, wanted)), None)
 
 
+def locate_epoch(flow: FlowPlaces, story: Story, epoch: int) -> EpochPlaces:
+    """Where the files of an epoch are, or of what stands for one."""
+    return flow.inbox_service if epoch == INBOX_SERVICE else flow.name_epoch(story.epochs[epoch].record.x_folder)
+
+
 def read_manifest(flow: FlowPlaces, story: Story, epoch: int) -> StreamManifest | None:
     """None where it can't be had, or believed: whoever starts the epoch says why."""
-    if epoch not in story.epochs:
-        return None
-    places, work_dir = flow.name_epoch(story.epochs[epoch].record.x_folder), flow.folder.parents[2]
     try:
-        return read_private_manifest(places, work_dir)
+        return read_private_manifest(locate_epoch(flow, story, epoch), flow.folder.parents[2])
     except (OSError, ValueError, LookupError, LaunchRefused, pickle.UnpicklingError):
         return None
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import TaskDeferred
+from airflow.sdk.exceptions import AirflowException, TaskDeferred
 
 from airflow_dagsched.launch.streams.manifest import StreamManifest
 from airflow_dagsched.launch.streams.private_folder import read_settings
-from airflow_dagsched.provider.streaming.launch_stream import resume_stream
+from airflow_dagsched.provider.streaming.launch_stream import execute_stream, resume_stream
 from airflow_dagsched.provider.streaming.start_driver import read_private_manifest
+from airflow_dagsched.switch.places import INBOX_SERVICE
 from tests.provider.streaming.test_launch_stream import Tries, _surroundings, change, declare, run_first, tries
 
 __all__ = ["_surroundings", "tries"]
@@ -112,3 +114,63 @@ def test_a_lost_driver_s_executors_may_be_anywhere_once_their_worker_is_gone(
     after = {name: value for name, value in before.items() if not (is_gone and name == token)}
     assert read_settings(flow.locate(1).private) == after
     assert (flow.locate(1).private / "spark.properties").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_fills_the_inboxes_has_room_of_its_own(dag: DAG, tries: Tries, tmp_path: Path, cluster: Any):
+    """Its files are its own, too: those of the graph that was there first go with it."""
+    cluster(w1=4, w2=4)
+    tries.run(declare(dag, tmp_path, channel="inbox"))
+    graph = read_private_manifest(tries.flow.locate(1), tries.flow.work_dir)
+    service = read_private_manifest(tries.flow.places.inbox_service, tries.flow.work_dir)
+    assert sorted((*graph.workers, *service.workers)) == ["w1", "w2"]
+    settings = read_settings(tries.flow.places.inbox_service.private)
+    assert settings["spark.cores.max"] == "1"
+    assert str(tries.flow.locate(1).folder) not in "".join(settings.values())
+
+
+def test_without_room_for_what_fills_the_inboxes_nothing_is_asked_for(
+    dag: DAG, tries: Tries, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+):
+    cluster(w1=3)
+    monkeypatch.setattr(time, "sleep", tries.sleep)
+    launch = declare(dag, tmp_path, channel="inbox", deploy_within=5)
+    with pytest.raises(
+        AirflowException, match=r"no room on the cluster for what fills the inboxes, an app.* within 5 s"
+    ):
+        execute_stream(tries.open(launch))
+    assert not tries.flow.story.epochs
+    assert not tries.flow.places.inbox_service.private.exists()
+
+
+def test_what_fills_the_inboxes_stays_as_it_is_while_a_graph_reads(
+    dag: DAG, tries: Tries, tmp_path: Path, cluster: Any
+):
+    cluster(w1=4, w2=4)
+    flow = run_first(tries, declare(dag, tmp_path, channel="inbox"))
+    before = flow.places.inbox_service.private.stat()
+    cluster(w1=0, w2=0)
+    tries.meanwhile = [lambda: None, lambda: flow.begin(2)]
+    assert tries.run(change(tmp_path, channel="inbox"), "run 2") == 2
+    assert flow.places.inbox_service.private.stat() == before
+
+
+def test_what_fills_the_inboxes_may_be_anywhere_once_its_worker_is_gone(
+    dag: DAG, tries: Tries, tmp_path: Path, cluster: Any
+):
+    cluster(w1=4, w2=4)
+    launch = declare(dag, tmp_path, channel="inbox")
+    flow = run_first(tries, launch)
+    private = flow.places.inbox_service.private
+    token = next(name for name in read_settings(private) if name.startswith("spark.executor.resource."))
+    flow.kill(INBOX_SERVICE)
+    flow.now += 1
+    cluster(**({"w2": 4} if "not_1" in token else {"w1": 4}))
+    with pytest.raises(TaskDeferred):
+        resume_stream(tries.open(launch), {"event": "lost", "epoch": INBOX_SERVICE, "follows": 1})
+    assert token in read_settings(private)
+    cluster(**({"w1": 4} if "not_1" in token else {"w2": 4}))
+    flow.kill(INBOX_SERVICE)
+    flow.now += 1
+    with pytest.raises(TaskDeferred):
+        resume_stream(tries.open(launch), {"event": "lost", "epoch": INBOX_SERVICE, "follows": 1})
+    assert token not in read_settings(private)
