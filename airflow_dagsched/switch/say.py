@@ -31,6 +31,8 @@ SENTENCES: Mapping[Code, str] = {
     "{seconds:g} s: keep window= at that, or an even part of it, until this code runs, then change it",
     "source changed": "source {names} is read otherwise than by epoch {epoch}, whose place in it may mean nothing now: "
     "name one with start=",
+    "carried source": "source {names} is read otherwise than by epoch {epoch}, or start= names another place in it: a "
+    "state goes on with the very next row, so leave both as they were, or stop the stream and begin by replay",
     "other way of rows": "epoch {epoch} gets its rows in another way (channel=): stop the stream, then ask again",
     "inbox sources": "what fills the inboxes reads sources as for epoch {epoch}, and {names} would be read otherwise: "
     "stop the stream, and take channel='replay' for one epoch",
@@ -53,6 +55,7 @@ SENTENCES: Mapping[Code, str] = {
     "catches up": "epoch {epoch} is behind: until its watermark is {window}",
     "waits for rows": "{names} of epoch {epoch} has no batch yet: no rows come",
     "drains": "epoch {epoch} ends windows up to {window}: rows move its watermark, and nothing else",
+    "hands on": "epoch {epoch} ends with its last batch, and hands its state on",
     "makes room": "epoch {epoch} starts once that is gone: in between, for as long as a start and what is missed take, "
     "the table gets nothing",
     "nothing runs": "no epoch runs, or is to run",

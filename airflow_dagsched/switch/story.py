@@ -74,6 +74,11 @@ class EpochStory:
         return find_latest(each.newest_window for each in self.queries.values())
 
     @property
+    def without_batch(self) -> tuple[str, ...]:
+        """Its queries that have no batch yet."""
+        return tuple(sorted({*self.record.x_queries} - {*self.queries}))
+
+    @property
     def upto(self) -> float | None:
         """The window of the fence out of it."""
         return self.out.upto if self.out else None
@@ -132,6 +137,13 @@ def owned(story: Story, epoch: int, query: str) -> tuple[float | None, float | N
     if found.aborted is not None or (found.into is None and found.record.x_after != 0):
         raise LookupError(epoch)
     return _get_upto(found.into, query), _get_upto(found.out, query)
+
+
+def awaits_state(story: Story, epoch: int) -> bool:
+    """Whether the epoch is to begin with the state of a graph that has not come to its end."""
+    record = story.epochs[epoch].record
+    old = story.epochs.get(record.x_after)
+    return record.channel == "carry" and old is not None and not old.drained
 
 
 def apply_record(story: Story, record: Record) -> Story:

@@ -85,6 +85,8 @@ class Graph:
     """Of the application."""
     session: Mapping[str, str] = field(default_factory=dict)
     """Of the graph's own session."""
+    carries: tuple[str, ...] = ()
+    """States that go on in the next graph."""
     sink: Callable[[Any, str], Any] | None = None
     """Gets the sums; None: they are the table's."""
 
@@ -298,7 +300,7 @@ def make_manifest(flow: Flow, places: EpochPlaces, graph: Graph) -> StreamManife
         try_id=TryId("", 0, 1),
         steps=steps,
         sources=(SourceSpec(SOURCE, "parquet", "ts", f"file:{flow.source}", DDL, options),),
-        queries=(QuerySpec(QUERY, table, graph.partitions, stateful=1),),
+        queries=(QuerySpec(QUERY, table, graph.partitions, stateful=1, carries=graph.carries),),
         settings=graph.settings,
         session={"spark.sql.session.timeZone": "UTC", **graph.session},
         application=graph.conf,

@@ -173,6 +173,21 @@ def test_no_state_is_handed_on_while_windows_are_open():
     assert (record.x_cause, "emits rows of windows that may get more" in record.reason) == ("author", True)
 
 
+def test_no_state_is_handed_on_before_each_query_has_a_batch():
+    """Where another one had got to is not known."""
+    story = tell(make_epoch(1, x_queries=("out", "slow")), *FIRST[1:], make_epoch(2, channel="carry"))
+    assert get_answer(ask(story, READY))[1].code == "owner has no batch"
+
+
+def test_a_state_goes_on_with_the_very_next_row():
+    """Another place in a source would fit what is in it as little as another reading."""
+    wanted = replace(EDITED, channel="carry", start={"in": 7})
+    kind, reason = get_answer(ask(READING, look(1), wanted))
+    assert (kind, reason.code, reason.names) == ("refuse", "carried source", ("in",))
+    as_before = replace(wanted, sources=dict(READING.epochs[1].record.x_sources), start=None)
+    assert get_record(READING, look(1), as_before).start is None
+
+
 def test_after_a_graph_that_can_run_no_more():
     """The code crashed, its author mends it: no old graph is waited for."""
     record = get_record(DEAD, look(), WANTED)

@@ -18,7 +18,7 @@ from airflow_dagsched.switch.fold import IllegalTransition
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.places import INBOX_SERVICE
 from airflow_dagsched.switch.records import GarbledLog
-from airflow_dagsched.switch.story import Story
+from airflow_dagsched.switch.story import EpochStory, Story
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +68,10 @@ class Look:
 
     def _note_due(self, story: Story, advice: Advice, now: float) -> None:
         due = [each for each in advice.commands if isinstance(each, Deploy) and now >= each.not_before]
-        # What was only asked for is its own task's to start, and given up if that never does. One that had to wait
-        # until the old graph was gone is the owner by then, and its task has no worker.
+        # What was only asked for is its own task's to start, and given up if that never does. The task of one that had
+        # to wait until the old graph was gone, which it is the owner by, or for its state, has no worker any more.
         known = [story.epochs[each.epoch] for each in due if each.epoch in story.epochs]
-        begun = [each.record.epoch for each in known if each.begun is not None or each.record.epoch == story.owner]
+        begun = [each.record.epoch for each in known if each.begun is not None or _has_waited(story, each)]
         # What fills the inboxes is nobody's own: whoever follows a graph that reads them has it started.
         inbox = [each.epoch for each in due if each.epoch == INBOX_SERVICE]
         self.since = {epoch: self.since.get(epoch, now) for epoch in (*inbox, *begun)}
@@ -80,6 +80,10 @@ class Look:
         mine = (epoch, INBOX_SERVICE)
         waited = [other for other, since in self.since.items() if other in mine or now - since >= OTHERS_S]
         return Lost(min(waited)) if waited else None
+
+
+def _has_waited(story: Story, epoch: EpochStory) -> bool:
+    return epoch.record.epoch == story.owner or (epoch.into is not None and epoch.comes_after)
 
 
 @dataclass(eq=False)

@@ -86,13 +86,8 @@ class Rendered:
 
 def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
     """Raise :class:`LaunchRefused` for what an author may write, and no driver does yet."""
-    said = {
-        "channel='carry'": settings.channel == "carry",
-        f"standbys={settings.standbys}": settings.standbys,
-    }
-    names = [name for name, is_said in said.items() if is_said]
-    if names:
-        raise LaunchRefused(group, f"{' and '.join(names)}: no driver does that yet", "leave it out")
+    if settings.standbys:
+        raise LaunchRefused(group, f"standbys={settings.standbys}: no driver does that yet", "leave it out")
 
 
 def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tuple[Path, ...]) -> Rendered:

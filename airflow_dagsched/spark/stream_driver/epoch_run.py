@@ -16,6 +16,12 @@ from airflow_dagsched.spark.steps.call_step import StepFault
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.stream_driver.graphs.carried_queries import (
+    build_first,
+    has_state,
+    rehearse_queries,
+    take_over_queries,
+)
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed
 from airflow_dagsched.spark.stream_driver.graphs.preparing import limit_sources, prepare_queries
 from airflow_dagsched.spark.stream_driver.progress import Tally, add_rates, merge_newest, read_left
@@ -31,7 +37,7 @@ from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_follower
 from airflow_dagsched.switch.records import Record, Started
 from airflow_dagsched.switch.signs import Ended, Phase, Sign
-from airflow_dagsched.switch.story import Story
+from airflow_dagsched.switch.story import Story, awaits_state
 
 
 class EpochRun:
@@ -46,6 +52,10 @@ class EpochRun:
         """The step whose failure it is."""
         self.is_stuck = False
         """Whether a batch of it does not come back: nothing but the end of the program ends it."""
+        self._awaits_state = False
+        """Whether its queries are still to start, with what the graph before it hands on."""
+        self._is_ready = False
+        """Whether all that can be done before that is done."""
         self._queries: list[RunningQuery] = []
         self._targets: list[Target] = []
         self._halted_at: float | None = None
@@ -59,9 +69,13 @@ class EpochRun:
     # --- begin
 
     def start(self) -> None:
-        """Begin its queries. What fails is in ``failure`` then, and nothing runs."""
+        """Begin its queries, or wait for what they begin with. What fails is in ``failure`` then, and nothing runs."""
         try:
-            self.begin_queries()
+            self._awaits_state = awaits_state(self._log.story, self.epoch.number)
+            if self._awaits_state:
+                self._get_ready()
+            else:
+                self.begin_queries()
         except StepFailed as failed:
             self._fail(failed.__cause__ or failed, failed.step)
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends this epoch alone
@@ -69,22 +83,43 @@ class EpochRun:
         if self.failure is not None:
             self._stop_now()
 
+    def _get_ready(self) -> None:
+        """Before there is no way back: see whether the old graph's state can be its own. Raises what is in the way."""
+        story = self._log.story
+        is_handed = story.epochs[self.epoch.number].into is not None
+        if self._is_ready or not (is_handed or has_state(self.epoch, story)):
+            return
+        if not is_handed:
+            for each in rehearse_queries(self._main, self.epoch, story, self._check_begin):
+                if each.query.writes is not None:
+                    self._refuse_mismatch(each.query.step, each.query.writes, each.rows)
+        self._is_ready = True
+
     def begin_queries(self) -> None:
         """Call the steps, start the queries, say so in the log. Raises what fails."""
         for each in self.epoch.manifest.sources if self.epoch.record.channel == "inbox" else ():
             await_schema(self.epoch.flow.name_inbox(each.name), self._check_begin)
-        prepare_queries(self._main, self.epoch, self._log.story, self._check_begin)
-        written = Graph(self.session, self.epoch, limit_sources(self.epoch, self._log.story)).build()
+        written = self._build()
         # A pool each: two graphs share the cores, whichever has more tasks.
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", f"epoch-{self.epoch.number}")
         for query in written:
             self._queries.append(self._start_query(query))
         self._record_start()
 
+    def _build(self) -> tuple[QueryRows, ...]:
+        story, record = self._log.story, self.epoch.record
+        sources = limit_sources(self.epoch, story)
+        if record.channel != "carry":
+            prepare_queries(self._main, self.epoch, story, self._check_begin)
+            return Graph(self.session, self.epoch, sources).build()
+        if record.x_after == 0:
+            return build_first(self.session, self.epoch, sources)
+        return take_over_queries(self._main, self.session, self.epoch, sources, story, self._check_begin)
+
     def _start_query(self, written: QueryRows) -> RunningQuery:
         query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
         tally = Tally(read_left(self._log.story.epochs[self.epoch.number], query.step))
-        sink = make_sink(self.session, self.epoch, query, target, self.check, lambda: tally.left)
+        sink = make_sink(self.session, self.epoch, written, target, self.check, lambda: tally.left)
         # What an earlier driver has recorded is the table's, so its moves come first. A function, which may take as
         # long as it likes, is called within batches: Spark repeats the one that it did not return from.
         if query.writes is not None:
@@ -150,7 +185,7 @@ class EpochRun:
     @property
     def is_over(self) -> bool:
         """Whether nothing of it runs any more."""
-        return all(each.is_over for each in self._queries)
+        return not self._awaits_state and all(each.is_over for each in self._queries)
 
     @property
     def is_halted(self) -> bool:
@@ -161,11 +196,17 @@ class EpochRun:
         """Let the batches that run be the last; it is over some looks later."""
         if self._halted_at is None:
             self._halted_at = now
+            self._awaits_state = False
             for each in self._queries:
                 each.gate.close()
 
     def look(self, now: float) -> None:
-        """Note what its queries tell; end it where one has failed, or another driver has the lease."""
+        """Note what its queries tell; end it where one has failed, or another driver has the lease. Start them, if what
+        they have waited for is there.
+        """
+        if self._awaits_state:
+            self._log.read()
+            self.start()
         for each in self._queries:
             each.look()
             error = each.find_error()
@@ -195,6 +236,7 @@ class EpochRun:
     def _stop_now(self) -> None:
         """Without waiting for batches: they are run again."""
         self._is_torn = True
+        self._awaits_state = False
         for each in self._queries:
             each.gate.close()
             each.stop()
@@ -245,6 +287,8 @@ class EpochRun:
     def _find_phase(self) -> Phase:
         if self.is_halted:
             return "stopping"
+        if self._awaits_state and self._is_ready:
+            return "ready"
         if not self._queries:
             return "starting"
         return "running" if any(each.has_work() for each in self._queries) else "idle"

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate, GateClosed
 from airflow_dagsched.spark.stream_driver.progress import Tally
+from airflow_dagsched.spark.streams.sink import StreamRefused
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class RunningQuery:
     def find_error(self) -> BaseException | None:
         """What ended it; None: it runs, or was ended by us."""
         error = self.gate.error or (self._query.exception() if self.is_over else None)
-        return None if error is None or _is_of_gate(error) else error
+        return None if error is None or _is_of_gate(error) or _is_handed_over(error) else error
 
 
 def start_query(
@@ -75,6 +76,11 @@ def start_query(
     writer = rows.writeStream.queryName(step).option("checkpointLocation", name_local(checkpoint)).outputMode("append")
     writer = writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds")
     return RunningQuery(step, gate, writer.foreachBatch(gate).start(), tally)
+
+
+def _is_handed_over(error: BaseException) -> bool:
+    """Whether the batch comes behind the one whose state became the next graph's, which reads its rows."""
+    return isinstance(error, StreamRefused) and error.reason == "handed over"
 
 
 def _is_of_gate(error: BaseException) -> bool:

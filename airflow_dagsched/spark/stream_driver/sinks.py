@@ -13,7 +13,7 @@ from airflow_dagsched.launch.streams.manifest import QuerySpec
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.steps.call_step import call_step
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
-from airflow_dagsched.spark.stream_driver.graphs.graph import find_start, list_sources
+from airflow_dagsched.spark.stream_driver.graphs.graph import QueryRows, find_start, list_sources
 from airflow_dagsched.spark.streams.checkpoint import list_idle, read_begin
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.drafts import place_aside
@@ -34,7 +34,7 @@ NO_WINDOWS = RowWindows(OutputWindow("", "time"), 0.0)
 def make_sink(
     session: SparkSession,
     epoch: AcceptedEpoch,
-    query: QuerySpec,
+    written: QueryRows,
     target: Target,
     check: Callable[[], None],
     count_left: Callable[[], LeftOut],
@@ -44,11 +44,12 @@ def make_sink(
     :param check: raises what is to end the query, within a batch too.
     :param count_left: what the epoch's query has left out until now.
     """
-    manifest = epoch.manifest
+    manifest, query, handed = epoch.manifest, written.query, written.handed
     sources = list_sources(manifest, query.step)
     checkpoint = epoch.places.name_checkpoint(query.step)
     prepared = read_prepared(checkpoint)
-    declared = {each.name: find_start(epoch.record, each).offset for each in manifest.sources if each.name in sources}
+    read_by_it = [each for each in manifest.sources if each.name in sources]
+    declared = {each.name: find_start(epoch.record, each, handed).offset for each in read_by_it}
     newest = Newest(epoch.places.name_newest(query.step))
     read = partial(
         read_begin,
@@ -60,7 +61,9 @@ def make_sink(
     )
 
     def begin(batch: int) -> BatchBegin:
-        return replace(read(batch), left=count_left())
+        begun = read(batch)
+        found = begun.newest if handed is None else handed.add_newest(begun.newest)
+        return replace(begun, newest=found, left=count_left())
 
     def note_read(batch: int, begun: BatchBegin) -> None:
         if len(sources) > 1:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,28 @@ def read_begin(
     elif len(sources) > 1:
         newest = find_before(batch) or {}
     else:
-        newest = _find_newest(sources, watermark_ms, lateness_s)
+        newest = find_newest(sources, watermark_ms, lateness_s)
     return BatchBegin(watermark_ms / 1000, offsets, newest, hashlib.sha256(planned.read_bytes()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEnd:
+    """Where a batch ended that Spark has committed. Moments are in seconds since 1970; 0: no row has moved it."""
+
+    offsets: Mapping[str, Any]
+    """Source -> offset; None: nothing was read."""
+    watermark: float
+    """That the batch began with: by it the next one judges which rows are late."""
+    next_watermark: float
+    """That the next one begins with."""
+
+
+def read_end(checkpoint: Path, batch: int) -> BatchEnd:
+    """Where a batch ended. Raises ``FileNotFoundError`` for one that Spark has not committed."""
+    watermark_ms, offsets = _read_offsets(_name_offsets(checkpoint, batch))
+    # A line with the version, then what was committed.
+    committed = load_json((checkpoint / "commits" / str(batch)).read_text().partition("\n")[2])
+    return BatchEnd(offsets, watermark_ms / 1000, committed["nextBatchWatermarkMs"] / 1000)
 
 
 def list_idle(checkpoint: Path, batch: int, begin: BatchBegin) -> tuple[str, ...]:
@@ -55,7 +76,8 @@ def list_idle(checkpoint: Path, batch: int, begin: BatchBegin) -> tuple[str, ...
     return tuple(name for name, offset in begin.offsets.items() if ends.get(name) == offset)
 
 
-def _find_newest(sources: Sequence[str], watermark_ms: int, lateness_s: float) -> dict[str, float | None]:
+def find_newest(sources: Sequence[str], watermark_ms: int, lateness_s: float) -> dict[str, float | None]:
+    """The newest event time that moved the watermark there, by source; empty: it does not tell."""
     # Of several sources the watermark is the least; and 0 is what Spark says where no row has moved it.
     if len(sources) != 1 or watermark_ms == 0:
         return {}

@@ -14,18 +14,11 @@ from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES
 
-_FORMATS = frozenset(["parquet", "orc", "json", "csv", "text"])
 _WITH_SCHEMA = ("parquet", "orc")
 """Formats whose files are never empty: there are rows to describe."""
 _WHICH_FILES = FILE_LIMITS | {"pathglobfilter"}
 """Options that say which files are read, in small letters."""
 _GLOB = frozenset("*?[{")
-
-
-def can_be_empty(source: SourceSpec) -> bool:
-    """Whether it can be read over no rows with the same columns in the same order."""
-    # With that option columns come from names of folders anywhere in a path.
-    return source.format in _FORMATS and not any(name.lower() == "basepath" for name in source.options)
 
 
 def empty_source(session: SparkSession, source: SourceSpec, folder: Path, partition: str) -> SourceSpec:

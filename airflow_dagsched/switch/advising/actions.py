@@ -261,6 +261,11 @@ def _find_changed(wanted: Wanted, old: EpochStory) -> Reason | None:
         # What routes goes on as it was begun.
         other = sorted({*changed, *({*wanted.sources} ^ {*old.record.x_sources})})
         return Reason("inbox sources", old.record.epoch, names=tuple(other)) if other else None
+    if wanted.channel == "carry":
+        # It goes on with the very next row: no other place fits what is in the state.
+        named = {name for name, offset in (wanted.start or {}).items() if old.record.x_named.get(name) != offset}
+        moved = tuple(sorted({*changed, *named}))
+        return Reason("carried source", old.record.epoch, names=moved) if moved else None
     moved = tuple(each for each in changed if each not in (wanted.start or {}))
     return Reason("source changed", old.record.epoch, names=moved) if moved else None
 
@@ -284,6 +289,9 @@ def _ask_cold(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command
 def _ask_running(look: Situation, wanted: Wanted, old: EpochStory) -> tuple[Command, ...]:
     if (wanted.channel == "inbox") != (old.record.channel == "inbox"):
         return (Answer("refuse", Reason("other way of rows", old.record.epoch)),)
+    if wanted.channel == "carry":
+        # Where the old graph ends is in its checkpoint, once it has.
+        return _request(look, wanted, Begin(), "beside")
     if wanted.channel != "replay":
         return _request(look, wanted, Begin(wanted.start), "beside")
     if not old.queries:

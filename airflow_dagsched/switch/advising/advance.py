@@ -107,7 +107,8 @@ def _list_waits(look: Situation) -> Iterator[Reason]:
     if new is not None and look.state == "catching_up" and not look.is_caught_up():
         yield _explain_behind(old, new)
     if old is not None and look.state == "fenced" and not look.has_old_passed():
-        yield Reason("drains", old.record.epoch, old.upto)
+        is_handed = new is not None and new.record.channel == "carry"
+        yield Reason("hands on" if is_handed else "drains", old.record.epoch, old.upto)
     if new is not None and new.into is not None and new.begun is None and new.comes_after:
         yield Reason("makes room", new.record.epoch)
 
@@ -115,6 +116,5 @@ def _list_waits(look: Situation) -> Iterator[Reason]:
 def _explain_behind(old: EpochStory | None, new: EpochStory) -> Reason:
     watermark = find_watermark(new)
     if watermark is None:
-        idle = tuple(sorted({*new.record.x_queries} - {*new.queries}))
-        return Reason("waits for rows", new.record.epoch, names=idle)
+        return Reason("waits for rows", new.record.epoch, names=new.without_batch)
     return Reason("catches up", new.record.epoch, window=find_watermark(old) if old else None)

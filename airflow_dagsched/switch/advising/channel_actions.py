@@ -14,11 +14,13 @@ from airflow_dagsched.switch.signs import find_next_start
 
 
 def hand_over_state(look: Situation) -> tuple[Command, ...]:
-    """The fence, once the old graph has a batch; it is no successor's if it emits rows of windows that may get more."""
+    """The fence, once all queries of the old graph have a batch; it is no successor's if it emits rows of windows that
+    may get more.
+    """
     old = look.old
     if old is None:
         return ()
-    if not old.queries:
+    if not old.queries or old.without_batch:
         return (Answer("wait", Reason("owner has no batch", old.record.epoch)),)
     names = list_open(old)
     if names:

@@ -29,6 +29,5 @@ def _choose_switched(story: Story, order: Order) -> tuple[int, ...] | Reason:
     if order == "confirm" and new.record.x_confirm == "auto":
         return Reason("needs no word", new.record.epoch)
     if order == "confirm" and find_watermark(new) is None:
-        missing = sorted({*new.record.x_queries} - {*new.queries})
-        return Reason("nothing to confirm", new.record.epoch, names=tuple(missing))
+        return Reason("nothing to confirm", new.record.epoch, names=new.without_batch)
     return (new.record.epoch,)

@@ -104,6 +104,18 @@ def test_a_graph_that_had_to_wait_for_room_is_started_once_it_is_the_owner(tmp_p
     assert flow.started == [f"{1:08x}", f"{2:08x}"]
 
 
+def test_a_graph_that_a_state_is_handed_on_to_is_started_before_it_is_the_owner(tmp_path: Path):
+    """It has waited for that in a driver: its task has no worker, and nobody else ends the old one's moves."""
+    flow = make_running(tmp_path)
+    flow.run_batch(1, first=10, last=20, x_newest={"in": 31.0})
+    flow.executor.step(Wanted("code 2", "run 2", f"{2:08x}", {"out": ("in",)}, window=10.0, channel="carry"))
+    look = open_look(flow)
+    assert look.look([2]) == {}
+    flow.add(make_fence(1, 20))
+    flow.kill(1)
+    assert look.look([2]) == {2: Lost(2)}
+
+
 def test_what_nobody_starts_is_started_by_whoever_follows_another(tmp_path: Path):
     flow = make_running(tmp_path)
     look = open_look(flow)

@@ -121,6 +121,33 @@ def test_state_beside_carried_state(dag: DAG) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ({"format": "avro"}, "avro of source 'events' can't be read on from the very row that the old graph has read"),
+        (
+            {"options": {"basePath": "/in"}},
+            "files with the option basePath of source 'events' can't be read on from the very row that the old graph "
+            "has read",
+        ),
+    ],
+)
+def test_state_of_rows_that_would_be_read_twice(dag: DAG, source: dict[str, Any], rule: str) -> None:
+    code = "out(totals.override(carries=['total'])(events.override(**SOURCE)()))".replace("SOURCE", repr(source))
+    assert refuse(dag, code, {**SETTINGS, "channel": "carry"}) == (
+        f"DAG 'sales', step 'f.out': channel: {rule}, and what is read twice would count twice in what is carried on: "
+        "use another channel"
+    )
+
+
+def test_room_for_one_graph_that_carries_anyway(dag: DAG) -> None:
+    settings = {**SETTINGS, "channel": "carry", "overlap": "sequential"}
+    assert refuse(dag, "out(totals.override(carries=['total'])(events()))", settings) == (
+        f"{FLOW}overlap: 'sequential' is what channel='carry' does anyway, but for a look at the new graph before: "
+        "leave it out"
+    )
+
+
 @pytest.mark.parametrize(("said", "message"), read_cases("source"))
 def test_a_source(dag: DAG, said: str, message: str) -> None:
     with pytest.raises(InvalidInput) as error, SparkDataflow("f", **SETTINGS):

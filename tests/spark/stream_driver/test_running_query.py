@@ -8,7 +8,7 @@ from typing import Any
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.progress import Tally, read_left
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery
-from airflow_dagsched.spark.streams.sink import LeftOut
+from airflow_dagsched.spark.streams.sink import LeftOut, StreamRefused
 from airflow_dagsched.spark.streams.sources import MICROS, name_read, name_taken
 from tests.switch.drawn import FIRST, make_batch, tell
 
@@ -60,6 +60,16 @@ def test_a_query_is_over_when_its_batch_has_come_back():
     assert not query.is_over
     gate.busy = False
     assert query.is_over
+
+
+def test_a_batch_behind_the_state_that_was_handed_on_is_no_failure():
+    """Its rows are the next graph's."""
+    gate = BatchGate("by_user", None, lambda *batch: None)  # type: ignore[arg-type]
+    query = RunningQuery("by_user", gate, ToldQuery(), Tally())  # type: ignore[arg-type]
+    gate.error = StreamRefused(1, "by_user", 7, "handed over")
+    assert query.find_error() is None
+    gate.error = StreamRefused(1, "by_user", 7, "aborted")
+    assert query.find_error() is gate.error
 
 
 def test_what_was_left_out_goes_on_from_what_the_log_has():

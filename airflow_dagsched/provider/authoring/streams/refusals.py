@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.protocol.tables import FILE_FORMATS, normalise_location
 from airflow_dagsched.launch.streams.above import list_above
+from airflow_dagsched.launch.streams.exact_starts import explain_inexact
 from airflow_dagsched.launch.streams.session_settings import OURS
 from airflow_dagsched.plan.settings import DEFAULTS
 from airflow_dagsched.provider.authoring.streams.steps import SinkStep, SourceStep
@@ -284,6 +285,22 @@ def _find_carried(look: Look) -> Refusals:
             if step.declared.stateful and name not in carried:
                 rule = "its state would be lost in a switch, as channel='carry' reads no row again: name what it keeps"
                 yield step.make_error(rule, "carries")
+        yield from _find_inexact(look)
+
+
+def _find_inexact(look: Look) -> Refusals:
+    """What would be read twice, or not at all, and so counted in a state that goes on."""
+    assert look.flow.streaming is not None
+    if look.flow.streaming.overlap == "sequential":
+        rule = "'sequential' is what channel='carry' does anyway, but for a look at the new graph before: leave it out"
+        yield look.flow.make_error(rule, "overlap")
+    mirrors = {name: look.mirrors[name] for name in look.sources}
+    sources = {name: each.make_spec(name) for name, each in mirrors.items() if isinstance(each, SourceStep)}
+    for end in look.ends:
+        read = [spec for name, spec in sources.items() if name in look.above[end]]
+        if inexact := explain_inexact(read):
+            rule = f"{inexact}, and what is read twice would count twice in what is carried on: use another channel"
+            yield look.flow.steps[end].make_error(rule, "channel")
 
 
 FINDERS: tuple[Callable[[Look], Refusals], ...] = (

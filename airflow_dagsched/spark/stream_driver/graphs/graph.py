@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.steps.call_step import call_step, check_answer, route_rows
 from airflow_dagsched.spark.steps.source_rows import check_source_rows
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
+from airflow_dagsched.spark.streams.carry.handed import HandedQuery
 from airflow_dagsched.spark.streams.draft_writer import RowWindows
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox
 from airflow_dagsched.spark.streams.plan_check import check_query
@@ -43,30 +44,47 @@ class QueryRows:
     query: QuerySpec
     rows: DataFrame
     windows: RowWindows
+    handed: HandedQuery | None = None
+    """Where the same query of the graph before it has ended, whose state it goes on with; None: with no state."""
 
 
 class Graph:
     """Calls the steps of one epoch, each in its turn.
 
     :param sources: what to read; as the manifest has them, if they are not given.
+    :param handed: where a query that goes on with a state begins to read.
     """
 
     def __init__(
-        self, session: SparkSession, epoch: AcceptedEpoch, sources: Sequence[SourceSpec] | None = None
+        self,
+        session: SparkSession,
+        epoch: AcceptedEpoch,
+        sources: Sequence[SourceSpec] | None = None,
+        handed: HandedQuery | None = None,
     ) -> None:
         self._session = session
         self._epoch = epoch
+        self._handed = handed
         self._sources = {each.name: each for each in (epoch.manifest.sources if sources is None else sources)}
         self._made: dict[Output, Any] = {}
 
     def build(self) -> tuple[QueryRows, ...]:
         """What each query writes. Raises ``StepFailed``, also for what no stream can keep its windows of."""
-        for spec in self._epoch.manifest.steps:
+        self._call_all(self._epoch.manifest.steps)
+        return tuple(self._check(query) for query in self._epoch.manifest.queries)
+
+    def build_query(self, query: QuerySpec) -> QueryRows:
+        """What one query writes: the steps above it are called alone. Raises as ``build``."""
+        above = list_above(query.step, list_inputs(self._epoch.manifest))
+        self._call_all(spec for spec in self._epoch.manifest.steps if spec.id in above)
+        return self._check(query)
+
+    def _call_all(self, specs: Iterable[StepSpec]) -> None:
+        for spec in specs:
             with _blame(spec.id), work_for(spec.id, self._session):
                 enter_session(self._session, spec.id, spec.id)
                 self._call(spec)
                 end_lines()
-        return tuple(self._check(query) for query in self._epoch.manifest.queries)
 
     def _check(self, query: QuerySpec) -> QueryRows:
         manifest = self._epoch.manifest
@@ -80,7 +98,7 @@ class Graph:
         with _blame(query.step):
             settings = manifest.settings
             judged = check_query({**frames, query.step: rows}, settings.window_s, settings.reach_s, bool(query.carries))
-        return QueryRows(query, rows, RowWindows(judged.output, manifest.settings.window_s))
+        return QueryRows(query, rows, RowWindows(judged.output, manifest.settings.window_s), self._handed)
 
     def _call(self, spec: StepSpec) -> None:
         source = self._sources.get(spec.id)
@@ -101,7 +119,8 @@ class Graph:
         if record.channel == "inbox":
             # The service has called the function, and rows are as it made them.
             return open_inbox(self._session, source, settings, self._epoch.flow.name_inbox(source.name), record)
-        return open_source(self._session, source, settings, partial(self._call_with, spec), find_start(record, source))
+        start = find_start(record, source, self._handed)
+        return open_source(self._session, source, settings, partial(self._call_with, spec), start)
 
     def read_sources(self) -> dict[str, DataFrame]:
         """Source -> what the function of its step makes of the rows. Raises ``StepFailed``."""
@@ -154,11 +173,18 @@ def list_sources(manifest: StreamManifest, query: str) -> tuple[str, ...]:
     return tuple(source.name for source in manifest.sources if source.name in above)
 
 
-def find_start(record: Epoch, source: SourceSpec) -> SourceStart:
+def find_start(record: Epoch, source: SourceSpec, handed: HandedQuery | None = None) -> SourceStart:
     """Where the epoch begins to read the source.
 
     Of several queries that read it any one's offset does: each lies before all rows that count (``rows_from``).
+
+    :param handed: of a query that goes on with a state: its own offsets, and rows that were late where it ended are
+        late in this one.
     """
+    if handed is not None:
+        offset = handed.offsets.get(source.name)
+        can_begin = bool(choose_start_options(source.format, offset))
+        return SourceStart(offset if can_begin else None, handed.watermark or None)
     start = record.start or {}
     named = [offset for key, offset in sorted(start.items()) if key.rpartition("/")[2] == source.name]
     offset = next((each for each in named if each is not None), None)

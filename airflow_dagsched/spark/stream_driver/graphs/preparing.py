@@ -8,7 +8,7 @@ a place in the list of one query, of another's it says nothing. Any other query 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from airflow_dagsched.launch.streams.exact_starts import has_own_list
 from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec
 from airflow_dagsched.spark.files.store import name_local
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed, list_sources
-from airflow_dagsched.spark.streams.empty_sources import can_be_empty, empty_source, find_partition
+from airflow_dagsched.spark.streams.empty_sources import empty_source, find_partition
 from airflow_dagsched.spark.streams.file_lists import ReadFiles, UnknownLayout, find_path
 from airflow_dagsched.spark.streams.prepared_checkpoint import prepare_checkpoint, read_prepared
 from airflow_dagsched.spark.streams.sources import SETTINGS
@@ -35,6 +36,8 @@ LOOK_S = 1
 _COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 Reads = Mapping[str, ReadFiles]
 """Source -> what of it was read before."""
+Build = Callable[[SparkSession, Sequence[SourceSpec]], Iterable[QueryRows]]
+"""Calls steps in a session, to read sources as they are given."""
 
 
 def prepare_queries(main: SparkSession, epoch: AcceptedEpoch, story: Story, check: Callable[[], None]) -> None:
@@ -49,7 +52,9 @@ def prepare_queries(main: SparkSession, epoch: AcceptedEpoch, story: Story, chec
     known = {step: read for step, read in reads.items() if read}
     if known:
         try:
-            _Preparation(main, epoch, known, check).prepare()
+            Preparation(main, epoch, known, check).prepare(
+                lambda session, sources: Graph(session, epoch, sources).build(), epoch.places.name_checkpoint
+            )
         except (UnknownLayout, StepFailed, StreamingQueryException) as error:
             # Whatever is wrong with a step or with Spark, the queries themselves will say.
             log.warning("epoch %s reads what was read before, and drops its rows: %s", epoch.number, error)
@@ -81,7 +86,7 @@ def _find_read(epoch: AcceptedEpoch, old: EpochStory, step: str, source: SourceS
     name, before = source.name, epoch.flow.name_epoch(old.record.x_folder)
     digest = epoch.record.x_sources.get(name)
     offset = _get_offset(epoch.record.start, step, name)
-    if digest is None or digest != old.record.x_sources.get(name) or not can_be_empty(source):
+    if digest is None or digest != old.record.x_sources.get(name) or not has_own_list(source):
         return None
     if not isinstance(offset, Mapping) or not isinstance(offset.get("logOffset"), int):
         return None
@@ -99,10 +104,11 @@ def _get_offset(start: Mapping[str, Any] | None, step: str, source: str) -> Any:
     return found.get(f"{step}/{source}", found.get(source))
 
 
-class _Preparation:
-    """Of an epoch's checkpoints.
+class Preparation:
+    """Of checkpoints of an epoch's queries.
 
     :param reads: of each query.
+    :param check: see ``prepare_queries``.
     """
 
     def __init__(
@@ -114,12 +120,12 @@ class _Preparation:
         # Of its own: the author's steps register what they like in it.
         self._session = open_session(main, {**epoch.manifest.session, **SETTINGS})
 
-    def prepare(self) -> None:
+    def prepare(self, build: Build, name_checkpoint: Callable[[str], Path]) -> None:
         """Make them all. Raises ``UnknownLayout``, ``StepFailed``, what Spark raises, or as ``check``."""
         sources = tuple(self._empty(each) for each in self._epoch.manifest.sources)
-        for written in Graph(self._session, self._epoch, sources).build():
+        for written in build(self._session, sources):
             if written.query.step in self._reads:
-                self._prepare(written)
+                self._prepare(written, name_checkpoint(written.query.step))
 
     def _empty(self, source: SourceSpec) -> SourceSpec:
         """The source over no rows, if a query that is prepared reads it."""
@@ -127,10 +133,10 @@ class _Preparation:
         if read is None:
             return source
         folder = self._epoch.places.empty / source.name
-        return empty_source(self._session, source, folder, find_partition(source, find_path(read.log)))
+        path = find_path(read.log) if read.log.is_dir() else None
+        return empty_source(self._session, source, folder, find_partition(source, path))
 
-    def _prepare(self, written: QueryRows) -> None:
-        checkpoint = self._epoch.places.name_checkpoint(written.query.step)
+    def _prepare(self, written: QueryRows, checkpoint: Path) -> None:
         interval = int(self._session.conf.get(_COMPACT_INTERVAL) or 0)
         prepare_checkpoint(
             checkpoint, self._reads[written.query.step], interval, lambda draft: self._run(written, draft)
@@ -151,4 +157,6 @@ class _Preparation:
 
 
 def _execute(rows: DataFrame, batch: int) -> None:
-    rows.write.format("noop").mode("append").save()
+    # No sink gets what a batch over nothing writes, so there must be nothing.
+    if rows.collect():
+        raise UnknownLayout(f"batch {batch} writes rows where no source has any")

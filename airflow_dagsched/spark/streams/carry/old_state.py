@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -43,13 +42,10 @@ def has_committed(checkpoint: Path, batch: int) -> bool:
 
 
 def find_old_state(session: SparkSession, checkpoint: Path, batch: int) -> OldState | None:
-    """The states after a batch; None: the query has no ``transformWithState``, or several."""
-    found = [
-        row
-        for row in session.read.format("state-metadata").load(str(checkpoint)).collect()
-        if row["operatorName"].startswith("transformWithState")
-    ]
-    if len({row["operatorId"] for row in found}) != 1:
+    """The states after a batch; None: the query has no ``transformWithState``, or other state beside one."""
+    found = session.read.format("state-metadata").load(str(checkpoint)).collect()
+    operators = {row["operatorId"]: row["operatorName"] for row in found}
+    if len(operators) != 1 or not found[0]["operatorName"].startswith("transformWithState"):
         return None
     variables = json.loads(found[0]["operatorProperties"])["stateVariables"]
     empty = OldState(checkpoint, batch, found[0]["operatorId"], {})
@@ -73,19 +69,14 @@ def read_states(session: SparkSession, old: OldState, names: tuple[str, ...]) ->
     return together.groupBy(*map(quote_name, keys)).agg(*made)
 
 
-def keep_states(session: SparkSession, old: OldState, names: tuple[str, ...], folder: Path) -> None:
-    """Copy the states to ``folder``, unless they are there: the old checkpoint goes some day."""
-    if folder.exists():
-        return
-    draft = folder.with_name(f".{folder.name}-draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    read_states(session, old, names).write.parquet(str(draft / "rows"))
-    (draft / _KEYS).write_text(json.dumps(_list_keys(session, old, names[0])))
-    draft.replace(folder)
+def copy_states(session: SparkSession, old: OldState, names: tuple[str, ...], folder: Path) -> None:
+    """Copy the states into ``folder``, which ``open_copied`` reads: the old checkpoint goes some day."""
+    read_states(session, old, names).write.parquet(str(folder / "rows"))
+    (folder / _KEYS).write_text(json.dumps(_list_keys(session, old, names[0])))
 
 
-def open_kept(session: SparkSession, folder: Path) -> GroupedData:
-    """What ``keep_states`` has copied, as a query's state begins with it."""
+def open_copied(session: SparkSession, folder: Path) -> GroupedData:
+    """What ``copy_states`` has copied, as a query's state begins with it."""
     keys = json.loads((folder / _KEYS).read_text())
     return session.read.parquet(str(folder / "rows")).groupBy(*map(quote_name, keys))
 

@@ -18,6 +18,7 @@ from pyspark.sql import GroupedData
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StructType
 
+from airflow_dagsched.spark.session.current import CURRENT
 from airflow_dagsched.spark.streams.carry.shapes import Kind, Mismatch, StateShape
 
 _HOOKED = ("transformWithState", "transformWithStateInPandas")
@@ -30,6 +31,8 @@ class Carrying:
     initial: GroupedData | None
     """What its state begins with; None: nothing was carried."""
     processors: list[StatefulProcessor] = field(default_factory=list)
+    step: str = ""
+    """In whose function ``transformWithState`` was called last."""
 
     def judge(self) -> tuple[Mismatch, ...]:
         """What is wrong with what the step called."""
@@ -121,6 +124,7 @@ def _let_ask(original: Callable[..., Any]) -> Callable[..., Any]:
         carrying = _CARRYING.get()
         if carrying is not None:
             carrying.processors.append(statefulProcessor)
+            carrying.step = CURRENT.step or ""
             if carrying.initial is not None:
                 words["initialState"] = carrying.initial
         return original(grouped, statefulProcessor, *args, **words)

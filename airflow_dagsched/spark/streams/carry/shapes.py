@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["value", "list", "map"]
-Code = Literal["not kept", "not declared", "another kind", "other fields", "runs out", "not taken", "several", "none"]
+Code = Literal[
+    "not kept",
+    "not declared",
+    "another kind",
+    "other fields",
+    "runs out",
+    "not taken",
+    "several",
+    "none",
+    "mixed",
+    "new query",
+]
 SENTENCES: Mapping[Code, str] = {
     "not kept": "carries={name!r}: the graph that runs has no such state, it has {old}: "
     "name one of those, or switch by replay",
@@ -19,8 +30,13 @@ SENTENCES: Mapping[Code, str] = {
     "keep names and types, and convert in handleInitialState to a state of another name",
     "runs out": "carries={name!r}: it has a time to live, which nobody can read: leave ttlDurationMs out",
     "not taken": "the new processor takes nothing over: define handleInitialState",
-    "several": "calls transformWithState several times: of a step that carries, one can go on, so make two steps",
+    "several": "transformWithState is called several times for what this query writes: of one query one can go on, "
+    "so write the others by steps of their own",
     "none": "declares carries=, and does not call transformWithState: leave carries= out",
+    "mixed": "the graph that runs keeps other state beside that of one transformWithState, and it would be lost: "
+    "stop the stream, and begin by replay",
+    "new query": "the graph that runs writes no such step, so there is no state to go on with: keep its name, "
+    "or make a dataflow of its own of it",
 }
 
 

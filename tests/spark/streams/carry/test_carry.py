@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, GroupedData, Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from airflow_dagsched.spark.streams.carry.old_state import find_old_state, has_committed, keep_states, open_kept
+from airflow_dagsched.spark.streams.carry.old_state import copy_states, find_old_state, has_committed, open_copied
 from airflow_dagsched.spark.streams.carry.processors import Carrying, carry_into
 from airflow_dagsched.spark.streams.carry.python_of_state import can_keep_state
 from airflow_dagsched.spark.streams.carry.shapes import StateShape, compare_shapes
@@ -129,11 +129,11 @@ def test_totals_go_on_in_another_query_as_if_it_had_read_all(session: SparkSessi
     assert not has_committed(tmp_path / "checkpoint", last + 1)
     old = find_old_state(session, tmp_path / "checkpoint", last)
     assert old is not None
-    keep_states(session, old, CARRIES, tmp_path / "kept")
+    copy_states(session, old, CARRIES, tmp_path / "kept")
 
     after = write_rows(tmp_path / "new", 1)
     session.conf.set("spark.sql.shuffle.partitions", "3")
-    made, carrying = total_rows(session, tmp_path / "new", Total(), open_kept(session, tmp_path / "kept"))
+    made, carrying = total_rows(session, tmp_path / "new", Total(), open_copied(session, tmp_path / "kept"))
     assert carrying.judge() == ()
     assert compare_shapes(CARRIES, old.shapes, carrying.list_shapes()) == ()
     found = run(made, tmp_path / "next")
