@@ -17,8 +17,8 @@ from tests.streams.totals import make_totals, total_windows
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CARRY = StreamSettings(10.0, 5.0, 0.2, channel="carry")
-OLD = Graph("first", make_totals(), settings=CARRY, carries=("total", "open"))
-NEW = replace(OLD, code="second", partitions=3)
+OLD = Graph("first", make_totals(), settings=CARRY, partitions=1, carries=("total", "open"))
+NEW = replace(OLD, code="second", partitions=2)
 
 
 def check_totals(flow: Flow, feed: Feed) -> None:
@@ -35,6 +35,23 @@ def test_a_running_total_goes_on(tmp_path: Path):
     with flow.run(old) as driver:
         driver.wait_for(feed.until(lambda: len(flow.list_batches(1)) >= 3))
         flow.ask(NEW)
+        driver.wait_for(feed.until(lambda: is_over(flow)))
+        assert driver.stop() == 0
+    check_totals(flow, feed)
+
+
+def test_both_are_killed_behind_the_fence_and_it_goes_on(tmp_path: Path):
+    """Whoever follows the new graph starts it again: its application runs the old one once more if Spark has still to
+    commit what that had recorded.
+    """
+    flow = Flow(tmp_path)
+    feed = Feed(flow, Rows())
+    old = flow.ask(OLD)
+    with flow.run(old) as driver:
+        driver.wait_for(feed.until(lambda: len(flow.list_batches(1)) >= 3))
+        new = flow.ask(NEW)
+        driver.wait_for(feed.until(lambda: bool(find_fences(flow))))
+    with flow.run(new) as driver:
         driver.wait_for(feed.until(lambda: is_over(flow)))
         assert driver.stop() == 0
     check_totals(flow, feed)

@@ -60,6 +60,7 @@ def prepare_checkpoint(
         path = draft / "offsets" / str(batch)
         _write(path, _set_offsets(path, offsets))
     (draft / _BEGIN).write_text(json.dumps(offsets))
+    _rename_schemas(draft, checkpoint)
     draft.rename(checkpoint)
 
 
@@ -90,6 +91,13 @@ def _set_offsets(path: Path, new: Mapping[str, Any]) -> str:
         raise UnknownLayout(f"{path} has offsets that are no places in a list of files")
     set_to = {name: json.dumps(new[name], separators=(",", ":")) for name in offsets}
     return "\n".join([version, metadata, *(f"{name}:{text}" for name, text in set_to.items())])
+
+
+def _rename_schemas(draft: Path, checkpoint: Path) -> None:
+    # Of ``transformWithState`` Spark writes down whole paths of its state's schemas.
+    for path in draft.glob("state/*/_metadata/*/*"):
+        if not path.name.startswith("."):
+            _write(path, path.read_text().replace(f"/{draft.name}/state/", f"/{checkpoint.name}/state/"))
 
 
 def _write(path: Path, text: str) -> None:
