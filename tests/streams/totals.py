@@ -62,7 +62,7 @@ class Totals(StatefulProcessor):
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803
         if initialState["total"] is not None:
-            self.total.update(tuple(initialState["total"]))
+            self.total.update(tuple(initialState["total"].values()))
         for each in initialState["open"] or ():
             self.add(each["key"]["until"], Sums(*each["value"].values()))
 
