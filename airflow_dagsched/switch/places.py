@@ -13,8 +13,8 @@
         refused.json                                                of code that no epoch was made of
         inbox/<source>/log/ drafts/<draft>/ rows/dagsched_epoch=<n>/ dead/ schema.json
         inbox-service/private/ status.json ..                       as an epoch's
-        standby/<id>/
-    <work_dir>/leases/<stream:dag/flow>/epoch-<n>/                  the inbox service has epoch 0
+        standby/00000001/private/ status.json ..                    as an epoch's; the newest one stands by
+    <work_dir>/leases/<stream:dag/flow>/epoch-<n>/ standby/         the inbox service has epoch 0
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from airflow_dagsched.launch.protocol.keys import escape_key
 
 INBOX_SERVICE = 0
 """Stands for an epoch in the lease of the inbox service."""
+STANDBY = -1
+"""The same for the application that waits to be needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +184,10 @@ class FlowPlaces:
         """Files of the epoch whose record names this folder."""
         return EpochPlaces(self.folder / "epochs" / folder)
 
-    def name_standby(self, standby: str) -> EpochPlaces:
-        """Files of an application that waits to be needed."""
-        return EpochPlaces(self.folder / "standby" / standby)
+    @property
+    def standbys(self) -> Path:
+        """Folder with a folder for each application that waits, or waited, to be needed."""
+        return self.folder / "standby"
 
     @property
     def work_dir(self) -> Path:
@@ -203,4 +206,4 @@ def name_flow(work_dir: Path, dag_id: str, flow: str) -> FlowPlaces:
 
 def name_lease(epoch: int) -> str:
     """The interval that leases name for an epoch."""
-    return f"epoch-{epoch}"
+    return "standby" if epoch == STANDBY else f"epoch-{epoch}"

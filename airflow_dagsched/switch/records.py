@@ -74,6 +74,8 @@ class Epoch(_Numbered):
     x_overlap: Overlap = "beside"
     x_confirm: Confirm = "auto"
     x_order: Order = "any"
+    x_standbys: int = 0
+    """Applications that wait for its driver to be lost."""
     x_sources: Mapping[str, str] = field(default_factory=dict)
     """Source -> digest of how it is read, but for where it begins."""
     x_named: Mapping[str, Any] = field(default_factory=dict)

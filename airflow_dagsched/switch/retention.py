@@ -7,6 +7,7 @@
                    /             the rest, checkpoints too, once that is as long ago as the retention
                    /             of no epoch in the log: made for a request that never came, or long forgotten
     inbox/ inbox-service/        once no epoch that is left reads inboxes, and that is as long ago as the retention
+    standby/<number>/            as an epoch's, once nothing runs in the application that was started for it
     log/.draft-*                 of a file that was not finished
     beside tables: stream/<flow>/<draft>/       of a batch that has another draft, or of an epoch that has ended
 """
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from airflow_dagsched.switch.drafts import judge_draft, parse_name
+from airflow_dagsched.switch.places import STANDBY
 from airflow_dagsched.switch.story import EpochStory, Story
 
 REQUEST_S = 3600.0
@@ -43,6 +45,27 @@ def choose_epochs(story: Story, folders: Mapping[str, float], held: frozenset[in
     ended = [name for name in folders if name in known and has_left(story, known[name], held)]
     old = [name for name in ended if _find_end(known[name]) < now - keep_s]
     return Going(tuple(sorted(forgotten + old)), tuple(sorted(set(ended) - set(old))))
+
+
+def choose_standbys(
+    story: Story, folders: Mapping[str, tuple[str, float]], held: frozenset[int], now: float, keep_s: float
+) -> Going:
+    """What may go of applications that wait, or waited, to be needed.
+
+    :param folders: name of each folder that is there -> its application, if it has said which that is, and when
+        something in it was last changed. Seconds since 1970.
+    :param held: epochs whose lease somebody holds, and the standby's.
+    """
+    alive = _list_applications(story, held)
+    newest = max(folders, default="") if STANDBY in held else ""
+    # One that nobody has heard of yet may be about to be started.
+    gone = {
+        name: at
+        for name, (application, at) in folders.items()
+        if application not in alive and name != newest and at < now - REQUEST_S
+    }
+    old = {name for name, at in gone.items() if at < now - keep_s}
+    return Going(tuple(sorted(old)), tuple(sorted({*gone} - old)))
 
 
 def has_left(story: Story, epoch: EpochStory, held: frozenset[int]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY
 from airflow_dagsched.switch.reasons import Code, Reason
 from airflow_dagsched.switch.records import Aborted, Batch, Current, Drained, Epoch, Fence, Record, Started, Stopped
 from airflow_dagsched.switch.signs import Ended, Refused, Sign, is_alive
@@ -130,7 +131,11 @@ def tell_sign(sign: Sign, now: float) -> str:
     }
     told += [f"{count:,} {what}" for what, count in counts.items() if count]
     told += [each for each in (sign.ui, sign.waits_for) if each]
-    return f"driver of epoch {sign.epoch}: {', '.join(told)}"
+    return f"{_name_driver(sign.epoch)}: {', '.join(told)}"
+
+
+def _name_driver(epoch: int) -> str:
+    return {STANDBY: "standby", INBOX_SERVICE: "driver of the inboxes"}.get(epoch, f"driver of epoch {epoch}")
 
 
 def tell_refused(refused: Refused) -> str:
@@ -144,9 +149,9 @@ def tell_refused(refused: Refused) -> str:
 def tell_ended(epoch: int, ended: Ended) -> str:
     """How the last driver of an epoch ended."""
     if ended.kind is None:
-        return f"the last driver of epoch {epoch} ended as it should at {tell_window(ended.at)}"
+        return f"the last {_name_driver(epoch)} ended as it should at {tell_window(ended.at)}"
     where = f" in step {ended.step!r}" if ended.step else ""
-    return f"the last driver of epoch {epoch} failed{where} at {tell_window(ended.at)}: {ended.message}"
+    return f"the last {_name_driver(epoch)} failed{where} at {tell_window(ended.at)}: {ended.message}"
 
 
 def tell_story(story: Story, held: Collection[int] = ()) -> str:

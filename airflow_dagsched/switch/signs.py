@@ -12,12 +12,16 @@ from typing import Literal
 
 from airflow_dagsched.launch.protocol.events import FailureKind
 
-Phase = Literal["starting", "ready", "running", "idle", "stopping"]
-"""Ready: its graph is made, and waits for what the owner hands on."""
+Phase = Literal["starting", "ready", "running", "idle", "stopping", "standby"]
+"""Ready: its graph is made, and waits for what the owner hands on. Standby: an application without a graph."""
 Order = Literal["stop", "confirm", "abort"]
 ORDERS: tuple[Order, ...] = ("stop", "confirm", "abort")
 FRESH_S = 30.0
 """Seconds for which a sign says that its driver lives; one is written every 2 s, and after each batch."""
+HEAD_START_S = 45.0
+"""Seconds since the last sign of a lost driver, for which it is a standby's to take over: as long as its lease may
+last, and some looks.
+"""
 LONGEST_WAIT_S = 300.0
 """Most seconds between two starts of one epoch."""
 

@@ -123,6 +123,12 @@ class Story:
         return any(each.record.channel == "inbox" for each in living)
 
     @property
+    def wants_standby(self) -> bool:
+        """Whether a graph that runs, or is to run, is to have an application that waits."""
+        living = (each for each in self.epochs.values() if not each.has_ended and each.stopped is None)
+        return any(each.record.x_standbys for each in living)
+
+    @property
     def newest(self) -> EpochStory | None:
         """The epoch that was asked for last, whatever became of it."""
         return self.epochs[max(self.epochs)] if self.epochs else None

@@ -113,7 +113,8 @@ class Flow:
         wanted = Wanted(
             graph.code, f"run of {graph.code}", places.folder.name, {QUERY: (SOURCE,)}, settings.window_s,
             channel=settings.channel, overlap=settings.overlap, confirm=settings.confirm, order=settings.order,
-            max_ahead=settings.max_ahead_s, reach=settings.reach_s, sources={SOURCE: "read_clicks"},
+            max_ahead=settings.max_ahead_s, reach=settings.reach_s, standbys=settings.standbys,
+            sources={SOURCE: "read_clicks"},
         )  # fmt: skip
         executor = Executor(self.places.folder, {})
 

@@ -69,6 +69,7 @@ def make_wanted(
         overlap=settings.overlap,
         confirm=settings.confirm,
         order=settings.order,
+        standbys=settings.standbys,
         max_ahead=settings.max_ahead_s,
         start={source.name: source.start for source in stream.sources if source.start is not None} or None,
         sources={source.name: fingerprint_source(source, stream.code) for source in stream.sources},

@@ -16,7 +16,7 @@ from airflow_dagsched.provider.streaming.verdicts import End, Lost, Verdict, jud
 from airflow_dagsched.switch.advising.advice import Advice, Deploy, Limits
 from airflow_dagsched.switch.fold import IllegalTransition
 from airflow_dagsched.switch.log.executor import Executor
-from airflow_dagsched.switch.places import INBOX_SERVICE
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY
 from airflow_dagsched.switch.records import GarbledLog
 from airflow_dagsched.switch.story import EpochStory, Story
 
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 POLL_S = 5.0
 OTHERS_S = 120.0
 """Seconds after which the driver of an epoch that nobody starts again is started by whoever follows another one."""
+SHARED = (INBOX_SERVICE, STANDBY)
+"""What stands for an epoch, and works for all of the flow's."""
 TORN_S = 600.0
 """Seconds after which a log that can't be read ends whoever follows an epoch by it."""
 
@@ -72,12 +74,12 @@ class Look:
         # to wait until the old graph was gone, which it is the owner by, or for its state, has no worker any more.
         known = [story.epochs[each.epoch] for each in due if each.epoch in story.epochs]
         begun = [each.record.epoch for each in known if each.begun is not None or _has_waited(story, each)]
-        # What fills the inboxes is nobody's own: whoever follows a graph that reads them has it started.
-        inbox = [each.epoch for each in due if each.epoch == INBOX_SERVICE]
-        self.since = {epoch: self.since.get(epoch, now) for epoch in (*inbox, *begun)}
+        # What fills the inboxes, and a standby, is nobody's own: whoever follows a graph of the flow has it started.
+        shared = [each.epoch for each in due if each.epoch in SHARED]
+        self.since = {epoch: self.since.get(epoch, now) for epoch in (*shared, *begun)}
 
     def _find_lost(self, epoch: int, now: float) -> Lost | None:
-        mine = (epoch, INBOX_SERVICE)
+        mine = (epoch, *SHARED)
         waited = [other for other, since in self.since.items() if other in mine or now - since >= OTHERS_S]
         return Lost(min(waited)) if waited else None
 

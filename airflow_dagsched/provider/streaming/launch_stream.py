@@ -34,7 +34,6 @@ from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is
 from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_inbox_room, open_room
 from airflow_dagsched.provider.streaming.launching import Launching
 from airflow_dagsched.provider.streaming.prepare_epoch import (
-    refuse_unbuilt,
     render_stream,
     write_epoch,
     write_inbox_service,
@@ -55,6 +54,7 @@ from airflow_dagsched.switch.log.signs_files import (
     write_follower,
     write_refused,
 )
+from airflow_dagsched.switch.log.standbys import send_away
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Epoch
@@ -202,7 +202,6 @@ def request_epoch(launching: Launching) -> int | None:
     """
     task, context = launching.task, launching.context
     spec, group = task.spec, task.spec.group.id
-    refuse_unbuilt(launching.stream.settings, group)
     hook = PlannerHook(spec.flow.conn_id, None)
     hook.check_connection(group)
     check_java(group)
@@ -247,6 +246,7 @@ def log_change(launching: Launching, record: Epoch) -> None:
 def _check_patience(launching: Launching, limit: float, whose: str) -> None:
     if launching.task.stopped:
         raise AirflowException("this task was ended")
+    send_away(launching.flow, launching.clock())
     if launching.clock() > limit:
         seconds = launching.stream.settings.deploy_within_s
         raise LaunchRefused(

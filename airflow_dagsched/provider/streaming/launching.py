@@ -6,16 +6,19 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
+from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.runtime.launch_task import StreamTask
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.streaming.choose_epoch import make_limits, read_wishes
 from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
 from airflow_dagsched.provider.streaming.find_room import Beside
+from airflow_dagsched.provider.streaming.standbys.find_standby_room import find_standby_room
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.switch.advising.advice import Advice, Deploy, Wanted
 from airflow_dagsched.switch.log.executor import Executor, look_at
@@ -63,7 +66,8 @@ class Launching:
         """At the beginning of a try, or when the task was woken."""
         spec = task.spec.flow
         flow = name_flow(parse_local_root(spec.work_dir), context["ti"].dag_id, spec.name)
-        starter = Starter(flow, lambda: executor.log.story, clock, start)
+        find_room = partial(find_standby_room, PlannerHook(spec.conn_id, None))
+        starter = Starter(flow, lambda: executor.log.story, clock, start, find_room)
         abilities: dict[type, Any] = {Deploy: starter.deploy}
         executor = Executor(flow.folder, abilities, make_limits(read_stream(task).settings), clock)
         return cls(task, context, flow, executor, starter, clock, sleep)

@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
 from airflow_dagsched.launch.streams.private_folder import read_private_payload, read_start_command
+from airflow_dagsched.provider.streaming.standbys.make_folder import FindRoom, find_any_room, make_standby_folder
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.signs_files import read_ended, read_starts, remove_order, write_starts
 from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
-from airflow_dagsched.switch.places import INBOX_SERVICE, EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.log.standbys import find_standby, is_kept_away, make_standby
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY, EpochPlaces, FlowPlaces
 from airflow_dagsched.switch.signs import LONGEST_WAIT_S, Ended, Seen, Starts
 from airflow_dagsched.switch.story import EpochStory, Story
 from airflow_dagsched.version import __version__
@@ -64,6 +67,8 @@ class Starter:
     """What the log says now."""
     clock: Callable[[], float]
     start: Callable[[EpochPlaces, Path], int] = field(default=start_detached)
+    find_room: FindRoom = field(default=find_any_room)
+    """Where a standby goes."""
 
     def deploy(self, command: Deploy) -> bool:
         """Start the epoch's driver, unless it is too early, or a driver that lives does; an ability of an executor."""
@@ -71,6 +76,8 @@ class Starter:
             return False
         if command.epoch == INBOX_SERVICE:
             return self._start_inbox()
+        if command.epoch == STANDBY:
+            return self._start_standby()
         epoch = self.tell_story().epochs.get(command.epoch)
         if epoch is None:
             return False
@@ -115,6 +122,22 @@ class Starter:
         write_starts(places, count_again(read_starts(places), read_ended(places), now))
         self._spawn(places, now)
         return True
+
+    def _start_standby(self) -> bool:
+        owner, now = self.tell_story().old, self.clock()
+        before = find_standby(self.flow)
+        _bury_children()
+        if owner is None or (before is not None and (is_starting(before, now) or is_kept_away(before, now))):
+            return False
+        count = Starts(0, now) if before is None else count_again(read_starts(before), read_ended(before), now)
+        with suppress(FileExistsError):  # another process makes it
+            places = make_standby(self.flow)
+            write_starts(places, count)
+            is_made = make_standby_folder(self.flow.name_epoch(owner.record.x_folder), places, self.find_room, now)
+            if is_made:
+                self._spawn(places, now)
+            return is_made
+        return False
 
     def _spawn(self, places: EpochPlaces, now: float) -> None:
         # How the last one ended is no news of this one.

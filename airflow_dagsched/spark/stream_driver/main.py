@@ -1,4 +1,4 @@
-"""The file spark-submit runs: ``spark-submit main.py FOLDER``, of an epoch or of what fills inboxes.
+"""The file spark-submit runs: ``spark-submit main.py FOLDER``, of an epoch, of what fills inboxes, or of a standby.
 
 Exit codes: see ``program``.
 """
@@ -12,7 +12,7 @@ if __name__ == "__main__":
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != here]
 
     from airflow_dagsched.spark.driver.stop import stop_spark
-    from airflow_dagsched.spark.stream_driver.inbox.inbox_program import choose_program
+    from airflow_dagsched.spark.stream_driver.choose_program import choose_program
     from airflow_dagsched.spark.stream_driver.program import run_program
 
     code = run_program(choose_program(Path(sys.argv[1]).resolve()))

@@ -31,7 +31,7 @@ from airflow_dagsched.switch.advising.situation import Situation, can_stop, list
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Aborted, Cause, Current, Drained, Epoch, Fence, Stopped
 from airflow_dagsched.switch.say import tell_reason
-from airflow_dagsched.switch.signs import Order, find_next_start
+from airflow_dagsched.switch.signs import Order
 from airflow_dagsched.switch.story import EpochStory
 
 Action = Callable[[Situation], tuple[Command, ...]]
@@ -138,9 +138,8 @@ def time_out(look: Situation) -> tuple[Command, ...]:
 
 
 def deploy(look: Situation, epoch: EpochStory) -> tuple[Command, ...]:
-    """Start it, no sooner than its last starts allow."""
-    number = epoch.record.epoch
-    return (Deploy(number, find_next_start(look.seen.starts.get(number))),)
+    """Start it, no sooner than its last starts allow, and a standby leaves it."""
+    return (Deploy(epoch.record.epoch, look.find_start(epoch)),)
 
 
 def restart_old(look: Situation) -> tuple[Command, ...]:
@@ -332,6 +331,7 @@ def _request(look: Situation, wanted: Wanted, begin: Begin, overlap: Any) -> tup
         x_overlap=overlap,
         x_confirm=wanted.confirm,
         x_order=wanted.order,
+        x_standbys=wanted.standbys,
         x_sources=wanted.sources,
         x_named=wanted.start or {},
     )

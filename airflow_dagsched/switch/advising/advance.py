@@ -13,13 +13,14 @@ from airflow_dagsched.switch.advising.advice import Advice, Answer, Append, Comm
 from airflow_dagsched.switch.advising.boundary import find_watermark
 from airflow_dagsched.switch.advising.channel_actions import CHANNEL_ACTIONS
 from airflow_dagsched.switch.advising.situation import Situation
+from airflow_dagsched.switch.advising.standby import STANDBY_ACTIONS
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.state import STATES, State
 from airflow_dagsched.switch.story import EpochStory, Story
 
 LIMITS = Limits()
-NAMED: Mapping[str, Action] = {**ACTIONS, **CHANNEL_ACTIONS}
+NAMED: Mapping[str, Action] = {**ACTIONS, **CHANNEL_ACTIONS, **STANDBY_ACTIONS}
 EVENTS: Mapping[str, Callable[[Situation], bool]] = {
     "stop ordered": Situation.is_stop_ordered,
     "abort ordered": Situation.is_abort_ordered,
@@ -37,6 +38,7 @@ EVENTS: Mapping[str, Callable[[Situation], bool]] = {
     "due": Situation.is_due,
     "caught up": Situation.is_caught_up,
     "inbox lost": Situation.is_inbox_lost,
+    "standby lost": Situation.is_standby_lost,
 }
 """Event -> whether it is seen."""
 LAST = "stop ordered"
@@ -59,6 +61,7 @@ new ready      .              .               hand_over_state .               . 
 due            restart_old    begin_switch    .               .               begin_behind  .             restart_old
 caught up      .              .               .               take_over       .             .             .
 inbox lost     deploy_inbox   deploy_inbox    deploy_inbox    deploy_inbox    deploy_inbox  deploy_inbox  deploy_inbox
+standby lost   deploy_standby .               .               deploy_standby  .             .             .
 """
 """Of "." nothing comes: the event means nothing there, however late or often it is seen."""
 

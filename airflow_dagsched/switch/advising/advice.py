@@ -32,6 +32,8 @@ class Wanted:
     overlap: Literal["beside", "sequential"] = "beside"
     confirm: Literal["auto", "manual"] = "auto"
     order: Literal["any", "window"] = "any"
+    standbys: int = 0
+    """See ``Epoch.x_standbys``."""
     max_ahead: float = 86_400.0
     """Seconds by which event times may be ahead of the clock."""
     start: Mapping[str, Any] | None = None

@@ -7,10 +7,10 @@ from functools import cached_property
 
 from airflow_dagsched.switch.advising.advice import Limits, Wanted
 from airflow_dagsched.switch.advising.boundary import find_watermark
-from airflow_dagsched.switch.places import INBOX_SERVICE
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY
 from airflow_dagsched.switch.record_rules import has_passed
 from airflow_dagsched.switch.records import Batch
-from airflow_dagsched.switch.signs import Ended, Order, Seen, Starts, is_alive
+from airflow_dagsched.switch.signs import HEAD_START_S, Ended, Order, Seen, Starts, find_next_start, is_alive
 from airflow_dagsched.switch.state import State, find_state
 from airflow_dagsched.switch.story import EpochStory, Story
 
@@ -197,6 +197,25 @@ class Situation:
     def is_inbox_lost(self) -> bool:
         """Nobody routes rows into the inbox, which a graph reads."""
         return self.story.reads_inbox and INBOX_SERVICE not in self.seen.held
+
+    def is_standby_lost(self) -> bool:
+        """The owner runs, and the application that is to wait for its end does not."""
+        old = self.old
+        wants = old is not None and old.record.x_standbys > 0 and old.stopped is None and self.is_held(old)
+        return wants and STANDBY not in self.seen.held
+
+    def find_start(self, epoch: EpochStory) -> float:
+        """When whoever follows the epoch may start it, in seconds since 1970."""
+        number = epoch.record.epoch
+        return max(find_next_start(self.seen.starts.get(number)), self._find_head_start(number))
+
+    def _find_head_start(self, number: int) -> float:
+        """Until when the epoch is a standby's to take over; 0: there is none, or an application goes on."""
+        standby, last = self.seen.signs.get(STANDBY), self.seen.signs.get(number)
+        is_up = STANDBY in self.seen.held and standby is not None and standby.phase == "standby"
+        if last is None or not is_up or not is_alive(standby, self.seen.now) or self.seen.held & {*self.story.epochs}:
+            return 0.0
+        return last.at + HEAD_START_S
 
     def is_asked(self) -> bool:
         """An epoch is asked for that is not in the log yet."""

@@ -19,7 +19,8 @@ from airflow_dagsched.switch.log.hold import hold_inboxes
 from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_orders, read_paused, read_sign, read_starts
 from airflow_dagsched.switch.log.spawned import is_starting
-from airflow_dagsched.switch.places import INBOX_SERVICE, EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.log.standbys import find_standby
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY, EpochPlaces, FlowPlaces
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.story import Story
@@ -85,6 +86,9 @@ def look_at(flow: FlowPlaces, story: Story, now: float) -> Seen:
     places = {record.epoch: flow.name_epoch(record.x_folder) for record in living}
     if story.reads_inbox:
         places[INBOX_SERVICE] = flow.inbox_service
+    standby = find_standby(flow) if story.wants_standby else None
+    if standby is not None:
+        places[STANDBY] = standby
     # Until it has its lease, a driver that starts works for its epoch all the same: nobody is to start another.
     starting = {number for number, each in places.items() if is_starting(each, now)}
     return Seen(

@@ -14,9 +14,11 @@ from airflow_dagsched.launch.protocol.wire import load_json
 from airflow_dagsched.switch.drafts import STREAMS, name_drafts_folder
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.leases import list_held
+from airflow_dagsched.switch.log.signs_files import read_sign
 from airflow_dagsched.switch.log.spawned import is_starting
-from airflow_dagsched.switch.places import INBOX_SERVICE, FlowPlaces
-from airflow_dagsched.switch.retention import can_inboxes_go, choose_drafts, choose_epochs
+from airflow_dagsched.switch.log.standbys import list_standbys
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY, EpochPlaces, FlowPlaces
+from airflow_dagsched.switch.retention import can_inboxes_go, choose_drafts, choose_epochs, choose_standbys
 from airflow_dagsched.switch.story import Story
 
 
@@ -47,7 +49,11 @@ def _list_expired(flow: FlowPlaces, now: float, keep_s: float) -> list[Path]:
     # Leases last: who has begun by now is in the log that was read, or holds one.
     held = list_held(flow, log.story.epochs, now)
     going = choose_epochs(log.story, folders, held, now, keep_s)
+    waited = {each.name: (_find_application(each), _find_newest(each)) for each in list_standbys(flow)}
+    idle = choose_standbys(log.story, waited, held | list_held(flow, (STANDBY,), now), now, keep_s)
     return [
+        *(path for name in idle.private if (path := flow.standbys / name / "private").exists()),
+        *(flow.standbys / name for name in idle.folders),
         *_list_drafts(flow, log.story, folders),
         *(path for name in going.private if (path := flow.name_epoch(name).private).exists()),
         *(flow.name_epoch(name).folder for name in going.folders),
@@ -62,6 +68,11 @@ def _list_inboxes(flow: FlowPlaces, story: Story, now: float, keep_s: float) -> 
     changed_at = max(map(_find_newest, there), default=0.0)
     is_held = bool(list_held(flow, (INBOX_SERVICE,), now)) or is_starting(flow.inbox_service, now)
     return there if can_inboxes_go(story, is_held, changed_at, now, keep_s) else ()
+
+
+def _find_application(standby: Path) -> str:
+    sign = read_sign(EpochPlaces(standby))
+    return sign.application if sign else ""
 
 
 def _list_drafts(flow: FlowPlaces, story: Story, epochs: dict[str, float]) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from airflow_dagsched.switch.advising.advice import Advice
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_refused
-from airflow_dagsched.switch.places import FlowPlaces
+from airflow_dagsched.switch.places import STANDBY, FlowPlaces
 from airflow_dagsched.switch.say import tell_ended, tell_reason, tell_refused, tell_sign, tell_story
 from airflow_dagsched.switch.signs import Refused, Seen
 from airflow_dagsched.switch.story import Story
@@ -46,10 +46,15 @@ def tell_status(status: Status) -> str:
 def _list_lines(status: Status) -> Iterator[str]:
     seen = status.seen
     yield tell_story(status.story, seen.held)
-    yield from (tell_sign(sign, seen.now) for _, sign in sorted(seen.signs.items()))
+    # One that has taken over is told as the driver that it is now.
+    signs = (sign for epoch, sign in sorted(seen.signs.items()) if epoch != STANDBY or epoch in seen.held)
+    yield from (tell_sign(sign, seen.now) for sign in signs)
     for epoch in _list_lost(status):
         yield f"no driver of epoch {epoch} runs"
         yield from ([tell_ended(epoch, seen.ended[epoch])] if epoch in seen.ended else [])
+    if status.story.wants_standby and STANDBY not in seen.held:
+        yield "no standby is up"
+        yield from ([tell_ended(STANDBY, seen.ended[STANDBY])] if STANDBY in seen.ended else [])
     for epoch, orders in sorted(seen.orders.items()):
         yield from (f"ordered of epoch {epoch}: {order}{f', {why}' * bool(why)}" for order, why in orders.items())
     if status.refused is not None:

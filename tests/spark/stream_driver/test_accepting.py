@@ -13,8 +13,8 @@ import pytest
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.private_folder import StartCommand, make_payload, write_private_folder
 from airflow_dagsched.spark.driver.launch_secrets import Refused
+from airflow_dagsched.spark.stream_driver.choose_program import choose_program
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch, find_epoch
-from airflow_dagsched.spark.stream_driver.inbox.inbox_program import choose_program
 from airflow_dagsched.spark.stream_driver.program import run_program
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_ended

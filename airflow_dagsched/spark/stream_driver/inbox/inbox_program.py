@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
@@ -50,9 +48,3 @@ class InboxProgram(Program):
     def open(self, main: SparkSession, epoch: AcceptedEpoch) -> StreamApplication:
         """See ``Program``."""
         return InboxApplication(main, epoch, open_run=InboxRun)
-
-
-def choose_program(folder: Path) -> Program:
-    """The program for a folder: an epoch's, or that of the flow's inboxes."""
-    is_service = folder == FlowPlaces(folder.parent).inbox_service.folder
-    return InboxProgram(folder) if is_service else Program(folder)
