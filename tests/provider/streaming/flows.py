@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airflow_dagsched.launch.streams.private_folder import StartCommand, write_private_folder
+from airflow_dagsched.provider.streaming.standbys.make_folder import FindRoom, find_any_room
 from airflow_dagsched.provider.streaming.start_driver import Starter
 from airflow_dagsched.switch.advising.advice import Deploy, Wanted
 from airflow_dagsched.switch.log.executor import Executor
-from airflow_dagsched.switch.places import INBOX_SERVICE, EpochPlaces, name_flow
+from airflow_dagsched.switch.places import INBOX_SERVICE, STANDBY, EpochPlaces, name_flow
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import make_batch, make_started, number
@@ -32,6 +33,9 @@ class Flow:
     """Whether drivers end as soon as they were started."""
     pid: int = 2**22 + 1
     """Of a driver's process; by default it is not there any more."""
+    standbys: int = 0
+    find_room: FindRoom = find_any_room
+    """Where a standby goes."""
 
     def __post_init__(self) -> None:
         self.places = name_flow(self.work_dir, "dag", "flow")
@@ -48,7 +52,7 @@ class Flow:
         return executor
 
     def make_starter(self, executor: Executor) -> Starter:
-        return Starter(self.places, lambda: executor.log.story, self.clock, self.start)
+        return Starter(self.places, lambda: executor.log.story, self.clock, self.start, self.find_room)
 
     @property
     def story(self) -> Story:
@@ -64,6 +68,8 @@ class Flow:
         self.started.append(places.folder.name)
         if places == self.places.inbox_service:
             self.set_lease(INBOX_SERVICE, self.now + LEASE_S)
+        elif places.folder.parent == self.places.standbys:
+            self.set_lease(STANDBY, self.now + LEASE_S)
         elif not self.dies and self.pid != os.getpid():
             epoch = next(n for n, each in self.story.epochs.items() if each.record.x_folder == places.folder.name)
             self.begin(epoch)
@@ -94,7 +100,7 @@ class Flow:
     def ask(self, epoch: int) -> Story:
         """Ask for a new epoch, of code and run of this number, and look until nothing comes of it."""
         wanted = Wanted(f"code {epoch}", f"run {epoch}", f"{epoch:08x}", {"out": ("in",)}, window=10.0)
-        return self.settle(wanted)
+        return self.settle(replace(wanted, standbys=self.standbys))
 
     def settle(self, wanted: Wanted | None = None) -> Story:
         for _ in range(20):

@@ -128,8 +128,8 @@ def test_state_beside_carried_state(dag: DAG) -> None:
         (
             {"options": {"basePath": "/in"}},
             (
-                "files with the option basePath of source 'events' can't be read on from the very row that the old graph "
-                "has read"
+                "files with the option basePath of source 'events' can't be read on from the very row that the old "
+                "graph has read"
             ),
         ),
     ],
