@@ -71,9 +71,8 @@ def execute_stream(launching: Launching) -> Any:
     """Find or make the epoch, wait until its queries run, and be deferred; what the task returns, if it is over."""
     with translating_refusals():
         with noting_refusals(launching):
-            epoch = adopt_epoch(launching) or request_epoch(launching)
-            while epoch is None:  # another run was faster
-                epoch = adopt_epoch(launching) or request_epoch(launching)
+            while (epoch := adopt_epoch(launching) or request_epoch(launching)) is None:
+                pass  # another run was faster
         forget_refused(launching.flow, launching.stream.fingerprint)
         return finish(epoch) if isinstance(epoch, End) else go_on(launching, epoch)
 
