@@ -96,8 +96,10 @@ provider
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning
                                                          launch/history launch/escalation launch
-  streaming         .following .mirrors .spec .clusters  launch/protocol launch/secrecy launch/managers launch/streams
-                    .submission .runtime                 launch/escalation switch switch/advising switch/log
+  streaming         .following .mirrors .spec .clusters  model placement placement/high_availability plan plan/problem
+                    .submission .runtime                 launch/protocol launch/secrecy launch/managers launch/streams
+                                                         launch/planning launch/escalation switch switch/advising
+                                                         switch/log
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime .streaming      launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol

@@ -54,7 +54,7 @@ class Request(Struct, frozen=True):
     settings: PlacementSettings
     residency: Residency
     stateful: bool
-    """Whether a streaming step keeps state."""
+    """Whether a step keeps state."""
     beside: Mapping[tuple[int, int], str]
     """Workers that instances (number, index) have to be on, since what they receive is there."""
     racks: Mapping[str, str]
@@ -105,7 +105,7 @@ def make_request(
         offers=tuple(sorted(offers, key=lambda offer: natural_key(offer.id))),
         settings=settings,
         residency="all" if streaming else "slots",
-        stateful=any(step.stateful for step in streaming),
+        stateful=any(step.stateful for step in graph.steps),
         beside={_parse_instance(graph, name): worker for name, worker in (beside or {}).items()},
         racks={offer.host: offer.rack for offer in offers if offer.rack is not None} if racks is None else racks,
     )

@@ -80,6 +80,8 @@ class Epoch(_Numbered):
     """Source -> digest of how it is read, but for where it begins."""
     x_named: Mapping[str, Any] = field(default_factory=dict)
     """Source -> offset that the author named."""
+    x_why: str = ""
+    """Why it is asked for, where it is of the same code as the one before it: a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

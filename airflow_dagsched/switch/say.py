@@ -86,8 +86,8 @@ def tell_line(record: Record) -> str:
 def tell_record(record: Record) -> str:
     """The record as a sentence without a full stop."""
     match record:
-        case Epoch(epoch=epoch, run_id=run, channel=channel):
-            return f"epoch {epoch} is asked for by run {run}: {channel}"
+        case Epoch(epoch=epoch, run_id=run, channel=channel, x_why=why):
+            return f"epoch {epoch} is asked for by run {run}: {channel}{f'; {why}' * bool(why)}"
         case Started(epoch=epoch, application=application):
             return f"epoch {epoch} has started as {application}"
         case Batch():
@@ -179,6 +179,8 @@ def _tell_epoch(story: Story, epoch: EpochStory) -> Iterator[str]:
     record = epoch.record
     role = {story.owner: "owner, ", story.successor: "successor, "}.get(record.epoch, "")
     yield f"  epoch {record.epoch} of run {record.run_id}: {role}{_tell_standing(epoch)}"
+    if record.x_why:
+        yield f"    {record.x_why}"
     if epoch.into:
         yield f"    from window {tell_window(epoch.into.upto)} on, behind epoch {epoch.into.from_}"
     if epoch.out:

@@ -58,6 +58,8 @@ class Sign:
     host: str = ""
     ui: str = ""
     """Address of Spark's own page."""
+    hosts: tuple[str, ...] = ()
+    """Of its executors; none: it has none, or Spark runs in the driver."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -34,7 +35,9 @@ class StandaloneCluster:
     master: str
     ui: str
     pages: Mapping[str, str] = field(default_factory=dict)
-    programs: Mapping[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    programs: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    late: dict[str, Callable[[], subprocess.Popen[bytes]]] = field(default_factory=dict)
+    """Host of a worker that is to join later -> what starts it."""
 
     def connection(self) -> str:
         """An Airflow connection to it, as JSON."""
@@ -59,42 +62,54 @@ class StandaloneCluster:
         processes.stop(self.programs[host], grace_s=0.0)
         until(f"worker {host} gone", lambda: host not in self._alive() or None, timeout_s=60.0)
 
+    def join(self) -> str:
+        """Start the next worker that is to join later, and wait until it has; its host."""
+        host = next(iter(self.late))
+        self.programs[host] = self.late.pop(host)()
+        until(f"worker {host} there", lambda: host in self._alive() or None, timeout_s=120.0)
+        return host
+
     def _alive(self) -> set[str]:
         return {worker["host"] for worker in self.state()["workers"] if worker["state"] == "ALIVE"}
 
 
 @contextmanager
 def standalone_cluster(
-    workers: int, cores: int | Sequence[int], memory_mb: int, *, tokens: bool = False
+    workers: int, cores: int | Sequence[int], memory_mb: int, *, tokens: bool = False, late: int = 0
 ) -> Iterator[StandaloneCluster]:
     """Start a Master and ``workers`` Workers on 127.0.0.2 and up; yields when all have registered.
 
     ``cores``: of each worker, or of one after another.
     ``tokens``: each worker takes a slot, and offers what applications choose workers by.
+    ``late``: how many of them, the last ones, join when they are told to.
     """
     port, page, *pages = free_ports(2 + workers)
     hosts = {f"127.0.0.{2 + at}": f"http://127.0.0.{2 + at}:{own}" for at, own in enumerate(pages)}
     cluster = StandaloneCluster(f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{page}", hosts, {})
     with tempfile.TemporaryDirectory(prefix="dagsched-spark-") as scratch, ExitStack() as running:
         here = Path(scratch)
+        # As it is now: one that joins later is started as the others were.
+        environment = {**os.environ, **QUICK_JAVA}
 
         def program(name: str, *arguments: object) -> subprocess.Popen[bytes]:
             command = [str(SPARK_CLASS), f"{DEPLOY}.{name}", *map(str, arguments)]
-            started = processes.start(command, {**os.environ, **QUICK_JAVA}, here / "log", here)
+            started = processes.start(command, environment, here / "log", here)
             running.callback(processes.stop, started)
             return started
 
         program("master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)
-        programs = {}
+        starts: dict[str, Callable[[], subprocess.Popen[bytes]]] = {}
         widths = [cores] * workers if isinstance(cores, int) else cores
         for slot, ((host, url), width) in enumerate(zip(hosts.items(), widths, strict=True), 1):
             folder = here / str(slot)
             where = ("--host", host, "--webui-port", url.rpartition(":")[2], "--work-dir", folder)
             offer = _offer(folder, slot) if tokens else ()
             size = ("--cores", width, "--memory", f"{memory_mb}m")
-            programs[host] = program("worker.Worker", *where, *size, *offer, cluster.master)
-        until("Spark's workers", lambda: _registered(cluster, workers), timeout_s=120.0)
-        yield replace(cluster, programs=programs)
+            starts[host] = partial(program, "worker.Worker", *where, *size, *offer, cluster.master)
+        there = list(starts)[: workers - late]
+        programs = {host: starts.pop(host)() for host in there}
+        until("Spark's workers", lambda: _registered(cluster, len(there)), timeout_s=120.0)
+        yield replace(cluster, programs=programs, late=starts)
 
 
 def _offer(folder: Path, slot: int) -> tuple[str, ...]:

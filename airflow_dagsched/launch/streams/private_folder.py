@@ -8,6 +8,7 @@
         environment.json           {name: value} of what differs from the environment of whoever starts it
         command.json               {"argv": [..], "cwd": ".."}
         room.json                  where its executors are, as they were planned: for graphs that join its application
+        placing.json               what it was planned with: to see whether it would be planned elsewhere by now
 
 A driver program is ``spark-submit .. airflow_dagsched/spark/stream_driver/main.py epochs/<folder>``. It reads the
 payload of the folder it is started on, and of each epoch that its application is to take over later; it removes
@@ -33,7 +34,7 @@ from airflow_dagsched.launch.secrecy.properties import read_properties, write_pr
 from airflow_dagsched.launch.streams.manifest import StreamManifest
 
 PAYLOAD, PROPERTIES, ENVIRONMENT, COMMAND = "payload", "spark.properties", "environment.json", "command.json"
-ROOM = "room.json"
+ROOM, PLACING = "room.json", "placing.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,14 @@ def make_payload(manifest: StreamManifest, calls: Mapping[str, bytes], secrets: 
 
 
 def write_private_folder(
-    folder: Path, payload: bytes, properties: str, command: StartCommand, room: bytes = b""
+    folder: Path, payload: bytes, properties: str, command: StartCommand, room: bytes = b"", placing: bytes = b""
 ) -> None:
     """Make the folder, all of it or nothing. Raises ``OSError`` if there is one.
 
     :param folder: ``private`` in the epoch's own, which comes to be with it.
     :param properties: text of ``spark.properties``.
     :param room: text of ``room.json``; empty: nobody planned any.
+    :param placing: text of ``placing.json``; empty: no policy placed it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".draft-{uuid.uuid4().hex}")
@@ -74,6 +76,7 @@ def write_private_folder(
         ENVIRONMENT: json.dumps(dict(command.environment)).encode(),
         COMMAND: json.dumps(started).encode(),
         ROOM: room,
+        PLACING: placing,
     }
     for name, content in contents.items():
         write_file(draft / name, content, 0o600)

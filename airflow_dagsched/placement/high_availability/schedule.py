@@ -8,7 +8,7 @@ disk, but no cores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -45,13 +45,14 @@ class HighAvailability(BuiltInPolicy):
             instances=numbered,
             states=[_get_state_needs(declared[step.id], step) for step, _ in numbered],
         )
-        instances = [_make_instance(declared[step.id], index) for step, index in numbered]
+        instances = [make_instance(declared[step.id], index) for step, index in numbered]
         live = [_make_worker(request, worker, offers) for worker, offers in by_worker.items()]
         outcome = assign_instances(instances, live, state, self.settings, space)
         return _make_schedule(space, list(by_worker), outcome)
 
 
-def _make_instance(step: Step, index: int) -> Instance:
+def make_instance(step: Step, index: int) -> Instance:
+    """As the strategies know it."""
     return Instance(
         id=name_instance(step.id, index),
         step=step.id,
@@ -80,9 +81,13 @@ def _make_worker(request: Request, worker: str, offers: Sequence[int]) -> Worker
     first = request.offers[offers[0]]
     # Kafka counts threads; here a core runs an instance. Where no limit is known all workers count alike.
     cores = sum(request.offers[at].cores or 1 for at in offers)
+    return Worker(worker, max(1, int(cores)), name_tags(first.tags, first.rack))
+
+
+def name_tags(tags: Mapping[str, str], rack: str | None) -> dict[str, str]:
+    """Those of a worker, its rack among them."""
     # A tag like any other for ``spread_tags``; the cluster's word goes before a tag of that name.
-    rack = {} if first.rack is None else {"rack": first.rack}
-    return Worker(worker, max(1, int(cores)), {**first.tags, **rack})
+    return {**tags, **({} if rack is None else {"rack": rack})}
 
 
 def _make_schedule(space: Space, workers: Sequence[str], outcome: Outcome) -> TaskSchedulePlan:

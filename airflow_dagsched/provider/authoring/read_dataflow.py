@@ -174,7 +174,8 @@ def _build_step(flow: DeclaredFlow, step: AuthoredStep, order: int) -> Step:
         runtime_s=declared.runtime_s,
         # Also of a stream: its state is partitioned into tasks that run in waves, as those of any batch do.
         mode="batch",
-        stateful=False,
+        # But it is somewhere: so the placement policy that knows state places them.
+        stateful=declared.stateful,
         works_without_input=declared.works_without_input,
         needs=declared.needs,
         repeat=any(step.id in block.steps for block in flow.repeats),

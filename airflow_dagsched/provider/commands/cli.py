@@ -22,6 +22,11 @@ FLOW = Arg(("--flow",), default=None, help="name of the stream, where the DAG ha
 STEP = Arg(("--step",), default=None, help="the step that writes what is compared, where several do")
 REASON = Arg(("--reason",), default="", help="for those who read the stream's log later")
 AGAIN = Arg(("--again",), action="store_true", help="also where this very code runs: a new epoch of it takes over")
+MOVE = Arg(
+    ("--move",),
+    action="store_true",
+    help="a new epoch of this very code takes over on other workers, if the plan is strictly better there",
+)
 OPEN = Arg(
     ("--open",),
     action="store_true",
@@ -93,7 +98,7 @@ def _of_streams() -> tuple[ActionCommand, ...]:
             "switch",
             "Start a run, which switches to the DAG file's code, or starts what was stopped",
             lazy_load_command(f"{STREAMS}.switch"),
-            (DAG, AGAIN, OPEN),
+            (DAG, AGAIN, MOVE, OPEN),
         ),
         ActionCommand(
             "confirm",

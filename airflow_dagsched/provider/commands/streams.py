@@ -166,7 +166,7 @@ def is_paused(dag_id: str) -> bool:
 
 
 def _list_wishes(args: Namespace) -> list[str]:
-    return [wish for wish, is_wished in (("again", args.again), ("open", args.open)) if is_wished]
+    return [wish for wish in ("again", "move", "open") if getattr(args, wish)]
 
 
 def _start_run(streams: list[Stream], wishes: list[str]) -> str:

@@ -90,7 +90,7 @@ class Sized:
 
 
 @contextmanager
-def allocate_room(
+def allocate_room(  # noqa: PLR0913 - what is asked for, and how it is waited for
     launch: LaunchSpec,
     hook: PlannerHook,
     level: Level,
@@ -100,17 +100,22 @@ def allocate_room(
     author: Mapping[str, str] = NOTHING_SET,
     per_step: bool = False,
     on_wait: Callable[[], None] = lambda: None,
+    add_known: Callable[[Facts], Facts] = lambda facts: facts,
 ) -> Iterator[Allocation]:
     """Allocation for what ``pruning`` leaves of ``steps`` as one application, reserved until it has started.
 
     :param pruning: None: nothing is known of their inputs.
     :param author: Spark settings that win over the plan's: executors are reserved as they size them.
     :param on_wait: called again and again while there is no room; what it raises ends the waiting.
+    :param add_known: adds to the facts of each look what the caller alone knows.
 
     Raises :class:`DoesNotFit`, :class:`LaunchRefused`.
     """
     reservations = Reservations(find_default_work_dir(), hook.master())
-    ask = partial(gather_facts_of_run, launch, hook, level, pruning, per_step=per_step)
+
+    def ask() -> Facts:
+        return add_known(gather_facts_of_run(launch, hook, level, pruning, per_step=per_step))
+
     if is_local(hook.master()):
         room = _allocate_here(ask(), steps, reservations)
     else:

@@ -41,7 +41,8 @@ def find_unwanted(story: Story, fingerprint: str) -> int | None:
 def read_wishes(conf: Any) -> frozenset[str]:
     """The words that a run's configuration has for its switch: ``{"dagsched": {"switch": "again open"}}``.
 
-    ``again``: a new epoch of the same code, too; ``open``: take over although windows are open.
+    ``again``: a new epoch of the same code, too; ``move``: one on other workers, if it is better off there; ``open``:
+    take over although windows are open.
     """
     said = conf.get("dagsched") if isinstance(conf, Mapping) else None
     words = said.get("switch") if isinstance(said, Mapping) else None
@@ -49,12 +50,13 @@ def read_wishes(conf: Any) -> frozenset[str]:
 
 
 def make_wanted(
-    stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: str, wishes: Collection[str] = ()
+    stream: StreamSpec, graph: DataflowGraph, run_id: str, folder: str, wishes: Collection[str] = (), why: str = ""
 ) -> Wanted:
     """The epoch that is asked for.
 
     :param folder: name of its folder, made already.
     :param wishes: of the run, see ``read_wishes``.
+    :param why: it is wanted, where it is of the same code.
     """
     settings = stream.settings
     return Wanted(
@@ -67,13 +69,15 @@ def make_wanted(
         drain=max([1, *(query.stateful for query in stream.queries)]),
         channel=settings.channel,
         overlap=settings.overlap,
-        confirm=settings.confirm,
+        # Of the same code: there is nothing to compare.
+        confirm="auto" if why else settings.confirm,
         order=settings.order,
         standbys=settings.standbys,
         max_ahead=settings.max_ahead_s,
         start={source.name: source.start for source in stream.sources if source.start is not None} or None,
         sources={source.name: fingerprint_source(source, stream.code) for source in stream.sources},
-        again="again" in wishes,
+        again="again" in wishes or bool(why),
+        why=why,
         open_windows="open" in wishes,
     )
 
@@ -100,7 +104,17 @@ def make_limits(settings: StreamSettings) -> Limits:
 
 def find_asked_code(context: Mapping[str, Any], flow: str) -> tuple[str, ...]:
     """Fingerprints of the code for which the stream's watcher asked for this run; none: it was made otherwise."""
+    return tuple(str(each["fingerprint"]) for each in _list_asked(context, flow) if "fingerprint" in each)
+
+
+def find_asked_move(context: Mapping[str, Any], flow: str) -> int | None:
+    """The epoch that the stream's watcher asked this run to move; None: none."""
+    asked = [each.get("epoch") for each in _list_asked(context, flow) if each.get("reason") == "moved"]
+    return next((epoch for epoch in reversed(asked) if isinstance(epoch, int)), None)
+
+
+def _list_asked(context: Mapping[str, Any], flow: str) -> list[Mapping[str, Any]]:
+    """What the stream's watcher has told of why it asked."""
     events = context.get("triggering_asset_events") or {}
     told = [(event.extra or {}).get("payload") for each in events.values() for event in each]
-    mine = [each for each in told if isinstance(each, Mapping) and each.get("flow") == flow]
-    return tuple(str(each["fingerprint"]) for each in mine if "fingerprint" in each)
+    return [each for each in told if isinstance(each, Mapping) and each.get("flow") == flow]

@@ -62,7 +62,7 @@ class EpochTrigger(BaseEventTrigger):
         # The SDK's call and files block, and all triggers of this triggerer share one loop.
         states = await sync_to_async(self._ask_states)(watch)
         need = await sync_to_async(watch.look)(states)
-        return None if need is None else TriggerEvent(self._tell(need))
+        return None if need is None else TriggerEvent(self._tell(need, watch))
 
     def _ask_states(self, watch: EpochWatch) -> dict[str, str | None]:
         """Run -> state of its launch task: of the one that follows, or of all runs where that one does not."""
@@ -70,7 +70,8 @@ class EpochTrigger(BaseEventTrigger):
 
         # The DAG has more runs each week, and this is asked every few seconds.
         follower = watch.find_follower()
-        states = self._ask([follower]) if follower else {}
+        # A run that is to move the stream is none that follows it until it has asked for its epoch.
+        states = self._ask([follower]) if follower and watch.move is None else {}
         return states if states.get(follower) in AT_WORK else self._ask(None)
 
     def _ask(self, runs: list[str] | None) -> dict[str, str | None]:
@@ -79,9 +80,12 @@ class EpochTrigger(BaseEventTrigger):
         found = RuntimeTaskInstance.get_task_states(dag_id=self.dag_id, task_ids=[self.launch], run_ids=runs)
         return {run: tasks[self.launch] for run, tasks in found.items() if self.launch in tasks}
 
-    def _tell(self, need: str) -> dict[str, Any]:
-        self.log.info("stream %s of %s needs a run: %s", self.flow, self.dag_id, need)
-        return {"dag_id": self.dag_id, "flow": self.flow, "fingerprint": self.fingerprint, "reason": need}
+    def _tell(self, need: str, watch: EpochWatch) -> dict[str, Any]:
+        move = watch.move if need == "moved" else None
+        why = need if move is None else move.reason
+        self.log.info("stream %s of %s needs a run: %s", self.flow, self.dag_id, why)
+        told = {"dag_id": self.dag_id, "flow": self.flow, "fingerprint": self.fingerprint, "reason": need}
+        return told if move is None else {**told, "epoch": move.epoch, "why": why}
 
 
 class UnfilledTrigger(BaseEventTrigger):

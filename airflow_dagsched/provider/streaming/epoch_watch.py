@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from airflow_dagsched.provider.streaming.find_room import Beside
 from airflow_dagsched.provider.streaming.need_of_run import Look, Memory, Need, find_meant, judge_look
+from airflow_dagsched.provider.streaming.relocation.judge_move import Move
+from airflow_dagsched.provider.streaming.relocation.move_watch import MoveWatch
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_follower, read_refused
@@ -16,10 +19,19 @@ from airflow_dagsched.switch.places import FlowPlaces, name_flow
 class EpochWatch:
     """Whether a flow needs a run, from look to look. Not to be shared between threads that run at once."""
 
-    def __init__(self, places: FlowPlaces, fingerprint: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        places: FlowPlaces,
+        fingerprint: str,
+        clock: Callable[[], float] = time.time,
+        moves: MoveWatch | None = None,
+    ) -> None:
         self._places = places
         self._fingerprint = fingerprint
         self._clock = clock
+        self._moves = moves or MoveWatch(clock)
+        self.move: Move | None = None
+        """That is to be made, as of the last look."""
         self._log = FlowLog(places.log, clock)
         self._memory = Memory()
 
@@ -31,7 +43,9 @@ class EpochWatch:
         self._log.read()
         seen = look_at(self._places, self._log.story, self._clock())
         refused = read_refused(self._places)
-        look = Look(self._log.story, seen, self._fingerprint, states, refused.fingerprint if refused else "")
+        self.move = self._moves.look(Beside(self._places, self._log.story, seen))
+        moves = self.move.epoch if self.move is not None else 0
+        look = Look(self._log.story, seen, self._fingerprint, states, refused.fingerprint if refused else "", moves)
         need, self._memory = judge_look(look, self._memory)
         return need
 

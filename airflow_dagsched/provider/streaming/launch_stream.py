@@ -38,6 +38,13 @@ from airflow_dagsched.provider.streaming.prepare_epoch import (
     write_epoch,
     write_inbox_service,
 )
+from airflow_dagsched.provider.streaming.relocation.judge_move import Stay
+from airflow_dagsched.provider.streaming.relocation.moving_run import (
+    StaysPut,
+    find_moving,
+    judge_again,
+    keeping_place,
+)
 from airflow_dagsched.provider.streaming.start_driver import read_manifest
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
@@ -130,7 +137,8 @@ def adopt_epoch(launching: Launching) -> int | End | None:
     """
     executor, fingerprint = launching.executor, launching.stream.fingerprint
     executor.log.read()
-    again = "again" in launching.wishes
+    launching.standing = find_moving(launching)
+    again = "again" in launching.wishes or launching.standing is not None
     unwanted = None if again else find_unwanted(launching.story, fingerprint)
     if unwanted is not None:
         _give_up(launching, unwanted)
@@ -209,18 +217,21 @@ def request_epoch(launching: Launching) -> int | None:
     facts = gather_run_facts(spec, context)
     rendered = render_stream(task, context, facts, list_bundle_roots(task.dag.fileloc, context))
     limit = launching.clock() + launching.stream.settings.deploy_within_s
+    moves = launching.standing is not None
 
     def check(whose: str = "") -> None:
-        _check_patience(launching, limit, whose)
+        check_patience(launching, limit, whose)
 
     with (
-        open_room(launching.look(), spec, hook, rendered, check) as allocation,
+        keeping_place(launching),
+        open_room(launching.look(), spec, hook, rendered, check, moves=moves) as allocation,
         open_inbox_room(launching.flow, spec, hook, rendered, partial(check, FOR_INBOXES)) as inbox,
     ):
+        why = judge_again(launching, allocation.chosen) if moves else ""
         if inbox is not None:
             write_inbox_service(task, hook, rendered, inbox.chosen, launching.flow)
         places = write_epoch(task, hook, rendered, allocation.chosen, launching.flow)
-        epoch = ask_for_epoch(launching, places)
+        epoch = ask_for_epoch(launching, places, why)
         if epoch is None:
             return None
         record = launching.story.epochs[epoch].record
@@ -229,7 +240,8 @@ def request_epoch(launching: Launching) -> int | None:
         if wait_until_started(launching, epoch) is None:
             for each in filter(None, (allocation, inbox)):
                 each.note_start()
-    return epoch
+        return epoch
+    return None
 
 
 def log_change(launching: Launching, record: Epoch) -> None:
@@ -242,10 +254,13 @@ def log_change(launching: Launching, record: Epoch) -> None:
         log.info("it runs in %s", f"an application of its own: {reason}" if reason else "the same application")
 
 
-def _check_patience(launching: Launching, limit: float, whose: str) -> None:
+def check_patience(launching: Launching, limit: float, whose: str = "") -> None:
+    """While there is no room. Raises what ends the waiting."""
     if launching.task.stopped:
         raise AirflowException("this task was ended")
     send_away(launching.flow, launching.clock())
+    if launching.standing is not None:
+        raise StaysPut(Stay("no room"))
     if launching.clock() > limit:
         seconds = launching.stream.settings.deploy_within_s
         raise LaunchRefused(
@@ -256,13 +271,14 @@ def _check_patience(launching: Launching, limit: float, whose: str) -> None:
         )
 
 
-def ask_for_epoch(launching: Launching, places: EpochPlaces) -> int | None:
+def ask_for_epoch(launching: Launching, places: EpochPlaces, why: str = "") -> int | None:
     """Ask until the epoch of this folder is in the log; None: one of the same code is.
 
+    :param why: another one of the same code is wanted.
     Raises :class:`LaunchRefused`.
     """
     graph, wishes = launching.task.spec.flow.graph, launching.wishes
-    wanted = make_wanted(launching.stream, graph, launching.run_id, places.folder.name, wishes)
+    wanted = make_wanted(launching.stream, graph, launching.run_id, places.folder.name, wishes, why)
     while True:
         advice = launching.step(wanted=wanted)
         mine = [n for n, each in launching.story.epochs.items() if each.record.x_folder == wanted.folder]

@@ -18,6 +18,7 @@ from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.streaming.choose_epoch import make_limits, read_wishes
 from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
 from airflow_dagsched.provider.streaming.find_room import Beside
+from airflow_dagsched.provider.streaming.relocation.standing import Standing
 from airflow_dagsched.provider.streaming.standbys.find_standby_room import find_standby_room
 from airflow_dagsched.provider.streaming.start_driver import Starter, start_detached
 from airflow_dagsched.switch.advising.advice import Advice, Deploy, Wanted
@@ -53,6 +54,10 @@ class Launching:
     """What is waited for, as it was logged last."""
     resumed: dict[int, Stopped] = field(default_factory=dict)
     """Epoch that this try has started again -> the end that it had."""
+    standing: Standing | None = None
+    """What this run is to move to other workers."""
+    has_judged: bool = False
+    """Whether it has found that what it was to move stays where it is."""
 
     @classmethod
     def open(
@@ -119,7 +124,7 @@ class Launching:
     def look(self) -> Beside:
         """What runs of the flow now."""
         self.executor.log.read()
-        return Beside(self.flow, self.story, look_at(self.flow, self.story, self.clock()).held)
+        return Beside(self.flow, self.story, look_at(self.flow, self.story, self.clock()))
 
     def pause(self) -> None:
         """Until the next look."""

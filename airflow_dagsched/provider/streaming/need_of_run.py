@@ -16,8 +16,10 @@ from airflow_dagsched.switch.records import Cause
 from airflow_dagsched.switch.signs import Seen
 from airflow_dagsched.switch.story import EpochStory, Story
 
-Need = Literal["changed", "lost", "not followed"]
-"""There is no epoch of this code; one whose driver is gone, or that nobody began; one that runs, and no run follows."""
+Need = Literal["changed", "lost", "not followed", "moved"]
+"""There is no epoch of this code; one whose driver is gone, or that nobody began; one that runs, and no run follows;
+one that is better off on other workers.
+"""
 
 NOT_BEGUN = frozenset({None, "scheduled", "queued", "up_for_retry", "up_for_reschedule", "restarting"})
 """States of a launch task that will look at the log, with the newest code, as soon as it begins."""
@@ -33,8 +35,10 @@ MOST_TIMED_OUT = 2
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 120.0, 900.0
 """Seconds to the second run for the same need; the wait doubles each time, to the longest."""
-SETTLES_S: Mapping[Need, float] = {"changed": 0.0, "lost": 60.0, "not followed": 60.0}
-"""Seconds for which a need must be seen. Who marks a launch task failed orders the stop a moment later."""
+SETTLES_S: Mapping[Need, float] = {"changed": 0.0, "lost": 60.0, "not followed": 60.0, "moved": 0.0}
+"""Seconds for which a need must be seen. Who marks a launch task failed orders the stop a moment later. A move is told
+only after two equal looks at the cluster.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Look:
     """Run -> state of its launch task."""
     refused: str = ""
     """Fingerprint of the code that could not be asked for."""
+    moves: int = 0
+    """The epoch that is better off on other workers; 0: none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,9 @@ def _is_coming(look: Look, need: Need | None) -> bool:
         return True
     # Until it has asked for its epoch it is in no record: it waits for room, or for an answer.
     known = {run for each in look.story.epochs.values() for run in _list_runs(each)}
-    return need == "changed" and any(state == "running" for run, state in look.states.items() if run not in known)
+    return need in ("changed", "moved") and any(
+        state == "running" for run, state in look.states.items() if run not in known
+    )
 
 
 def find_need(look: Look) -> Need | None:
@@ -98,7 +106,8 @@ def find_need(look: Look) -> Need | None:
     meant = find_meant(look.story, look.fingerprint)
     if meant is None:
         return None if _is_given_up(look) else "changed"
-    return _find_lack(look, meant)
+    is_stopping = "stop" in look.seen.orders.get(meant.record.epoch, {})
+    return _find_lack(look, meant) or (None if is_stopping else _find_better(look))
 
 
 def find_meant(story: Story, fingerprint: str) -> EpochStory | None:
@@ -130,6 +139,13 @@ def _find_lack(look: Look, meant: EpochStory) -> Need | None:
     if is_stopped or "stop" in look.seen.orders.get(number, {}) or is_followed(look, number):
         return None
     return "not followed" if number in look.seen.held else "lost"
+
+
+def _find_better(look: Look) -> Need | None:
+    """Whether the owner is to move. A graph that came to nothing there is not tried for ever."""
+    story = look.story
+    is_alone = story.successor is None and look.moves == story.owner != 0
+    return "moved" if is_alone and not _is_given_up(look) else None
 
 
 def is_followed(look: Look, epoch: int) -> bool:

@@ -28,12 +28,14 @@ from airflow_dagsched.launch.streams.private_folder import (
     write_private_folder,
 )
 from airflow_dagsched.launch.streams.session_settings import is_of_session
+from airflow_dagsched.provider.clusters.plan_facts import FoundCluster, gather_plan_facts
 from airflow_dagsched.provider.runtime.allocation import (
     keep_plan,
     refuse_broken_settings,
     size_application,
 )
 from airflow_dagsched.provider.runtime.folders import make_own_folder
+from airflow_dagsched.provider.streaming.relocation.placing import Placing
 from airflow_dagsched.provider.submission.payload import pickle_calls
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
 from airflow_dagsched.provider.submission.shipping import build_python_environment
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen
     from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
     from airflow_dagsched.provider.runtime.launch_task import StreamTask
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
     from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 LEVEL = LEVELS[0]
@@ -145,8 +148,19 @@ def write_epoch(
     write_file(places.manifest, shown.encode(), 0o644)
     keep_plan(chosen, places.folder)
     payload = make_payload(manifest, calls, rendered.masking.known)
-    write_private_folder(places.private, payload, described, command, msgspec.json.encode(chosen))
+    placing = _tell_placing(task.spec, hook, chosen)
+    write_private_folder(places.private, payload, described, command, msgspec.json.encode(chosen), placing)
     return places
+
+
+def _tell_placing(launch: LaunchSpec, hook: PlannerHook, chosen: Chosen) -> bytes:
+    """What the epoch is planned with; empty where there is but one worker."""
+    if chosen.planned.cluster.manager == "local":
+        return b""
+    found = FoundCluster(chosen.planned.cluster, "live", "free")
+    facts = gather_plan_facts(launch, found, launch.flow.conn_id, per_step=False, history=hook.history)
+    placing = Placing.of(facts, launch.group.steps, launch.flow.declared_cluster)
+    return b"" if placing is None else msgspec.json.encode(placing)
 
 
 def has_inbox_service(flow: FlowPlaces) -> bool:

@@ -15,6 +15,7 @@ from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.steps.call_step import StepFault
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.executors import list_hosts
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.carried_queries import (
     build_first,
@@ -278,6 +279,7 @@ class EpochRun:
             pid=os.getpid(),
             host=socket.gethostname(),
             ui=sc.uiWebUrl or "",
+            hosts=list_hosts(self.session),
         )
 
     def _find_batch_s(self) -> float | None:

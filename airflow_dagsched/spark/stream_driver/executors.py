@@ -44,3 +44,13 @@ def await_executors(main: SparkSession, go_on: Callable[[str], bool], pause: Cal
 def count_executors(main: SparkSession) -> int:
     """Executors that are there; the driver, which Spark counts as one, is none."""
     return int(main.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def list_hosts(main: SparkSession) -> tuple[str, ...]:
+    """Hosts of the executors that are there, each once."""
+    spark = main.sparkContext._jsc.sc()
+    driver = spark.env().blockManager().blockManagerId().hostPort()
+    found, names = set(), spark.getExecutorMemoryStatus().keysIterator()
+    while names.hasNext():
+        found.add(names.next())
+    return tuple(sorted({name.rpartition(":")[0] for name in found if name != driver}))

@@ -42,6 +42,8 @@ class Wanted:
     """See ``Epoch.x_sources``."""
     again: bool = False
     """Also where the same code runs."""
+    why: str = ""
+    """See ``Epoch.x_why``."""
     open_windows: bool = False
     """Take over from a graph that can run no more although windows of it are open: late rows of them are lost."""
 

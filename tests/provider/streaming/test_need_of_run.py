@@ -57,10 +57,14 @@ TIMED_OUT = try_again(abort(BOTH, "time"), "time")
 LOST_AFTER = try_again(abort(BOTH, "time"), "lost")
 
 
-def look(story: Story, code: int, states: Mapping[str, str | None], now: float = 0.0, **seen: Any) -> Look:
-    return Look(story, Seen(now, **seen), f"code {code}", states)
+def look(
+    story: Story, code: int, states: Mapping[str, str | None], now: float = 0.0, moves: int = 0, **seen: Any
+) -> Look:
+    return Look(story, Seen(now, **seen), f"code {code}", states, moves=moves)
 
 
+MOVED = go_on(ONE, make_epoch(2, fingerprint="code 1", run_id="run 1"))
+STOPPED: dict[str, Any] = {"held": {1}, "orders": {1: {"stop": ""}}}
 ROWS: list[tuple[str, Story, int, Mapping[str, str | None], dict[str, Any], Need | None]] = [
     ("nothing was ever there", Story(), 1, {}, {}, "changed"),
     ("it runs and is followed", ONE, 1, DEFERRED, {"held": {1}}, None),
@@ -92,6 +96,13 @@ ROWS: list[tuple[str, Story, int, Mapping[str, str | None], dict[str, Any], Need
     ("a person stopped it, and there is other code", stop("person"), 2, {"run 1": "failed"}, {}, "changed"),
     ("its author's error stopped it", stop("author"), 1, {"run 1": "failed"}, {}, None),
     ("it never came to a batch, for no fault of its code", stop("lost"), 1, {"run 1": "failed"}, {}, "lost"),
+    ("it is better off elsewhere", ONE, 1, DEFERRED, {"held": {1}, "moves": 1}, "moved"),
+    ("it is better off elsewhere, and its run is lost", ONE, 1, {}, {"held": {1}, "moves": 1}, "not followed"),
+    ("it is better off elsewhere, with other code", ONE, 2, DEFERRED, {"held": {1}, "moves": 1}, "changed"),
+    ("it was better off elsewhere, and goes there", MOVED, 1, DEFERRED, {"held": {1, 2}, "moves": 1}, None),
+    ("it failed there", abort(MOVED, "author"), 1, DEFERRED, {"held": {1}, "moves": 1}, None),
+    ("it found no executors there", abort(MOVED, "time"), 1, DEFERRED, {"held": {1}, "moves": 1}, "moved"),
+    ("a stop is ordered, and it is better off elsewhere", ONE, 1, DEFERRED, STOPPED | {"moves": 1}, None),
     ("a stop is ordered", ONE, 1, {"run 1": "failed"}, {"held": {1}, "orders": {1: {"stop": ""}}}, None),
 ]
 

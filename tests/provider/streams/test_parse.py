@@ -137,7 +137,7 @@ def test_the_example_is_planned_as_slots_of_one_group(tmp_path: Path) -> None:
     (flow,) = find_flows(write_example(tmp_path))
     assert [group.steps for group in flow.grouping.groups] == [("clicks", "by_user", "out")]
     assert {step.mode for step in flow.dataflow.steps} == {"batch"}
-    assert not any(step.stateful for step in flow.dataflow.steps)
+    assert [step.id for step in flow.dataflow.steps if step.stateful] == ["by_user"]
 
 
 def test_the_example_is_planned_on_a_small_machine(tmp_path: Path) -> None:
