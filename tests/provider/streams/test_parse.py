@@ -28,7 +28,7 @@ from airflow_dagsched.provider.commands.bag import find_flows
 
 PAGE = Path(__file__).parents[3] / "docs" / "streaming.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-CLICKS, ALARMS, UNIT_TEST = BLOCKS
+CLICKS, ALARMS, UNIT_TEST, *_ = BLOCKS
 """The examples of the page."""
 SHOWN = {
     "max_ahead": "1 day",

@@ -121,7 +121,7 @@ def test_a_step_may_be_given_its_answer(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_the_unit_test_of_the_page(spark: SparkSession) -> None:
     names: dict[str, Any] = {"Decimal": Decimal, "UTC": UTC, "datetime": datetime, "timedelta": timedelta}
-    example, _, unit_test = BLOCKS
+    example, _, unit_test, *_ = BLOCKS
     exec(example, names)
     exec(unit_test, names)
     names["test_by_user"](spark)
