@@ -22,7 +22,6 @@ from airflow_dagsched.spark.stream_driver.running_query import start_query
 from airflow_dagsched.spark.streams.inbox.inbox_reader import write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
 from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
-from airflow_dagsched.switch.inbox.inbox_story import InboxStory
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.inbox_log import InboxLog
 from airflow_dagsched.switch.signs import Sign
@@ -33,7 +32,7 @@ class InboxRun(EpochRun):
 
     def __init__(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> None:
         # Read on by whoever looks every second; each sink has its own.
-        self._inboxes = [InboxLog(epoch.flow.name_inbox(each.name).log) for each in epoch.manifest.sources]
+        self._inboxes = tuple(InboxLog(epoch.flow.name_inbox(each.name).log) for each in epoch.manifest.sources)
         super().__init__(main, epoch, lease)
 
     def begin_queries(self) -> None:
@@ -81,21 +80,21 @@ class InboxRun(EpochRun):
 
     def count_recorded(self) -> int:
         """Batches that have an entry."""
-        return sum(each.batch + 1 for each in self._read_inboxes())
+        return sum(each.story.batch + 1 for each in self._read_inboxes())
 
     def make_sign(self, now: float, waits_for: str) -> Sign:
         """Its sign of life, with what no graph takes."""
         dead: Counter[str] = Counter()
         for each in self._read_inboxes():
-            dead.update(each.dead)
+            dead.update(each.story.dead)
         ahead, nulls = dead["ahead"], dead["no time"]
         return replace(super().make_sign(now, waits_for), late=dead.total() - ahead - nulls, ahead=ahead, nulls=nulls)
 
-    def _read_inboxes(self) -> list[InboxStory]:
-        """What each source's says now."""
+    def _read_inboxes(self) -> tuple[InboxLog, ...]:
+        """The log of each source's, read to its end."""
         for each in self._inboxes:
             each.read()
-        return [each.story for each in self._inboxes]
+        return self._inboxes
 
 
 def _read_lateness(manifest: Path) -> float:
