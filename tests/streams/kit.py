@@ -89,6 +89,7 @@ class Graph:
     """States that go on in the next graph."""
     sink: Callable[[Any, str], Any] | None = None
     """Gets the sums; None: they are the table's."""
+    sources: tuple[str, ...] = (SOURCE,)
 
 
 class Flow:
@@ -106,15 +107,17 @@ class Flow:
     def ask(self, graph: Graph) -> EpochPlaces:
         """Make the folder of a new epoch, and ask for it: it is in the log then, and nothing runs."""
         places = self.places.name_epoch(uuid.uuid4().hex[:8])
+        for name in graph.sources:
+            self.name_source(name).mkdir(exist_ok=True)
         self._make_private_folder(places, graph)
         settings = graph.settings
         if settings.channel == "inbox" and not self.places.inbox_service.private.exists():
             self._make_private_folder(self.places.inbox_service, graph)
         wanted = Wanted(
-            graph.code, f"run of {graph.code}", places.folder.name, {QUERY: (SOURCE,)}, settings.window_s,
+            graph.code, f"run of {graph.code}", places.folder.name, {QUERY: graph.sources}, settings.window_s,
             channel=settings.channel, overlap=settings.overlap, confirm=settings.confirm, order=settings.order,
             max_ahead=settings.max_ahead_s, reach=settings.reach_s, standbys=settings.standbys,
-            sources={SOURCE: "read_clicks"},
+            sources=dict.fromkeys(graph.sources, "read_clicks"),
         )  # fmt: skip
         executor = Executor(self.places.folder, {})
 
@@ -125,13 +128,17 @@ class Flow:
         wait_until(is_asked, lambda: f"asked for {wanted}")
         return places
 
+    def name_source(self, name: str) -> Path:
+        """Folder with the files of a source."""
+        return self.source if name == SOURCE else self.source.with_name(name)
+
     def _make_private_folder(self, places: EpochPlaces, graph: Graph) -> None:
         manifest = make_manifest(self, places, graph)
         if places == self.places.inbox_service:
             manifest = find_routed(manifest)
         calls = {
-            SOURCE: Call(read_clicks, (Handed("rows"),)),
-            STEP: Call(graph.sums, (Output(SOURCE),)),
+            **{name: Call(read_clicks, (Handed("rows"),)) for name in graph.sources},
+            STEP: Call(graph.sums, tuple(map(Output, graph.sources))),
             QUERY: make_call(graph),
         }
         payload = make_payload(manifest, pickle_calls(DAG, calls, (Path(__file__).parents[1],)))
@@ -284,8 +291,8 @@ def make_manifest(flow: Flow, places: EpochPlaces, graph: Graph) -> StreamManife
     """Of an epoch that sums rows by window and user."""
     table = None if graph.sink else Table(str(flow.table), mode="append")
     steps = (
-        StepSpec(SOURCE, graph.code),
-        StepSpec(STEP, graph.code, (Output(SOURCE),), (SOURCE,)),
+        *(StepSpec(name, graph.code) for name in graph.sources),
+        StepSpec(STEP, graph.code, tuple(map(Output, graph.sources)), graph.sources),
         StepSpec(QUERY, graph.code, (Output(STEP),), (STEP,), writes=table),
     )
     options = {"maxFilesPerTrigger": str(graph.files_per_batch)}
@@ -300,7 +307,9 @@ def make_manifest(flow: Flow, places: EpochPlaces, graph: Graph) -> StreamManife
         run_id=f"run of {graph.code}",
         try_id=TryId("", 0, 1),
         steps=steps,
-        sources=(SourceSpec(SOURCE, "parquet", "ts", f"file:{flow.source}", DDL, options),),
+        sources=tuple(
+            SourceSpec(name, "parquet", "ts", f"file:{flow.name_source(name)}", DDL, options) for name in graph.sources
+        ),
         queries=(QuerySpec(QUERY, table, graph.partitions, stateful=1, carries=graph.carries),),
         settings=graph.settings,
         session={"spark.sql.session.timeZone": "UTC", **graph.session},
