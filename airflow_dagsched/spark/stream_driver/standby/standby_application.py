@@ -49,7 +49,10 @@ class StandbyApplication(StreamApplication):
         return self._waiting is None and super().is_over
 
     def begin(self, epoch: AcceptedEpoch, lease: EpochLease) -> None:
-        """Stand by."""
+        """Stand by; or, once it is needed, start the epoch."""
+        if epoch is not self._first:
+            super().begin(epoch, lease)
+            return
         # Spark's own classes, and executors, meet their first query now.
         self._main.range(8).groupBy("id").count().write.format("noop").mode("append").save()
         self._waiting = lease
