@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +34,9 @@ class StandaloneCluster:
     master: str
     ui: str
     pages: Mapping[str, str] = field(default_factory=dict)
-    programs: Mapping[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    programs: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    begin: Callable[[str], subprocess.Popen[bytes]] | None = None
+    """Starts a worker on a host."""
 
     def connection(self) -> str:
         """An Airflow connection to it, as JSON."""
@@ -53,6 +55,12 @@ class StandaloneCluster:
         both = {host: [*page["executors"], *page["finishedexecutors"]] for host, page in self.workers().items()}
         found = {host: [one for one in all_ if one["appid"] == application] for host, all_ in both.items()}
         return {host: ours for host, ours in found.items() if ours}
+
+    def start(self, host: str) -> None:
+        """Start a worker again where one was killed, and wait until the Master knows."""
+        assert self.begin is not None
+        self.programs[host] = self.begin(host)
+        until(f"worker {host} back", lambda: host in self._alive() or None, timeout_s=60.0)
 
     def kill(self, host: str) -> None:
         """End the worker there, as a machine ends that loses its power, and wait until the Master knows."""
@@ -85,16 +93,19 @@ def standalone_cluster(
             return started
 
         program("master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", page)
-        programs = {}
         widths = [cores] * workers if isinstance(cores, int) else cores
-        for slot, ((host, url), width) in enumerate(zip(hosts.items(), widths, strict=True), 1):
+
+        def begin(host: str) -> subprocess.Popen[bytes]:
+            slot = [*hosts].index(host) + 1
             folder = here / str(slot)
-            where = ("--host", host, "--webui-port", url.rpartition(":")[2], "--work-dir", folder)
+            where = ("--host", host, "--webui-port", hosts[host].rpartition(":")[2], "--work-dir", folder)
             offer = _offer(folder, slot) if tokens else ()
-            size = ("--cores", width, "--memory", f"{memory_mb}m")
-            programs[host] = program("worker.Worker", *where, *size, *offer, cluster.master)
+            size = ("--cores", widths[slot - 1], "--memory", f"{memory_mb}m")
+            return program("worker.Worker", *where, *size, *offer, cluster.master)
+
+        programs = {host: begin(host) for host in hosts}
         until("Spark's workers", lambda: _registered(cluster, workers), timeout_s=120.0)
-        yield replace(cluster, programs=programs)
+        yield replace(cluster, programs=programs, begin=begin)
 
 
 def _offer(folder: Path, slot: int) -> tuple[str, ...]:
