@@ -46,6 +46,12 @@ def is_over(states: States) -> bool:
     return all(state in OVER for state in states.values())
 
 
+def tell_wait(launch: str, states: States) -> str:
+    """What a launch task that follows nothing now waits for; empty: it follows, or has ended."""
+    waits = states.get(launch) == "scheduled"
+    return f"{launch} waits for a worker: while the DAG is paused it gets none, and a lost driver stays away" * waits
+
+
 def find_epoch(story: Story, run_id: str) -> EpochStory | None:
     """The newest epoch that the run asked for, or follows."""
     mine = [each for each in story.epochs.values() if run_id in (_name_follower(each), each.record.run_id)]
@@ -123,10 +129,22 @@ class StreamMirrorTrigger(LightTrigger):
             self.log.info("%s is not part of epoch %s of this run", at.step, followed.epoch.record.epoch)
             yield TaskSuccessEvent()
             return
-        states = await wait_for_states(ti.dag_id, ti.run_id, (at.launch,), is_over, POLL_S)
-        state = str(states[at.launch])
+        state = await self._wait_until_over(ti.dag_id, ti.run_id)
         reason = explain_end(await asyncio.to_thread(look_at_run, flow, ti.run_id), at.step)
         yield self._make_event(state, reason or f"{at.launch} is {state}")
+
+    async def _wait_until_over(self, dag_id: str, run_id: str) -> str:
+        """The state in which the launch task ends; what it waits for until then is said once."""
+        launch, said = self.args.launch, ""
+
+        def is_news(states: States) -> bool:
+            return is_over(states) or tell_wait(launch, states) != said
+
+        while not is_over(states := await wait_for_states(dag_id, run_id, (launch,), is_news, POLL_S)):
+            said = tell_wait(launch, states)
+            if said:
+                self.log.info("%s", said)
+        return str(states[launch])
 
     def _make_event(self, state: str, reason: str) -> TriggerEvent:
         if state in ("success", "skipped"):

@@ -19,12 +19,7 @@ from msgspec.structs import replace
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.checking import Submitted, check_sent, check_submitted
 from airflow_dagsched.launch.escalation.fit_to_free_cluster import Chosen, NoRoomYet, plan_on_free_cluster
-from airflow_dagsched.launch.escalation.reservations import (
-    FOR_START_S,
-    SETTLE_S,
-    Reservation,
-    reserve_executors,
-)
+from airflow_dagsched.launch.escalation.reservations import FOR_START_S, SETTLE_S, Reservation, reserve_executors
 from airflow_dagsched.launch.escalation.split_group import find_parts_for_now
 from airflow_dagsched.launch.managers.author_sizes import settle_settings, size_as_submitted
 from airflow_dagsched.launch.managers.executors import Executors, size_executors

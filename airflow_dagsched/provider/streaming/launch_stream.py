@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -56,9 +56,6 @@ from airflow_dagsched.switch.say import tell_reason
 from airflow_dagsched.switch.signs import Refused
 from airflow_dagsched.switch.story import EpochStory, Story
 
-if TYPE_CHECKING:
-    pass
-
 log = logging.getLogger(__name__)
 
 
@@ -66,9 +63,8 @@ def execute_stream(launching: Launching) -> Any:
     """Find or make the epoch, wait until its queries run, and be deferred; what the task returns, if it is over."""
     with translating_refusals():
         with noting_refusals(launching):
-            epoch = adopt_epoch(launching) or request_epoch(launching)
-            while epoch is None:  # another run was faster
-                epoch = adopt_epoch(launching) or request_epoch(launching)
+            while (epoch := adopt_epoch(launching) or request_epoch(launching)) is None:
+                pass  # another run was faster
         forget_refused(launching.flow, launching.stream.fingerprint)
         return finish(epoch) if isinstance(epoch, End) else go_on(launching, epoch)
 
@@ -226,7 +222,9 @@ def log_change(launching: Launching, record: Epoch) -> None:
         changed = "; ".join(explain_difference(old, new)) or "nothing but what is outside of its code"
         place = needs_application(old, new)
         log.info("epoch %s follows epoch %s, other are: %s", record.epoch, record.x_after, changed)
-        log.info("it runs in %s", f"an application of its own, as it needs {place}" if place else "the same application")
+        log.info(
+            "it runs in %s", f"an application of its own, as it needs {place}" if place else "the same application"
+        )
 
 
 def _check_patience(launching: Launching, limit: float) -> None:

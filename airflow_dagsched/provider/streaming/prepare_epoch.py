@@ -61,6 +61,17 @@ FOR_WEEKS = {
     "spark.dynamicAllocation.enabled": "false",
 }
 """Settings of all streams, but for what the author says."""
+SHIPPED = {
+    "archives": "spark.archives",
+    "driver_class_path": "spark.driver.extraClassPath",
+    "exclude_packages": "spark.jars.excludes",
+    "files": "spark.files",
+    "jars": "spark.jars",
+    "packages": "spark.jars.packages",
+    "py_files": "spark.submit.pyFiles",
+    "repositories": "spark.jars.repositories",
+}
+"""Arguments of a launch task that say what an application is started with -> the settings that they are."""
 SHOWN = ("context", "steps", "sources", "queries", "session", "application")
 """What of the manifest may hold secrets."""
 COMPILER = "spark.driver.defaultJavaOptions"
@@ -80,6 +91,17 @@ class Rendered:
     def named(self) -> dict[str, str]:
         """The same, with those that are given as options of spark-submit."""
         return {**self.settings, **name_options(self.submit.flow.authors_args)}
+
+    @property
+    def shipped(self) -> dict[str, str]:
+        """What only an application that is started with it has, by the names of settings."""
+        return list_shipped(self.submit)
+
+
+def list_shipped(submit: Submit) -> dict[str, str]:
+    """Jars, packages and files that the author gives by arguments of the launch task."""
+    given = submit.flow.authors_args
+    return {name: str(submit.render(given[option])) for option, name in SHIPPED.items() if given.get(option)}
 
 
 def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
@@ -120,7 +142,7 @@ def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tu
         roots=roots,
     )
     masking, settings = Masking(), render_author_settings(submit)
-    masking.add(collect_secrets(settings))
+    masking.add(collect_secrets({**settings, **list_shipped(submit)}))
     parts = build_parts(submit)
     masking.learn([[call.args, call.kwargs, call.sql] for call in parts.calls.values()])
     mask_in_airflow(masking.known)
@@ -217,7 +239,10 @@ def make_manifest(rendered: Rendered, chosen: Chosen, folder: str, conf: Mapping
         queries=stream.queries,
         settings=stream.settings,
         session={name: value for name, value in conf.items() if is_of_session(name)},
-        application={name: value for name, value in conf.items() if not is_of_session(name)},
+        application={
+            **{name: value for name, value in conf.items() if not is_of_session(name)},
+            **rendered.shipped,
+        },
         workers=tuple(sorted({box.worker for box in chosen.group.containers})),
         sizing=digest_sizing(flow),
         context=dict(facts.context),

@@ -22,14 +22,7 @@ from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch
-from airflow_dagsched.spark.stream_driver.mishaps import (
-    OK,
-    Stuck,
-    choose_code,
-    describe_end,
-    is_java_gone,
-    survive,
-)
+from airflow_dagsched.spark.stream_driver.mishaps import OK, Stuck, choose_code, describe_end, is_java_gone, survive
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
 from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, hand_left_rows, has_left_aside
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits

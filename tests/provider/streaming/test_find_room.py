@@ -64,7 +64,16 @@ def test_a_changed_graph_joins_the_application_that_runs_although_others_would_h
     assert len(flow.started) == 1
 
 
-@pytest.mark.parametrize("settings", [{"executor_memory": "700m"}, {"conf": {"spark.sql.extensions": "shop.Rules"}}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"executor_memory": "700m"},
+        {"conf": {"spark.sql.extensions": "shop.Rules"}},
+        {"jars": "/shop/rules.jar"},
+        {"packages": "shop:rules:2"},
+        {"py_files": "/shop/{{ ti.run_id }}.zip"},
+    ],
+)
 def test_what_the_application_that_runs_does_not_take_goes_where_there_is_room(
     dag: DAG, tries: Tries, tmp_path: Path, cluster: Any, settings: dict[str, Any]
 ):

@@ -72,6 +72,16 @@ def test_they_end_as_their_launch_task_does(
     assert len(states) == 1, "all was looked at"
 
 
+def test_a_launch_task_that_gets_no_worker_is_told_of_once(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """As that of a paused DAG, whose driver was lost."""
+    states: list[str | None] = ["deferred", "scheduled", "scheduled", "queued", "deferred", "success"]
+    end_mirrors(flow, monkeypatch, states, "out")
+    said = "flow.launch waits for a worker: while the DAG is paused it gets none, and a lost driver stays away"
+    assert capsys.readouterr().out.count(said) == 1
+
+
 def test_a_step_that_the_epoch_never_had_ends_at_once(flow: Flow, monkeypatch: pytest.MonkeyPatch):
     """The DAG file has changed under a run that goes on."""
     assert end_mirrors(flow, monkeypatch, ["failed"], "added", "out") == {
