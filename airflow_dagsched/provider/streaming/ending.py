@@ -6,8 +6,6 @@ whether the driver that still runs is that of its tries before a clear: then tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_dagsched.provider.streaming.need_of_run import AT_WORK
@@ -48,23 +46,23 @@ def find_other(places: EpochPlaces, run_id: str) -> str:
     return "" if before is None or before.run_id == run_id else before.run_id
 
 
-def order_end(flow: FlowPlaces, epoch: int, run_id: str, clock: Callable[[], float]) -> Order | None:
+def order_end(flow: FlowPlaces, log: FlowLog, epoch: int, run_id: str, now: float) -> Order | None:
     """Order that the epoch ends after its batch; what was ordered, None if there is nothing to end.
 
+    :param log: the flow's, which is read on.
     :param run_id: of the task that was ended. Where another one follows the epoch it changes nothing.
     """
-    log = FlowLog(flow.log, clock)
     log.read()
     found = log.story.epochs.get(epoch)
     if found is None or found.has_ended or found.stopped is not None:
         return None
     if find_other(flow.name_epoch(found.record.x_folder), run_id):
         return None
-    order = choose_order(log.story, epoch, look_at(flow, log.story, clock()).held)
+    order = choose_order(log.story, epoch, look_at(flow, log.story, now).held)
     chosen = choose_ordered(log.story, order)
     reason = f"the task that follows epoch {epoch} was ended, or cleared"
     for each in () if isinstance(chosen, Reason) else chosen:
-        place_order(flow.name_epoch(log.story.epochs[each].record.x_folder), order, f"run {run_id}", clock(), reason)
+        place_order(flow.name_epoch(log.story.epochs[each].record.x_folder), order, f"run {run_id}", now, reason)
     return order
 
 

@@ -163,7 +163,7 @@ def _is_ready(launching: Launching, epoch: int) -> bool:
     found = launching.story.epochs[epoch]
     places = launching.flow.name_epoch(found.record.x_folder)
     if is_cleared_since(places, launching.follower):
-        order_end(launching.flow, epoch, launching.run_id, launching.clock)
+        order_end(launching.flow, launching.executor.log, epoch, launching.run_id, launching.clock())
     needed = list_needed(launching.story)
     stopped = {each.record.epoch: each.stopped for each in needed if each.stopped is not None}
     if any(map(launching.is_held, stopped)) or any(_is_to_end(launching, each) for each in needed):

@@ -130,7 +130,7 @@ class Launching:
             log.warning("whether a person ended this task is not known, so the stream goes on: %s", error)
             is_over = False
         if is_over and epoch:
-            order_end(self.flow, epoch, self.run_id, self.clock)
+            order_end(self.flow, self.executor.log, epoch, self.run_id, self.clock())
         raise AirflowException("this task was ended")
 
 

@@ -16,6 +16,7 @@ from airflow_dagsched.provider.mirrors.light import LightTrigger
 from airflow_dagsched.provider.streaming.ending import ask_state, is_ended, order_end
 from airflow_dagsched.provider.streaming.following import Followed, wait_for_verdict
 from airflow_dagsched.provider.streaming.verdicts import End, Verdict
+from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import FlowPlaces
 
 TRIGGER = "airflow_dagsched.provider.streaming.trigger.StreamTrigger"
@@ -57,7 +58,7 @@ class StreamTrigger(LightTrigger):
             return
         if is_ended(state):
             flow = FlowPlaces(Path(self.followed.folder))
-            ordered = await asyncio.to_thread(order_end, flow, self.epoch, ti.run_id, time.time)
+            ordered = await asyncio.to_thread(order_end, flow, FlowLog(flow.log), self.epoch, ti.run_id, time.time())
             self.log.info("the task is %s: ordered of epoch %s: %s", state or "cleared", self.epoch, ordered)
 
 

@@ -11,6 +11,7 @@ import pytest
 from airflow_dagsched.provider.streaming import ending, trigger
 from airflow_dagsched.provider.streaming.ending import choose_order, order_end
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
+from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_orders, write_follower
 from airflow_dagsched.switch.signs import Follower
 from tests.provider.streaming.flows import Flow
@@ -85,9 +86,9 @@ def test_what_has_ended_is_not_ordered_to_end(tmp_path: Path):
     flow = start(tmp_path)
     flow.ask(2)
     flow.add(make_aborted(2, at=flow.now))
-    assert order_end(flow.places, 2, "run 2", flow.clock) is None
-    assert order_end(flow.places, 7, "run 7", flow.clock) is None
-    assert order_end(flow.places, 1, "run 1", flow.clock) == "stop"
+    assert order_end(flow.places, FlowLog(flow.places.log), 2, "run 2", flow.clock()) is None
+    assert order_end(flow.places, FlowLog(flow.places.log), 7, "run 7", flow.clock()) is None
+    assert order_end(flow.places, FlowLog(flow.places.log), 1, "run 1", flow.clock()) == "stop"
 
 
 @pytest.mark.parametrize(("run", "ordered"), [("run 1", "stop"), ("run 2", None)])
@@ -96,5 +97,5 @@ def test_who_ends_a_task_that_another_one_has_taken_the_epoch_from_ends_no_strea
 ):
     flow = start(tmp_path)
     write_follower(flow.locate(1), Follower("run 1", 0))
-    assert order_end(flow.places, 1, run, flow.clock) == ordered
+    assert order_end(flow.places, FlowLog(flow.places.log), 1, run, flow.clock()) == ordered
     assert set(read_orders(flow.locate(1))) == ({ordered} if ordered else set())

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.wire import Unreadable, load_json
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
+from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph
 from airflow_dagsched.spark.stream_driver.progress import Tally
 from airflow_dagsched.spark.stream_driver.running_query import start_query
 from airflow_dagsched.spark.streams.inbox.inbox_reader import write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
 from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.switch.inbox.inbox_story import InboxStory
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.inbox_log import InboxLog
 from airflow_dagsched.switch.signs import Sign
@@ -26,6 +30,11 @@ from airflow_dagsched.switch.signs import Sign
 
 class InboxRun(EpochRun):
     """Starts, shows and ends what routes."""
+
+    def __init__(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> None:
+        # Read on by whoever looks every second; each sink has its own.
+        self._inboxes = [InboxLog(epoch.flow.name_inbox(each.name).log) for each in epoch.manifest.sources]
+        super().__init__(main, epoch, lease)
 
     def begin_queries(self) -> None:
         """Call the steps of the sources, start a query for each; nothing of it is in the flow's log."""
@@ -72,21 +81,21 @@ class InboxRun(EpochRun):
 
     def count_recorded(self) -> int:
         """Batches that have an entry."""
-        logs = [InboxLog(self.epoch.flow.name_inbox(each.name).log) for each in self.epoch.manifest.sources]
-        for each in logs:
-            each.read()
-        return sum(each.story.batch + 1 for each in logs)
+        return sum(each.batch + 1 for each in self._read_inboxes())
 
     def make_sign(self, now: float, waits_for: str) -> Sign:
         """Its sign of life, with what no graph takes."""
-        dead: dict[str, int] = {}
-        for each in self.epoch.manifest.sources:
-            log = InboxLog(self.epoch.flow.name_inbox(each.name).log)
-            log.read()
-            dead = {why: dead.get(why, 0) + log.story.dead.get(why, 0) for why in {*dead, *log.story.dead}}
-        ahead, nulls = dead.get("ahead", 0), dead.get("no time", 0)
-        late = sum(dead.values()) - ahead - nulls
-        return replace(super().make_sign(now, waits_for), late=late, ahead=ahead, nulls=nulls)
+        dead: Counter[str] = Counter()
+        for each in self._read_inboxes():
+            dead.update(each.dead)
+        ahead, nulls = dead["ahead"], dead["no time"]
+        return replace(super().make_sign(now, waits_for), late=dead.total() - ahead - nulls, ahead=ahead, nulls=nulls)
+
+    def _read_inboxes(self) -> list[InboxStory]:
+        """What each source's says now."""
+        for each in self._inboxes:
+            each.read()
+        return [each.story for each in self._inboxes]
 
 
 def _read_lateness(manifest: Path) -> float:
