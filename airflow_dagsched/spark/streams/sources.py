@@ -88,15 +88,14 @@ def is_from(spec: SourceSpec, moment: float) -> Column:
 
 def watch_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> DataFrame:
     """``rows`` with their watermark; filters that come later do not get below it."""
-    moment = col(quote_name(spec.event_time))
-    latest = current_timestamp() + lit(timedelta(seconds=settings.max_ahead_s))
-    ahead, nulls = count_if(moment > latest).alias("ahead"), count_if(moment.isNull()).alias("nulls")
+    micros = unix_micros(col(quote_name(spec.event_time)))
+    # In whole numbers: Spark knows a batch's time too late to add to it once, and days to a timestamp it adds slowly.
+    latest = unix_micros(current_timestamp()) + lit(round(settings.max_ahead_s * MICROS))
+    ahead, nulls = count_if(micros > latest).alias("ahead"), count_if(micros.isNull()).alias("nulls")
     # One absurd event time would move the watermark, and with it the boundary of a switch, behind all rows to come.
-    rows = rows.observe(name_taken(spec.name), ahead, nulls).where(moment <= latest)
+    rows = rows.observe(name_taken(spec.name), ahead, nulls).where(micros <= latest)
     rows = rows.withWatermark(spec.event_time, f"{round(settings.lateness_s * 1000)} milliseconds")
-    return rows.observe(
-        name_read(spec.name), greatest(unix_micros(moment)).alias("newest"), count(lit(1)).alias("rows")
-    )
+    return rows.observe(name_read(spec.name), greatest(micros).alias("newest"), count(lit(1)).alias("rows"))
 
 
 def name_taken(source: str) -> str:
