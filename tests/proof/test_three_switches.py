@@ -7,6 +7,8 @@
     epoch 3   sums of other values     3 partitions             worker 1    all users
     epoch 4   the same                 3 partitions             worker 2    an application of its own
 
+With state that is carried on the sums are running totals of all windows until then.
+
 Files come all the time, at the pace at which they are read. ``DAGSCHED_PROOF_ROWS`` says how many rows there are.
 """
 
@@ -26,6 +28,7 @@ from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.switch.log.inbox_log import InboxLog
 from tests.proof.bulk import Bulk, count_stale, sum_files
 from tests.proof.play import Play, Version
+from tests.proof.totals import CARRIES, add_up, make_totals
 from tests.proof.workers import make_conf
 from tests.streams.kit import SOURCE, Flow, Graph
 from tests.streams.rows import NO_DIFFERENCE, compare, read_table
@@ -40,6 +43,7 @@ MODES = {
     "replay": BESIDE,
     "inbox": replace(BESIDE, channel="inbox"),
     "sequential": replace(BESIDE, overlap="sequential"),
+    "carry": replace(BESIDE, channel="carry"),
 }
 
 
@@ -52,9 +56,12 @@ def cluster() -> Iterator[StandaloneCluster]:
 def list_versions(settings: StreamSettings, cluster: StandaloneCluster) -> list[Version]:
     """What becomes of the stream."""
     here, there = (make_conf(cluster, host) for host in cluster.pages)
-    first = Graph("first", sum_some, partitions=2, files_per_batch=3, settings=settings, conf=here)
+    sums, others, carries = sum_some, sum_threefold, ()
+    if settings.channel == "carry":
+        sums, others, carries = make_totals(without="user 0"), make_totals(factor=3), CARRIES
+    first = Graph("first", sums, 2, files_per_batch=3, settings=settings, conf=here, carries=carries)
     wider = replace(first, code="wider", partitions=3)
-    other = replace(wider, code="other", sums=sum_threefold)
+    other = replace(wider, code="other", sums=others)
     moved = replace(other, code="moved", conf=there)
     return [
         Version(first, 0.0, without="user 0"),
@@ -79,7 +86,8 @@ def test_the_table_is_the_batch_computation_of_the_same_rows(
         play = Play(flow, staged, list_versions(MODES[mode], cluster), undo)
         play.run()
     assert main(["stream", "check", str(flow.places.log)]) == 0
-    expected = sum_files(play.supply.given, BULK.window_s, play.list_owned())
+    sums = sum_files(play.supply.given, BULK.window_s, play.list_owned())
+    expected = add_up(sums) if mode == "carry" else sums
     found = compare(expected, read_table(flow.table))
     with capsys.disabled():
         told = f"{len(expected)} sums: {len(found.lost)} lost, {len(found.twice)} twice, {len(found.wrong)} wrong"
