@@ -65,7 +65,7 @@ class Supply:
     def _have_read(self, files: int) -> bool:
         """Whether all that have to have read so many."""
         due, readers = self.find_watermark(files), self._list_readers()
-        return bool(readers) and all(self._flow.find_watermark(each) >= due for each in readers)
+        return bool(readers) and all(self._flow.has_read(each, due, self._lateness_s) for each in readers)
 
     def _must_wait(self) -> bool:
         """Whether a graph has been asked for, and does not run after so many files."""

@@ -31,11 +31,12 @@ from airflow_dagsched.launch.streams.private_folder import StartCommand, make_pa
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.streaming.start_driver import start_detached
 from airflow_dagsched.provider.submission.payload import pickle_calls
+from airflow_dagsched.spark.streams.carry.handed import read_handed
 from airflow_dagsched.switch.advising.advice import Wanted
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces, FlowPlaces, name_flow
-from airflow_dagsched.switch.records import Aborted, Batch, Record, Started, Stopped
+from airflow_dagsched.switch.records import Aborted, Batch, Epoch, Record, Started, Stopped
 from airflow_dagsched.switch.state import State
 from airflow_dagsched.version import __version__
 from tests.streams.rows import DDL, Row, Rows, add_file
@@ -187,6 +188,17 @@ class Flow:
         """That the last batch of the epoch began with: all windows that end up to it are recorded."""
         return max((each.watermark for each in self.list_batches(epoch)), default=0.0)
 
+    def has_read(self, epoch: int, watermark: float, lateness_s: float) -> bool:
+        """Whether the epoch has read, or was handed with its state, all rows that make this watermark."""
+        return max(self.find_watermark(epoch), self._find_handed(epoch) - lateness_s) >= watermark
+
+    def _find_handed(self, epoch: int) -> float:
+        """Newest event time of what it was handed: it says nothing of that until more comes."""
+        [record] = [each for each in self.read() if isinstance(each, Epoch) and each.epoch == epoch]
+        folder = self.places.name_epoch(record.x_folder).name_query(QUERY) / "carried"
+        moments = read_handed(folder).newest.values() if folder.exists() else ()
+        return max((each for each in moments if each is not None), default=0.0)
+
 
 class Feed:
     """Adds files to the source as long as a test waits, when all graphs that run have read those before: the source is
@@ -217,8 +229,11 @@ class Feed:
     def go_on(self, readers: Collection[int] = ()) -> None:
         """Add a file, if all have been read."""
         running = readers or self._flow.list_running()
-        if not self.given or (running and all(self._flow.find_watermark(each) >= self._due for each in running)):
+        if not self.given or (running and all(self._has_read(each) for each in running)):
             self.add()
+
+    def _has_read(self, epoch: int) -> bool:
+        return self._flow.has_read(epoch, self._due, self._lateness_s)
 
     def add(self) -> None:
         file = next(self._files)
