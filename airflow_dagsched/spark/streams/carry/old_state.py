@@ -82,6 +82,8 @@ def open_copied(session: SparkSession, folder: Path) -> GroupedData:
 
 
 def _read_raw(session: SparkSession, old: OldState, name: str) -> DataFrame:
+    # Makes the coordinator of state stores, which a reader asks, in an application that has begun no query so far.
+    _ = session.streams
     reader = session.read.format("statestore").option("batchId", old.batch).option("operatorId", old.operator)
     return reader.option("stateVarName", name).option("flattenCollectionTypes", False).load(str(old.checkpoint))
 
