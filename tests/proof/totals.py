@@ -45,7 +45,7 @@ def make_totals(factor: int = 1, without: str = "") -> Callable[[Any], Any]:  # 
                 self.total = handle.getValueState("total", SUMS)
                 self.open = handle.getMapState("open", "until bigint", SUMS)
 
-            def handleInputRows(self, key: Any, rows: Any, timers: Any) -> Any:  # noqa: N802
+            def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: N802, N803
                 for frame in rows:
                     until = (frame["ts"].astype("datetime64[s]").astype("int64") // 10 + 1) * 10
                     for end, part in frame.groupby(until):
@@ -57,8 +57,8 @@ def make_totals(factor: int = 1, without: str = "") -> Callable[[Any], Any]:  # 
                     self.handle.registerTimer(until * 1000)
                 self.open.updateValue((until,), add(self.open.getValue((until,)), sums))
 
-            def handleExpiredTimer(self, key: Any, timers: Any, expired: Any) -> Any:  # noqa: N802
-                until = expired.getExpiryTimeInMs() // 1000
+            def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:  # noqa: N802, N803
+                until = expiredTimerInfo.getExpiryTimeInMs() // 1000
                 rows, value, amount = self.open.getValue((until,))
                 self.open.removeKey((until,))
                 if key[0] != without:
@@ -68,8 +68,8 @@ def make_totals(factor: int = 1, without: str = "") -> Callable[[Any], Any]:  # 
                     columns = dict(zip(("rows", "clicks", "amount"), reached, strict=True))
                     yield pd.DataFrame([{"window": window, "user": key[0], **columns}])
 
-            def handleInitialState(self, key: Any, initial: Any, timers: Any) -> None:  # noqa: N802
-                [carried] = initial.to_dict("records")
+            def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803
+                [carried] = initialState.to_dict("records")
                 if carried["total"] is not None:
                     self.total.update(list_sums(carried["total"]))
                 for each in () if carried["open"] is None else carried["open"]:
