@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException, TaskDeferred
 
 from airflow_dagsched.launch.streams.manifest import StreamManifest
 from airflow_dagsched.launch.streams.private_folder import read_settings
+from airflow_dagsched.provider.runtime import allocation
 from airflow_dagsched.provider.streaming.find_room import Beside
 from airflow_dagsched.provider.streaming.launch_stream import execute_stream, resume_stream
 from airflow_dagsched.provider.streaming.relocation.judge_move import Move
@@ -153,7 +154,8 @@ def test_without_room_for_what_fills_the_inboxes_nothing_is_asked_for(
     dag: DAG, tries: Tries, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ):
     cluster(w1=3)
-    monkeypatch.setattr(time, "sleep", tries.sleep)
+    # Not of the whole process: threads of others sleep, too.
+    monkeypatch.setattr(allocation, "time", SimpleNamespace(sleep=tries.sleep, time=time.time))
     launch = declare(dag, tmp_path, channel="inbox", deploy_within=5)
     with pytest.raises(
         AirflowException, match=r"no room on the cluster for what fills the inboxes, an app.* within 5 s"
