@@ -12,7 +12,7 @@ from airflow_dagsched.provider.streaming.relocation.judge_move import Move
 from airflow_dagsched.provider.streaming.relocation.move_watch import MoveWatch
 from airflow_dagsched.switch.log.executor import look_at
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.log.signs_files import read_follower, read_refused
+from airflow_dagsched.switch.log.signs_files import forget_refused, read_follower, read_refused
 from airflow_dagsched.switch.places import FlowPlaces, name_flow
 
 
@@ -42,12 +42,22 @@ class EpochWatch:
         """
         self._log.read()
         seen = look_at(self._places, self._log.story, self._clock())
-        refused = read_refused(self._places)
+        refused = self._read_refused()
         self.move = self._moves.look(Beside(self._places, self._log.story, seen))
         moves = self.move.epoch if self.move is not None else 0
-        look = Look(self._log.story, seen, self._fingerprint, states, refused.fingerprint if refused else "", moves)
+        look = Look(self._log.story, seen, self._fingerprint, states, refused, moves)
         need, self._memory = judge_look(look, self._memory)
         return need
+
+    def _read_refused(self) -> str:
+        """Fingerprint of the code that was refused; empty: none was. The file has other code by now where it is not
+        this one: whoever brings the refused code back wants another look at it.
+        """
+        refused = read_refused(self._places)
+        if refused is not None and refused.fingerprint != self._fingerprint:
+            forget_refused(self._places, refused.fingerprint)
+            return ""
+        return refused.fingerprint if refused is not None else ""
 
     def find_follower(self) -> str:
         """The run whose task followed the epoch of this code last, as of the last look; empty: there is none."""

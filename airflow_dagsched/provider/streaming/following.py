@@ -23,6 +23,10 @@ from airflow_dagsched.switch.story import EpochStory, Story
 log = logging.getLogger(__name__)
 
 POLL_S = 5.0
+OWN_S = 5.0
+"""Seconds after which a worker starts the driver of the very epoch that a task follows: an application that lives
+starts a graph that failed by itself, and sooner.
+"""
 OTHERS_S = 120.0
 """Seconds after which the driver of an epoch that nobody starts again is started by whoever follows another one."""
 SHARED = (INBOX_SERVICE, STANDBY)
@@ -80,7 +84,7 @@ class Look:
 
     def _find_lost(self, epoch: int, now: float) -> Lost | None:
         mine = (epoch, *SHARED)
-        waited = [other for other, since in self.since.items() if other in mine or now - since >= OTHERS_S]
+        waited = [other for other, since in self.since.items() if now - since >= (OWN_S if other in mine else OTHERS_S)]
         return Lost(min(waited)) if waited else None
 
 

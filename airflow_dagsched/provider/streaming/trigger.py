@@ -20,6 +20,10 @@ from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import FlowPlaces
 
 TRIGGER = "airflow_dagsched.provider.streaming.trigger.StreamTrigger"
+SETTLED_S = 15.0
+"""Seconds from when a task was deferred to when it is given a worker again. The scheduler hears a moment late that the
+worker before is done: where the task runs again by then, that looks like one that died, and a retry is used.
+"""
 
 
 class StreamTrigger(LightTrigger):
@@ -42,10 +46,13 @@ class StreamTrigger(LightTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """One event: a good end, without a worker; a bad one, or a lost driver, for a worker to see to."""
+        since = time.monotonic()
         verdict = await wait_for_verdict(self.followed, self.epoch)
         if isinstance(verdict, End):
             self.log.info("%s", verdict.reason)
-        yield make_event(verdict, self.epoch)
+        event = make_event(verdict, self.epoch)
+        await asyncio.sleep(find_rest(event, time.monotonic() - since))
+        yield event
 
     async def on_kill(self) -> None:
         """Order the stream's end, if it was a person who ended the task, or cleared it."""
@@ -60,6 +67,11 @@ class StreamTrigger(LightTrigger):
             flow = FlowPlaces(Path(self.followed.folder))
             ordered = await asyncio.to_thread(order_end, flow, FlowLog(flow.log), self.epoch, ti.run_id, time.time())
             self.log.info("the task is %s: ordered of epoch %s: %s", state or "cleared", self.epoch, ordered)
+
+
+def find_rest(event: TriggerEvent, followed_s: float) -> float:
+    """Seconds until the event may be told, by a task that was deferred so many seconds ago."""
+    return 0.0 if isinstance(event, TaskSuccessEvent) else max(0.0, SETTLED_S - followed_s)
 
 
 def make_event(verdict: Verdict, epoch: int) -> TriggerEvent:

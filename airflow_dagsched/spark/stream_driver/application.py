@@ -135,6 +135,8 @@ class StreamApplication:
         self._next: tuple[AcceptedEpoch, EpochLease] | None = None
         """The graph that starts here once the owner has gone, which runs here: nobody else is to start it."""
         self._deliveries = Deliveries(clock, first.masking)
+        self._is_ending = False
+        """Whether the program ends: nothing begins in it any more."""
         self._blind_since: float | None = None
         """Since when the log can't be read, in seconds since 1970; None: it can."""
         self.code = OK
@@ -213,6 +215,7 @@ class StreamApplication:
 
     def halt_all(self, now: float) -> None:
         """Let all batches that run be the last, and nothing begin."""
+        self._is_ending = True
         self._let_next_go()
         for run in self._runs.values():
             run.halt(now)
@@ -246,7 +249,9 @@ class StreamApplication:
         number = command.epoch
         is_early = self._clock() < command.not_before
         story = self.executor.log.story.epochs.get(number)
-        if story is None or number in self._runs or number in self._others or not self._runs or is_early:
+        if story is None or number in self._runs or number in self._others or not self._runs:
+            return False
+        if is_early or self._is_ending:
             return False
         try:
             return self._start(story)
@@ -287,7 +292,7 @@ class StreamApplication:
         """Keep it from being started elsewhere, from its fence on; start it as soon as it is the owner."""
         story = self.executor.log.story
         new = story.new if self._next is None else story.epochs[self._next[0].number]
-        if new is None:
+        if new is None or self._is_ending:
             return
         try:
             if self._next is None:

@@ -67,7 +67,7 @@ def read_refused(flow: FlowPlaces) -> Refused | None:
 
 
 def forget_refused(flow: FlowPlaces, fingerprint: str) -> None:
-    """There is an epoch of that code now."""
+    """There is an epoch of that code now, or the DAG file has other code."""
     refused = read_refused(flow)
     if refused is not None and refused.fingerprint == fingerprint:
         flow.refused.unlink(missing_ok=True)

@@ -153,14 +153,31 @@ def test_all_runs_are_asked_for_only_where_the_one_that_follows_does_so_no_more(
     assert server.asked == [["run 1"], None, ["run 1"], None]
 
 
+def test_code_that_was_refused_is_asked_for_again_when_the_file_had_other_code_meanwhile(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.add(*FIRST)
+    site.hold(1, 1e9)
+    site.states["run 1"] = "deferred"
+    write_refused(site.flow, Refused("code 2", "run 2", site.now, "no such connection"))
+    assert site.watch(2).look(site.states) is None
+    assert site.watch(1).look(site.states) is None, "the edit is taken back"
+    assert site.watch(2).look(site.states) == "changed"
+
+
 def test_code_that_was_refused_is_not_asked_for_again_until_somebody_wants_it(tmp_path: Path) -> None:
     site = Site(tmp_path)
     site.add(*FIRST)
     write_refused(site.flow, Refused("code 2", "run 2", site.now, "windows are open"))
     watch = site.watch(2)
     assert [watch.look({"run 1": "deferred", "run 2": "failed"}) for _ in range(3)] == [None] * 3
-    assert site.watch(3).look({"run 1": "deferred"}) == "changed"
     forget_refused(site.flow, "code 1")
     assert watch.look({"run 1": "deferred"}) is None
     forget_refused(site.flow, "code 2")
     assert watch.look({"run 1": "deferred"}) == "changed"
+
+
+def test_other_code_is_asked_for_whatever_was_refused(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.add(*FIRST)
+    write_refused(site.flow, Refused("code 2", "run 2", site.now, "windows are open"))
+    assert site.watch(3).look({"run 1": "deferred"}) == "changed"

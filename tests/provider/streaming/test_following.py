@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from airflow_dagsched.provider.streaming import following
-from airflow_dagsched.provider.streaming.following import OTHERS_S, POLLS, TORN_S, Followed, Look, wait_for_verdict
-from airflow_dagsched.provider.streaming.trigger import StreamTrigger, make_event
-from airflow_dagsched.provider.streaming.verdicts import End, Lost, judge_epoch
+from airflow_dagsched.provider.streaming.following import (
+    OTHERS_S,
+    OWN_S,
+    POLLS,
+    TORN_S,
+    Followed,
+    Look,
+    wait_for_verdict,
+)
+from airflow_dagsched.provider.streaming.trigger import SETTLED_S, StreamTrigger, find_rest, make_event
+from airflow_dagsched.provider.streaming.verdicts import End, Lost, Verdict, judge_epoch
 from airflow_dagsched.switch.advising.advice import Wanted
 from airflow_dagsched.switch.log.signs_files import place_order, write_ended
 from airflow_dagsched.switch.signs import Ended
@@ -38,6 +47,13 @@ SWITCHED = (
 
 def open_look(flow: Flow) -> Look:
     return Look.open(Followed(str(flow.places.folder), 900, 1800, 21_600), flow.clock)
+
+
+def look_for_long(look: Look, flow: Flow, epochs: Collection[int]) -> dict[int, Verdict]:
+    """The verdicts, when what is to be started has been so for as long as its application might need."""
+    assert look.look(epochs) == {}
+    flow.now += OWN_S
+    return look.look(epochs)
 
 
 def make_running(tmp_path: Path) -> Flow:
@@ -76,17 +92,46 @@ def test_a_good_end_needs_no_worker_and_a_bad_one_uses_no_retry():
     assert make_event(Lost(3), 4).payload == {"event": "lost", "epoch": 3, "follows": 4}
 
 
+@pytest.mark.parametrize(
+    ("verdict", "followed_s", "rest_s"),
+    [
+        (Lost(1), 0.0, SETTLED_S),
+        (Lost(1), 5.0, SETTLED_S - 5.0),
+        (End("failed", "why"), 0.0, SETTLED_S),
+        (Lost(1), SETTLED_S, 0.0),
+        (Lost(1), 1e6, 0.0),
+        (End("success", ""), 0.0, 0.0),
+    ],
+)
+def test_a_task_gets_a_worker_again_when_the_scheduler_knows_that_it_was_deferred(
+    verdict: Verdict, followed_s: float, rest_s: float
+):
+    assert find_rest(make_event(verdict, 1), followed_s) == rest_s
+
+
 def test_a_lost_driver_is_told_when_its_time_has_come(tmp_path: Path):
     flow = make_running(tmp_path)
     look = open_look(flow)
     assert look.look([1]) == {}
     flow.kill(1)
-    assert look.look([1]) == {1: Lost(1)}
+    assert look_for_long(look, flow, [1]) == {1: Lost(1)}
     flow.dies = True
     flow.settle()
     assert look.look([1]) == {}, "it was started just now"
     flow.now += 1
-    assert look.look([1]) == {1: Lost(1)}
+    assert look_for_long(look, flow, [1]) == {1: Lost(1)}
+
+
+def test_a_graph_that_its_application_starts_again_needs_no_worker(tmp_path: Path):
+    flow = make_running(tmp_path)
+    look = open_look(flow)
+    for _ in range(3):
+        flow.kill(1)
+        assert look.look([1]) == {}
+        flow.now += 0.5 * OWN_S
+        flow.set_lease(1, flow.now + 20)
+        assert look.look([1]) == {}, "it works, and was not lost for long"
+        flow.now += OWN_S
 
 
 def test_a_graph_that_had_to_wait_for_room_is_started_once_it_is_the_owner(tmp_path: Path):
@@ -99,7 +144,7 @@ def test_a_graph_that_had_to_wait_for_room_is_started_once_it_is_the_owner(tmp_p
     flow.kill(1)
     for record in (make_drained(1), make_stopped(1), make_current(2)):
         flow.add(record)
-    assert look.look([2]) == {2: Lost(2)}
+    assert look_for_long(look, flow, [2]) == {2: Lost(2)}
     flow.settle()
     assert flow.started == [f"{1:08x}", f"{2:08x}"]
 
@@ -113,7 +158,7 @@ def test_a_graph_that_a_state_is_handed_on_to_is_started_before_it_is_the_owner(
     assert look.look([2]) == {}
     flow.add(make_fence(1, 20))
     flow.kill(1)
-    assert look.look([2]) == {2: Lost(2)}
+    assert look_for_long(look, flow, [2]) == {2: Lost(2)}
 
 
 def test_what_nobody_starts_is_started_by_whoever_follows_another(tmp_path: Path):
@@ -165,7 +210,7 @@ def test_weeks_of_lost_drivers_leave_no_more_files_than_days(tmp_path: Path, mon
         flow.now += 60
         flow.run_batch(1)
         flow.kill(1)
-        assert look.look([1]) == {1: Lost(1)}
+        assert look_for_long(look, flow, [1]) == {1: Lost(1)}
         flow.executor.step()
         assert look.look([1]) == {}
         assert len(flow.started) == turn + 2, "a batch came of the last start: no waiting"

@@ -16,7 +16,7 @@ from airflow_dagsched.launch.streams.private_folder import (
     read_start_command,
     write_private_folder,
 )
-from airflow_dagsched.provider.streaming.following import Followed, Look
+from airflow_dagsched.provider.streaming.following import OWN_S, Followed, Look
 from airflow_dagsched.provider.streaming.standbys.make_folder import FindRoom, find_any_room
 from airflow_dagsched.provider.streaming.verdicts import Lost
 from airflow_dagsched.switch.log.signs_files import place_order, write_sign
@@ -105,9 +105,9 @@ def test_who_follows_wakes_no_worker_while_a_standby_takes_over(tmp_path: Path, 
     flow.kill(1)
     look = Look.open(Followed(str(flow.places.folder), 900, 1800, 21_600), flow.clock)
     found = {}
-    for passed in (0.0, HEAD_START_S / 2, HEAD_START_S):
+    for passed in (0.0, HEAD_START_S / 2, HEAD_START_S, HEAD_START_S + OWN_S):
         flow.now = sign.at + passed
         flow.set_lease(STANDBY, flow.now + LEASE_S)
         write_sign(get_standby(flow), replace(sign, epoch=STANDBY, phase=phase, at=flow.now))
         found[passed] = look.look((1,)).get(1)
-    assert found == {passed: Lost(1) if passed >= lost_after else None for passed in found}
+    assert found == {passed: Lost(1) if passed >= lost_after + OWN_S else None for passed in found}

@@ -146,6 +146,16 @@ def test_an_owner_that_ends_too_early_keeps_nobody_s_place(application: Applicat
     assert (application.under_test.is_over, list_held_now(application)) == (True, frozenset())
 
 
+def test_in_a_program_that_ends_no_graph_begins(application: Application, monkeypatch: pytest.MonkeyPatch):
+    """A graph that fails as its processes are ended is not started again beside those that still have a batch."""
+    monkeypatch.setattr(application.runs[1], "halt", lambda now: None)
+    application.flow.ask(Graph("second"))
+    for _ in range(3):
+        application.under_test.step(is_ending=True)
+        application.now += 1
+    assert list(application.runs) == [1]
+
+
 def test_a_disk_that_is_away_for_a_while_ends_nothing(application: Application, monkeypatch: pytest.MonkeyPatch):
     """Neither for signs of life nor for the log; the sign says so as soon as it can."""
     away = OSError("Stale file handle")
