@@ -89,6 +89,7 @@ def resume_stream(launching: Launching, event: Mapping[str, Any]) -> Any:
     """See to what the trigger tells: start a driver again, or end."""
     if event["event"] == "ended":
         raise AirflowFailException(event["reason"])
+    log.info("no driver worked for epoch %s: one is started from its checkpoints", event["epoch"])
     with translating_refusals():
         try:
             launching.executor.log.read()
