@@ -72,7 +72,7 @@ class Play:
 
     def _start_beside(self, old: Driver, places: EpochPlaces, epoch: int) -> Driver:
         """The driver of an application of its own, as soon as there is room for it."""
-        if self.settings.overlap == "sequential" or self.settings.channel == "carry":
+        if self.settings.overlap == "sequential":
             self._wait_for(old, lambda: self._has(Stopped, epoch - 1))
         return self._start(places)
 
