@@ -174,9 +174,10 @@ class _Handover:
 
     def _find_handed(self) -> HandedQuery:
         old, step = self._get_old(), self._query.step
-        batch, lateness_s = find_committed(old, step), self._epoch.manifest.settings.lateness_s
+        batch, settings = find_committed(old, step), self._epoch.manifest.settings
         names = [each.name for each in self._sources]
-        return find_handed(old.name_checkpoint(step), old.name_newest(step), batch, names, lateness_s)
+        checkpoint, newest = old.name_checkpoint(step), old.name_newest(step)
+        return find_handed(checkpoint, newest, batch, names, settings.lateness_s, settings.window_s)
 
     def _find_state(self, session: SparkSession, handed: HandedQuery) -> OldState | None:
         return find_old_state(session, self._get_old().name_checkpoint(self._query.step), handed.batch)

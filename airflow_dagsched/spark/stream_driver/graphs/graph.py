@@ -184,7 +184,7 @@ def find_start(record: Epoch, source: SourceSpec, handed: HandedQuery | None = N
     if handed is not None:
         offset = handed.offsets.get(source.name)
         can_begin = bool(choose_start_options(source.format, offset))
-        return SourceStart(offset if can_begin else None, handed.watermark or None)
+        return SourceStart(offset if can_begin else None, handed.late_before or None)
     start = record.start or {}
     named = [offset for key, offset in sorted(start.items()) if key.rpartition("/")[2] == source.name]
     offset = next((each for each in named if each is not None), None)

@@ -25,12 +25,15 @@ def write_checkpoint(folder: Path) -> Path:
     return folder
 
 
-def test_it_has_ended_with_the_batch_that_spark_has_committed(tmp_path: Path):
-    handed = find_handed(write_checkpoint(tmp_path), tmp_path / "newest.json", 7, ("clicks",), lateness_s=5.0)
+@pytest.mark.parametrize(("window_s", "late_before"), [(10.0, 90.0), (60.0, 80.5)])
+def test_it_has_ended_with_the_batch_that_spark_has_committed(tmp_path: Path, window_s: float, late_before: float):
+    """Rows are late for windows that it would have closed with what it has read, as for what it has closed."""
+    newest, lengths = tmp_path / "newest.json", {"lateness_s": 5.0, "window_s": window_s}
+    handed = find_handed(write_checkpoint(tmp_path), newest, 7, ("clicks",), **lengths)
     # A watermark is cut off to milliseconds.
-    assert handed == HandedQuery(7, {"clicks": {"logOffset": 14}}, 80.5, {"clicks": 97.000999})
+    assert handed == HandedQuery(7, {"clicks": {"logOffset": 14}}, late_before, {"clicks": 97.000999})
     with pytest.raises(FileNotFoundError):
-        find_handed(tmp_path, tmp_path / "newest.json", 8, ("clicks",), lateness_s=5.0)
+        find_handed(tmp_path, newest, 8, ("clicks",), **lengths)
 
 
 def test_what_is_kept_is_there_whole_or_not_at_all(tmp_path: Path):
