@@ -35,6 +35,8 @@ def test_the_driver_outlives_its_task_and_ends_with_a_person_s_word(stream: Stre
     stream.wait("a batch", lambda: stream.count_batches() > 0)
     for mirror in MIRRORS:
         lab.until_state(run, mirror, "deferred")
+    application = stream.story.epochs[1].started.application  # type: ignore[union-attr]
+    assert lab.client.xcom(run, LAUNCH, "epoch") == {"epoch": 1, "after": 0, "application": application}
     driver = find_driver(stream)
     assert lab.home not in [Path(each.cwd()) for each in driver.parents() if each.pid == lab.airflow.pid]
     stream.goes_on()

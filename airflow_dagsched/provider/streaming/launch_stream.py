@@ -72,6 +72,8 @@ from airflow_dagsched.switch.story import EpochStory, Story
 
 log = logging.getLogger(__name__)
 
+EPOCH_KEY = "epoch"
+"""The XCom of a launch task that says which epoch it follows, while it does."""
 FOR_INBOXES = " for what fills the inboxes, an application beside the graph's,"
 
 
@@ -345,7 +347,7 @@ def go_on(launching: Launching, epoch: int) -> Any:
     """Follow the epoch, without a worker if that may be; what the task returns when it is over."""
     end = wait_until_started(launching, epoch)
     if end is None:
-        show_page(launching, epoch)
+        show_epoch(launching, epoch)
     if end is None and not launching.stream.settings.hold_slot:
         return wait_outside(launching, epoch)
     while end is None:
@@ -371,10 +373,14 @@ def finish(end: End) -> Any:
     return dict(end.returned)
 
 
-def show_page(launching: Launching, epoch: int) -> None:
-    """Link Spark's own page of the application that runs the epoch, if its driver has said which that is."""
-    found = launching.story.epochs.get(epoch)
-    sign = read_sign(launching.flow.name_epoch(found.record.x_folder)) if found else None
+def show_epoch(launching: Launching, epoch: int) -> None:
+    """Say in the task's XComs which epoch it follows, and link Spark's own page of it, if its driver has said that."""
+    ti, shown = launching.context["ti"], launching.story.epochs.get(epoch)
+    if shown is None:
+        return
+    application = shown.started.application if shown.started is not None else None
+    ti.xcom_push(EPOCH_KEY, {"epoch": epoch, "after": shown.record.x_after, "application": application})
+    sign = read_sign(launching.flow.name_epoch(shown.record.x_folder))
     if sign is not None and sign.ui:
         launching.task.spark_ui = sign.ui
-        launching.context["ti"].xcom_push(SparkUiLink().xcom_key, sign.ui)
+        ti.xcom_push(SparkUiLink().xcom_key, sign.ui)

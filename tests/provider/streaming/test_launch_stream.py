@@ -92,7 +92,7 @@ class Tries:
     flow: Flow
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
     """What happens while they wait: one a second."""
-    pushed: dict[str, str] = field(default_factory=dict)
+    pushed: dict[str, Any] = field(default_factory=dict)
     idle: int = 0
     """Seconds in which nothing happened."""
 
@@ -192,7 +192,10 @@ def test_a_later_try_and_another_run_follow_the_driver_that_lives(dag: DAG, trie
     assert tries.run(launch, run_id) == 1
     assert len(tries.flow.started) == 1
     assert list(tries.flow.story.epochs) == [1]
-    assert tries.pushed == {"dagsched_spark_ui": "http://spark:4040"}
+    assert tries.pushed == {
+        "dagsched_spark_ui": "http://spark:4040",
+        "epoch": {"epoch": 1, "after": 0, "application": "app 1"},
+    }
 
 
 def test_a_worker_that_died_before_the_start_leaves_the_epoch_to_the_next_try(dag: DAG, tries: Tries, tmp_path: Path):
