@@ -80,6 +80,8 @@ class Epoch(_Numbered):
     """Source -> digest of how it is read, but for where it begins."""
     x_named: Mapping[str, Any] = field(default_factory=dict)
     """Source -> offset that the author named."""
+    x_read: Mapping[str, int] = field(default_factory=dict)
+    """Query -> rows that the epoch it follows had read of its source where this one begins; none: not known."""
     x_why: str = ""
     """Why it is asked for, where it is of the same code as the one before it: a sentence."""
 
@@ -129,6 +131,8 @@ class Batch(_Numbered):
     """Rows left out, as their event time was too far ahead of the clock."""
     x_nulls: int = 0
     """Rows left out, as they had none."""
+    x_read: int = 0
+    """Rows that the epoch's query had read before the batch, as Spark counts what a source gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

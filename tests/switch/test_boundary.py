@@ -27,6 +27,7 @@ from airflow_dagsched.switch.advising.boundary import (
     find_rows_from,
     list_open,
     name_offsets,
+    put_named,
 )
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Record
@@ -218,8 +219,10 @@ def test_what_was_read_is_never_guessed():
 
 
 def test_a_graph_begins_where_the_same_query_of_the_old_one_does():
-    old = make_old(make_batch(1, 1, x_begin={"in": {"logOffset": 7}}, x_newest={"in": 12.0}))
-    assert choose_begin(old, {"out": ("in",)}, WINDOW, 0.0) == Begin({"in": {"logOffset": 7}}, 20.0, 20.0)
+    old = make_old(make_batch(1, 1, x_begin={"in": {"logOffset": 7}}, x_newest={"in": 12.0}, x_read=70))
+    begin = Begin({"in": {"logOffset": 7}}, 20.0, 20.0, {"out": 70})
+    assert choose_begin(old, {"out": ("in",)}, WINDOW, 0.0) == begin
+    assert put_named(begin, {"in": 3}, old, ()).read == {}, "that is another place"
 
 
 def test_offsets_are_named_by_query_where_several_read_a_source():
@@ -229,7 +232,7 @@ def test_offsets_are_named_by_query_where_several_read_a_source():
 
 def test_where_nothing_was_read_all_rows_are_the_new_graphs():
     old = make_old()
-    assert choose_begin(old, {"out": ("in",)}, WINDOW, 0.0) == Begin({"in": {"logOffset": 0}}, None, None)
+    assert choose_begin(old, {"out": ("in",)}, WINDOW, 0.0) == Begin({"in": {"logOffset": 0}}, None, None, {"out": 0})
 
 
 def test_the_fence_is_behind_the_boundary_and_all_that_either_has_emitted():
@@ -306,4 +309,4 @@ def test_what_was_read_before_the_old_graph_began_bounds_the_new_one():
     begun = make_epoch(2, start={"in": 70}, x_rows_from=20.0, boundary=20.0)
     query = tell(*FIRST).epochs[1].queries["out"]
     old = EpochStory(begun, into=make_fence(1, 20), queries={"out": query})
-    assert choose_begin(old, {"out": ("in",)}, WINDOW, 10.0) == Begin({"in": {"logOffset": 0}}, 30.0, 20.0)
+    assert choose_begin(old, {"out": ("in",)}, WINDOW, 10.0) == Begin({"in": {"logOffset": 0}}, 30.0, 20.0, {"out": 0})

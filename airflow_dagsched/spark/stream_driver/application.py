@@ -26,6 +26,7 @@ from airflow_dagsched.spark.stream_driver.mishaps import OK, Stuck, choose_code,
 from airflow_dagsched.spark.stream_driver.output_file import rotate_output
 from airflow_dagsched.spark.stream_driver.sinks import finish_left_moves, hand_left_rows, has_left_aside
 from airflow_dagsched.switch.advising.advice import Command, Deploy, FinishMoves, Halt, Limits
+from airflow_dagsched.switch.advising.behind import NOT_BEHIND, find_behind
 from airflow_dagsched.switch.advising.situation import count_start
 from airflow_dagsched.switch.log.executor import Executor
 from airflow_dagsched.switch.log.signs_files import read_orders, read_starts, write_ended, write_sign, write_starts
@@ -224,7 +225,9 @@ class StreamApplication:
         now = self._clock()
         if now - self._signed.get(number, 0.0) >= SIGN_S:
             self._signed[number] = now
-            write_sign(run.epoch.places, run.make_sign(now, waits_for))
+            story = self.executor.log.story
+            behind = find_behind(story) if story.successor == number else NOT_BEHIND
+            write_sign(run.epoch.places, run.make_sign(now, waits_for, behind))
 
     def _end(self, number: int, run: EpochRun) -> None:
         """Say how it ended, then let go of it: whoever sees its lease free finds out why."""

@@ -25,7 +25,7 @@ from airflow_dagsched.spark.stream_driver.graphs.carried_queries import (
 )
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed
 from airflow_dagsched.spark.stream_driver.graphs.preparing import limit_sources, prepare_queries
-from airflow_dagsched.spark.stream_driver.progress import Tally, add_rates, merge_newest, read_left
+from airflow_dagsched.spark.stream_driver.progress import Tally, add_rates, merge_newest, read_counts
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery, start_query
 from airflow_dagsched.spark.stream_driver.sinks import make_sink, open_target
 from airflow_dagsched.spark.streams.inbox.inbox_reader import await_schema
@@ -33,6 +33,7 @@ from airflow_dagsched.spark.streams.mover import finish_moves
 from airflow_dagsched.spark.streams.sink import Target
 from airflow_dagsched.spark.streams.sources import SETTINGS
 from airflow_dagsched.spark.streams.targets import find_mismatch
+from airflow_dagsched.switch.advising.behind import NOT_BEHIND, Behind
 from airflow_dagsched.switch.fold import find_broken_rule
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import read_follower
@@ -119,8 +120,8 @@ class EpochRun:
 
     def _start_query(self, written: QueryRows) -> RunningQuery:
         query, target = written.query, open_target(self.session, self.epoch, written.query, written.windows)
-        tally = Tally(read_left(self._log.story.epochs[self.epoch.number], query.step))
-        sink = make_sink(self.session, self.epoch, written, target, self.check, lambda: tally.left)
+        tally = Tally(read_counts(self._log.story.epochs[self.epoch.number], query.step))
+        sink = make_sink(self.session, self.epoch, written, target, self.check, lambda: tally.counts)
         # What an earlier driver has recorded is the table's, so its moves come first. A function, which may take as
         # long as it likes, is called within batches: Spark repeats the one that it did not return from.
         if query.writes is not None:
@@ -254,8 +255,11 @@ class EpochRun:
 
     # --- what is told of it
 
-    def make_sign(self, now: float, waits_for: str) -> Sign:
-        """Its sign of life."""
+    def make_sign(self, now: float, waits_for: str, behind: Behind = NOT_BEHIND) -> Sign:
+        """Its sign of life.
+
+        :param behind: how far it is behind a graph that it is to take over from.
+        """
         tallies = [each.tally for each in self._queries]
         watermarks = [each.watermark for each in tallies if each.watermark is not None]
         sc = self.session.sparkContext
@@ -272,9 +276,11 @@ class EpochRun:
             newest=merge_newest(tallies),
             state_rows=sum(each.state_rows for each in tallies),
             state_bytes=sum(each.state_bytes for each in tallies),
-            late=sum(each.left.late for each in tallies),
-            ahead=sum(each.left.ahead for each in tallies),
-            nulls=sum(each.left.nulls for each in tallies),
+            late=sum(each.counts.late for each in tallies),
+            ahead=sum(each.counts.ahead for each in tallies),
+            nulls=sum(each.counts.nulls for each in tallies),
+            behind_rows=behind.rows,
+            behind_s=behind.seconds,
             waits_for=waits_for,
             pid=os.getpid(),
             host=socket.gethostname(),

@@ -8,24 +8,25 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from airflow_dagsched.spark.streams.sink import LeftOut
+from airflow_dagsched.spark.streams.sink import RowCounts
 from airflow_dagsched.spark.streams.sources import MICROS, name_read, name_taken
+from airflow_dagsched.switch.records import Batch
 from airflow_dagsched.switch.story import EpochStory
 
-NOTHING = LeftOut()
+NOTHING = RowCounts()
 
 
 class Tally:
     """Of one query since it was started. Looked at by two threads: as a batch begins, and once a second.
 
-    :param before: what was left out before.
+    :param before: what was counted before.
     """
 
-    def __init__(self, before: LeftOut = NOTHING) -> None:
+    def __init__(self, before: RowCounts = NOTHING) -> None:
         self.batch = -1
         """The last one that Spark has told of; -1: none."""
-        self.left = before
-        """In the epoch until that batch."""
+        self.counts = before
+        """Of the epoch, until that batch."""
         self.newest: dict[str, float] = {}
         """Source -> newest event time seen, in seconds since 1970."""
         self.rows_s: float | None = None
@@ -45,7 +46,9 @@ class Tally:
     def _add_batch(self, progress: Mapping[str, Any]) -> None:
         states = progress["stateOperators"]
         late = sum(each["numRowsDroppedByWatermark"] for each in states)
-        self.left = replace(self.left, late=self.left.late + late)
+        self.counts = replace(
+            self.counts, late=self.counts.late + late, read=self.counts.read + progress["numInputRows"]
+        )
         self.state_rows = sum(each["numRowsTotal"] for each in states)
         self.state_bytes = sum(each["memoryUsedBytes"] for each in states)
         self.rows_s = progress["processedRowsPerSecond"]
@@ -58,8 +61,8 @@ class Tally:
         read, taken = name_read(""), name_taken("")
         for name, row in observed.items():
             if name.startswith(taken):
-                ahead, nulls = self.left.ahead + (row["ahead"] or 0), self.left.nulls + (row["nulls"] or 0)
-                self.left = replace(self.left, ahead=ahead, nulls=nulls)
+                ahead, nulls = self.counts.ahead + (row["ahead"] or 0), self.counts.nulls + (row["nulls"] or 0)
+                self.counts = replace(self.counts, ahead=ahead, nulls=nulls)
             elif name.startswith(read) and row["newest"] is not None:
                 source = name.removeprefix(read)
                 self.newest[source] = max(row["newest"] / MICROS, self.newest.get(source, float("-inf")))
@@ -80,7 +83,11 @@ def add_rates(tallies: Iterable[Tally]) -> float | None:
     return sum(known) if known else None
 
 
-def read_left(epoch: EpochStory, query: str) -> LeftOut:
-    """What earlier drivers of the epoch have left out, as far as they could still say."""
+def read_counts(epoch: EpochStory, query: str) -> RowCounts:
+    """What earlier drivers of the epoch have counted, as far as they could still say."""
     found = epoch.queries.get(query)
-    return NOTHING if found is None else LeftOut(found.last.x_late, found.last.x_ahead, found.last.x_nulls)
+    return NOTHING if found is None else _copy_counts(found.last)
+
+
+def _copy_counts(batch: Batch) -> RowCounts:
+    return RowCounts(batch.x_late, batch.x_ahead, batch.x_nulls, batch.x_read)

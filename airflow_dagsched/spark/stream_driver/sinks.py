@@ -21,7 +21,7 @@ from airflow_dagsched.spark.streams.mover import finish_moves, list_due
 from airflow_dagsched.spark.streams.newest import Newest, read_observed
 from airflow_dagsched.spark.streams.output_window import OutputWindow
 from airflow_dagsched.spark.streams.prepared_checkpoint import BATCHES, read_prepared
-from airflow_dagsched.spark.streams.sink import BatchBegin, LeftOut, StreamSink, Target
+from airflow_dagsched.spark.streams.sink import BatchBegin, RowCounts, StreamSink, Target
 from airflow_dagsched.spark.streams.targets import FunctionTarget, open_table_target
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.places import EpochPlaces
@@ -37,12 +37,12 @@ def make_sink(
     written: QueryRows,
     target: Target,
     check: Callable[[], None],
-    count_left: Callable[[], LeftOut],
+    count_rows: Callable[[], RowCounts],
 ) -> StreamSink:
     """The sink of a query of the session.
 
     :param check: raises what is to end the query, within a batch too.
-    :param count_left: what the epoch's query has left out until now.
+    :param count_rows: of the epoch's query, until now.
     """
     manifest, query, handed = epoch.manifest, written.query, written.handed
     sources = list_sources(manifest, query.step)
@@ -63,7 +63,7 @@ def make_sink(
     def begin(batch: int) -> BatchBegin:
         begun = read(batch)
         found = begun.newest if handed is None else handed.add_newest(begun.newest)
-        return replace(begun, newest=found, left=count_left())
+        return replace(begun, newest=found, counts=count_rows())
 
     def note_read(batch: int, begun: BatchBegin) -> None:
         if len(sources) > 1:

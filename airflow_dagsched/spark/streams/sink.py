@@ -48,12 +48,13 @@ _LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Rows of an epoch that one query has left out, until now; see ``Batch.x_late`` and the next two."""
+class RowCounts:
+    """Rows of an epoch that one query has left out, and read, until now; see ``Batch.x_late`` and the next ones."""
 
     late: int = 0
     ahead: int = 0
     nulls: int = 0
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class BatchBegin:
     """Source -> newest event time read before the batch; null: no row was; missing: unknown."""
     end: str = ""
     """See ``Batch.x_end``."""
-    left: LeftOut = LeftOut()
+    counts: RowCounts = RowCounts()
 
 
 @dataclass
@@ -239,7 +240,7 @@ class StreamSink:
     def _make_record(
         self, name: DraftName, judged: Judgement, whole: Draft, kept: Draft | None, begin: BatchBegin
     ) -> Callable[[Story, int, float], Batch | None]:
-        rows, left = kept.rows if kept else 0, begin.left
+        rows, counts = kept.rows if kept else 0, begin.counts
 
         def make(story: Story, n: int, at: float) -> Batch | None:
             if self._judge(story, name.batch, whole) != judged:
@@ -261,9 +262,10 @@ class StreamSink:
                 x_newest=begin.newest,
                 x_tag=name.tag,
                 x_end=begin.end,
-                x_late=left.late,
-                x_ahead=left.ahead,
-                x_nulls=left.nulls,
+                x_late=counts.late,
+                x_ahead=counts.ahead,
+                x_nulls=counts.nulls,
+                x_read=counts.read,
             )
 
         return make

@@ -334,6 +334,7 @@ def _request(look: Situation, wanted: Wanted, begin: Begin, overlap: Any) -> tup
         x_standbys=wanted.standbys,
         x_sources=wanted.sources,
         x_named=wanted.start or {},
+        x_read=begin.read,
         x_why=wanted.why,
     )
     return (Append(record),)

@@ -15,7 +15,7 @@ It is an end of windows of both: inside a window of either, that one's rows woul
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_dagsched.switch.reasons import Reason
@@ -35,6 +35,8 @@ class Begin:
     start: Mapping[str, Any] | None = None
     boundary: float | None = None
     rows_from: float | None = None
+    read: Mapping[str, int] = field(default_factory=dict)
+    """See ``Epoch.x_read``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ def choose_begin(old: EpochStory, reads: Reads, window: float, reach: float) -> 
     boundary = round_up(rows_from + reach, window) if rows_from else None
     lasts = {name: query.last for name, query in old.queries.items()}
     offsets = {key: _find_offset(old, lasts, *key, rows_from) for key in _list_pairs(reads)}
-    return Begin(name_offsets(offsets), boundary, rows_from or None)
+    read = {name: last.x_read for name, last in lasts.items() if name in reads}
+    return Begin(name_offsets(offsets), boundary, rows_from or None, read)
 
 
 def find_rows_from(old: EpochStory, window: float) -> float:
@@ -169,7 +172,7 @@ def put_named(begin: Begin, named: Mapping[str, Any], old: EpochStory, changed: 
     before = old.record.x_named
     news = {name: offset for name, offset in named.items() if name in changed or before.get(name) != offset}
     kept = {key: each for key, each in (begin.start or {}).items() if key.rpartition("/")[2] not in news}
-    return replace(begin, start={**kept, **news} or None)
+    return replace(begin, start={**kept, **news} or None, read={} if news else begin.read)
 
 
 def name_offsets(offsets: Mapping[tuple[str, str], Any]) -> dict[str, Any] | None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
-from airflow_dagsched.spark.stream_driver.progress import Tally, read_left
+from airflow_dagsched.spark.stream_driver.progress import Tally, read_counts
 from airflow_dagsched.spark.stream_driver.running_query import RunningQuery
-from airflow_dagsched.spark.streams.sink import LeftOut, StreamRefused
+from airflow_dagsched.spark.streams.sink import RowCounts, StreamRefused
 from airflow_dagsched.spark.streams.sources import MICROS, name_read, name_taken
 from tests.switch.drawn import FIRST, make_batch, tell
 
@@ -17,6 +17,7 @@ def tell_batch(number: int, newest_s: int) -> dict[str, Any]:
     """As Spark tells of a batch that drops two late rows."""
     return {
         "batchId": number,
+        "numInputRows": 10,
         "stateOperators": [{"numRowsDroppedByWatermark": 2, "numRowsTotal": 1, "memoryUsedBytes": 1}],
         "processedRowsPerSecond": 1.0,
         "durationMs": {},
@@ -49,7 +50,8 @@ def test_each_batch_counts_once_also_where_several_ended_between_two_looks():
     query.look()
     told.recentProgress.append(tell_batch(7, 30))
     query.look()
-    assert (query.tally.batch, query.tally.left, query.tally.newest) == (7, LeftOut(8), {"clicks": 70.0})
+    expected = (7, RowCounts(late=8, read=40), {"clicks": 70.0})
+    assert (query.tally.batch, query.tally.counts, query.tally.newest) == expected
 
 
 def test_a_query_is_over_when_its_batch_has_come_back():
@@ -72,12 +74,12 @@ def test_a_batch_behind_the_state_that_was_handed_on_is_no_failure():
     assert query.find_error() is gate.error
 
 
-def test_what_was_left_out_goes_on_from_what_the_log_has():
-    story = tell(*FIRST[:2], make_batch(1, 0, x_late=3, x_ahead=2, x_nulls=1))
-    tally = Tally(read_left(story.epochs[1], "out"))
+def test_what_was_counted_goes_on_from_what_the_log_has():
+    story = tell(*FIRST[:2], make_batch(1, 0, x_late=3, x_ahead=2, x_nulls=1, x_read=5))
+    tally = Tally(read_counts(story.epochs[1], "out"))
     told = tell_batch(1, 10)
     told["observedMetrics"][name_taken("clicks")] = {"ahead": 0, "nulls": 4}
     tally.add(told)
     tally.add(told)
-    assert tally.left == LeftOut(5, 2, 5)
-    assert read_left(story.epochs[1], "other") == LeftOut()
+    assert tally.counts == RowCounts(5, 2, 5, 15)
+    assert read_counts(story.epochs[1], "other") == RowCounts()

@@ -18,7 +18,7 @@ from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.swap import COORDINATION, list_torn
 from airflow_dagsched.spark.streams.drafts import list_drafts, make_name
 from airflow_dagsched.spark.streams.mover import finish_moves
-from airflow_dagsched.spark.streams.sink import BatchBegin, LeftOut, StreamRefused, StreamSink
+from airflow_dagsched.spark.streams.sink import BatchBegin, RowCounts, StreamRefused, StreamSink
 from airflow_dagsched.switch.comparing.summary import Summary
 from airflow_dagsched.switch.comparing.summary_files import SummaryFiles
 from airflow_dagsched.switch.drafts import STREAMS, judge_draft, parse_name
@@ -59,7 +59,7 @@ def test_a_batch_that_spark_plans_anew_is_not_taken_for_the_recorded_one(tmp_pat
 
     def open_planned() -> StreamSink:
         return open_sink(
-            flow, table, read_begin=lambda batch: BatchBegin(0.0, end=f"{plan[0]} {batch}", left=LeftOut(nulls=5))
+            flow, table, read_begin=lambda batch: BatchBegin(0.0, end=f"{plan[0]} {batch}", counts=RowCounts(nulls=5))
         )
 
     take_all(open_planned(), BATCHES[:3])

@@ -20,7 +20,7 @@ from airflow_dagsched.spark.steps.call_step import StepFault
 from airflow_dagsched.spark.steps.source_rows import check_source_rows
 from airflow_dagsched.spark.stream_driver.progress import Tally, merge_newest
 from airflow_dagsched.spark.streams.checkpoint import read_begin
-from airflow_dagsched.spark.streams.sink import LeftOut
+from airflow_dagsched.spark.streams.sink import RowCounts
 from airflow_dagsched.spark.streams.sources import SETTINGS, SourceStart, open_source
 
 BEGIN = 1_700_000_000.0
@@ -93,7 +93,7 @@ def test_a_filter_of_the_author_hides_no_row_from_the_watermark(spark: SparkSess
     # The last row's window has been emitted; the absurd one has moved nothing.
     assert ran.emitted == [(BEGIN + 10, 2)]
     tally = ran.tallies[0]
-    assert (tally.left, merge_newest(ran.tallies)) == (LeftOut(1, 1, 1), {"clicks": BEGIN + 17})
+    assert (tally.counts, merge_newest(ran.tallies)) == (RowCounts(1, 1, 1), {"clicks": BEGIN + 17})
     assert tally.watermark == BEGIN + 12
 
 

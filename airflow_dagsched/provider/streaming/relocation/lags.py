@@ -3,7 +3,7 @@
 ::
 
     the owner's executors      running
-    those of a warm-up         seconds of event time behind: a new epoch that catches up beside the owner
+    those of a warm-up         rows and seconds of event time behind: a new epoch that catches up beside the owner
     any other worker           all of the state, in rows
 """
 
@@ -15,7 +15,7 @@ from itertools import cycle
 from airflow_dagsched.model.cluster import Worker
 from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.state import Assignment, Lag, State
-from airflow_dagsched.switch.advising.boundary import find_watermark
+from airflow_dagsched.switch.advising.behind import find_behind
 from airflow_dagsched.switch.signs import Seen, is_alive
 from airflow_dagsched.switch.story import Story
 
@@ -80,16 +80,10 @@ def _list_warming(
     new = _find_running(story.successor, seen, planned)
     if new is None:
         return
-    active, seconds = find_active(planned[new], list_hosts(seen, new), workers), find_behind_s(story)
+    active, behind = find_active(planned[new], list_hosts(seen, new), workers), find_behind(story)
     for each in stateful:
         if each in active:
-            yield Lag(instance=each, worker=active[each], seconds=seconds)
-
-
-def find_behind_s(story: Story) -> float | None:
-    """Seconds of event time by which the successor is behind the owner, by their batches; None: it has none yet."""
-    marks = [find_watermark(each) if each is not None else None for each in (story.old, story.new)]
-    return None if marks[0] is None or marks[1] is None else max(0.0, marks[0] - marks[1])
+            yield Lag(instance=each, worker=active[each], rows=behind.rows, seconds=behind.seconds)
 
 
 def assume_caught_up(state: State, stateful: Collection[str], workers: Sequence[Worker]) -> State:

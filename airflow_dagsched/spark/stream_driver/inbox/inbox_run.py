@@ -22,6 +22,7 @@ from airflow_dagsched.spark.stream_driver.running_query import start_query
 from airflow_dagsched.spark.streams.inbox.inbox_reader import write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
 from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.switch.advising.behind import NOT_BEHIND, Behind
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.inbox_log import InboxLog
 from airflow_dagsched.switch.signs import Sign
@@ -82,13 +83,15 @@ class InboxRun(EpochRun):
         """Batches that have an entry."""
         return sum(each.story.batch + 1 for each in self._read_inboxes())
 
-    def make_sign(self, now: float, waits_for: str) -> Sign:
+    def make_sign(self, now: float, waits_for: str, behind: Behind = NOT_BEHIND) -> Sign:
         """Its sign of life, with what no graph takes."""
         dead: Counter[str] = Counter()
         for each in self._read_inboxes():
             dead.update(each.story.dead)
         ahead, nulls = dead["ahead"], dead["no time"]
-        return replace(super().make_sign(now, waits_for), late=dead.total() - ahead - nulls, ahead=ahead, nulls=nulls)
+        return replace(
+            super().make_sign(now, waits_for, behind), late=dead.total() - ahead - nulls, ahead=ahead, nulls=nulls
+        )
 
     def _read_inboxes(self) -> tuple[InboxLog, ...]:
         """The log of each source's, read to its end."""

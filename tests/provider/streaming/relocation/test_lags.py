@@ -18,7 +18,7 @@ WORKERS = [Worker(id=name, host=f"host {name}", cores=4, memory_mb=4096) for nam
 ON_A = Assignment(active={"s/0": "a", "s/1": "a", "out/0": "a"}, moved={"s/0": "digest"})
 ON_B = Assignment(active={"s/0": "b", "s/1": "b", "out/0": "b"})
 ONE = go_on(tell(*FIRST), make_batch(1, 1, 10, 100))
-BOTH = go_on(ONE, make_epoch(2, fingerprint="code 1"), make_started(2))
+BOTH = go_on(ONE, make_epoch(2, fingerprint="code 1", x_read={"out": 0}), make_started(2))
 
 
 def see(*held: int, hosts: tuple[str, ...] = (), at: float = 0.0, state_rows: int = 0) -> Seen:
@@ -38,11 +38,11 @@ def test_elsewhere_it_is_behind_by_all_rows_of_its_state():
 
 
 @pytest.mark.parametrize(("watermark", "behind"), [(None, None), (30.0, 70.0), (100.0, 0.0), (130.0, 0.0)])
-def test_a_warm_up_is_behind_by_event_time(watermark: float | None, behind: float | None):
+def test_a_warm_up_is_behind_by_rows_and_event_time(watermark: float | None, behind: float | None):
     story = BOTH if watermark is None else go_on(BOTH, make_batch(2, 0, kept=0, watermark=watermark))
     found = tell_state(story, see(1, 2), {1: ON_A, 2: ON_B}, STATE, WORKERS)
     assert [each for each in found.lags if each.worker == "b"] == [
-        Lag(instance=name, worker="b", seconds=behind) for name in STATE
+        Lag(instance=name, worker="b", rows=0, seconds=behind) for name in STATE
     ]
 
 
