@@ -20,6 +20,7 @@ from tools.code_figures import Module, draw_folders, draw_imports, list_circles,
 
 ROOMS = """
 exclusive
+process_names
 model
 placement                                                model
   containers                                             model
@@ -59,7 +60,7 @@ launch                                                   model plan plan/checkin
 switch                                                   launch/protocol launch/streams
   advising                                               launch/streams switch
   inbox             .advising                            launch/protocol switch
-  log               .advising .inbox                     launch/protocol exclusive switch
+  log               .advising .inbox                     launch/protocol exclusive process_names switch
   comparing         .advising .log                       launch/protocol exclusive switch
   checking
 stream_cli                                               switch switch/log switch/comparing switch/checking
@@ -79,7 +80,7 @@ spark
   driver            .files .session .telling .outputs    launch/protocol launch/secrecy launch/managers launch/steps
                     .inputs .steps .reuse                launch/streams
   stream_driver     .files .session .outputs .steps      launch/protocol launch/secrecy launch/streams switch
-                    .streams .driver                     switch/advising switch/log
+                    .streams .driver                     switch/advising switch/log process_names
 local                                                    launch/protocol launch/managers launch/streams spark/driver
 provider
   following                                              launch/protocol launch/secrecy launch/escalation

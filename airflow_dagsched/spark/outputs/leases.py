@@ -51,6 +51,8 @@ class Claim:
     """Tells drivers of one try apart."""
     task: str = ""
     """``dag/dataflow/group``: tries, and run ids, of different launch tasks have no order."""
+    process: str = ""
+    """By which others may see that it is gone; empty: its leases run out."""
 
     def is_same_task(self, other: Claim) -> bool:
         """Whether both are tries of one launch task of one run."""
@@ -115,10 +117,11 @@ class Keeper:
         lease_s: float = 60.0,
         clock: Clock = MACHINE,
         kind: str = "leases",
+        process: str = "",
     ) -> None:
         self._commits = commits
         self._kind = kind
-        self.claim = Claim(run_id, try_id, uuid.uuid4().hex, task)
+        self.claim = Claim(run_id, try_id, uuid.uuid4().hex, task, process)
         self._lease_s = lease_s
         self._clock = clock
         self._held: dict[tuple[str, str], Lease] = {}

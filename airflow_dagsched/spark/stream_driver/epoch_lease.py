@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from airflow_dagsched.process_names import name_process
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.outputs.commits import CommitLog
 from airflow_dagsched.spark.outputs.leases import Keeper
@@ -23,6 +26,7 @@ class EpochLease:
             try_id=manifest.try_id,
             task=flow.lease_key,
             lease_s=manifest.lease_s,
+            process=name_process(os.getpid()),
         )
         self._lease = self._keeper.acquire_lease(flow.lease_key, name_lease(epoch.number))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from airflow_dagsched.exclusive import replace_text
 from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
+from airflow_dagsched.process_names import read_beginning
 from airflow_dagsched.switch.log.signs_files import read_ended, read_sign
 from airflow_dagsched.switch.places import EpochPlaces
 
@@ -37,7 +38,7 @@ class Spawned:
 
 def write_spawned(places: EpochPlaces, pid: int, at: float) -> None:
     """Put down that a driver was started now."""
-    spawned = Spawned(pid, socket.gethostname(), at, _read_beginning(pid))
+    spawned = Spawned(pid, socket.gethostname(), at, read_beginning(pid))
     replace_text(places.spawned, json.dumps(encode_plain(spawned)))
 
 
@@ -62,7 +63,7 @@ def is_starting(places: EpochPlaces, now: float) -> bool:
 def is_there(spawned: Spawned) -> bool:
     """Whether the process, one of this host, still runs."""
     if Path("/proc/self/stat").exists():
-        return _read_beginning(spawned.pid) == spawned.began != ""
+        return read_beginning(spawned.pid) == spawned.began != ""
     try:
         os.kill(spawned.pid, 0)
     except ProcessLookupError:
@@ -77,13 +78,3 @@ def _has_said(places: EpochPlaces, since: float) -> bool:
     sign, ended = read_sign(places), read_ended(places)
     has_begun = sign is not None and sign.at >= since and sign.phase != "starting"
     return has_begun or (ended is not None and ended.at >= since)
-
-
-def _read_beginning(pid: int) -> str:
-    """When the process began, by its kernel's count; empty if there is none, or one that only waits to be buried."""
-    try:
-        # The name, in brackets, may hold anything: what counts is behind the last one.
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[19]
