@@ -14,6 +14,7 @@ from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch
+from airflow_dagsched.switch.advising.behind import NOT_BEHIND, Behind
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.signs import Ended, Sign
@@ -87,7 +88,7 @@ class PlayedRun:
     def finish_moves(self, story: Story) -> None:
         self.finish(story)
 
-    def make_sign(self, now: float, waits_for: str) -> Sign:
+    def make_sign(self, now: float, waits_for: str, behind: Behind = NOT_BEHIND) -> Sign:
         return Sign(self.epoch.number, "app", now, "running", waits_for=waits_for)
 
     def make_ended(self, now: float, code: int) -> Ended:
