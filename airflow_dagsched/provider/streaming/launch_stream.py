@@ -34,7 +34,6 @@ from airflow_dagsched.provider.streaming.ending import ask_state, find_other, is
 from airflow_dagsched.provider.streaming.find_room import drop_dead_pins, open_inbox_room, open_room
 from airflow_dagsched.provider.streaming.launching import Launching
 from airflow_dagsched.provider.streaming.prepare_epoch import (
-    refuse_unbuilt,
     render_stream,
     write_epoch,
     write_inbox_service,
@@ -213,7 +212,6 @@ def request_epoch(launching: Launching) -> int | None:
     """
     task, context = launching.task, launching.context
     spec, group = task.spec, task.spec.group.id
-    refuse_unbuilt(launching.stream.settings, group)
     hook = PlannerHook(spec.flow.conn_id, None)
     hook.check_connection(group)
     check_java(group)

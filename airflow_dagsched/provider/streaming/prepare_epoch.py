@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
 from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
@@ -29,7 +28,6 @@ from airflow_dagsched.launch.streams.private_folder import (
     write_private_folder,
 )
 from airflow_dagsched.launch.streams.session_settings import is_of_session
-from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.provider.clusters.plan_facts import FoundCluster, gather_plan_facts
 from airflow_dagsched.provider.runtime.allocation import (
     keep_plan,
@@ -107,12 +105,6 @@ def list_shipped(submit: Submit) -> dict[str, str]:
     """Jars, packages and files that the author gives by arguments of the launch task."""
     given = submit.flow.authors_args
     return {name: str(submit.render(given[option])) for option, name in SHIPPED.items() if given.get(option)}
-
-
-def refuse_unbuilt(settings: StreamSettings, group: str) -> None:
-    """Raise :class:`LaunchRefused` for what an author may write, and no driver does well enough yet."""
-    if settings.standbys:
-        raise LaunchRefused(group, f"standbys={settings.standbys}: no driver does that yet", "leave it out")
 
 
 def render_stream(task: StreamTask, context: Context, facts: RunFacts, roots: tuple[Path, ...]) -> Rendered:

@@ -347,15 +347,10 @@ def test_the_code_that_runs_ends_a_switch_away_from_it(dag: DAG, tries: Tries, t
     assert (aborted.x_cause, aborted.reason) == ("replaced", "run run 3 asks for another graph")
 
 
-def test_what_no_driver_does_yet_is_refused_before_anything_is_asked_for(dag: DAG, tries: Tries, tmp_path: Path):
-    launch = declare(dag, tmp_path, standbys=1)
-    with pytest.raises(AirflowFailException, match=r"standbys=1: no driver does that yet \(leave it out"):
-        execute_stream(tries.open(launch))
-    assert tries.flow.story.epochs == {}
-    refused = read_refused(tries.flow.places)
-    assert refused is not None
-    assert (refused.fingerprint, refused.run_id) == (launch.flow.stream.fingerprint, "run 1")  # type: ignore[union-attr]
-    assert "no driver does that yet" in refused.reason
+def test_the_epoch_s_record_says_that_a_standby_is_wanted(dag: DAG, tries: Tries, tmp_path: Path):
+    assert tries.run(declare(dag, tmp_path, standbys=1)) == 1
+    assert tries.flow.story.epochs[1].record.x_standbys == 1
+    assert tries.flow.story.wants_standby
 
 
 def test_what_was_refused_once_is_forgotten_as_soon_as_it_runs(dag: DAG, tries: Tries, tmp_path: Path):
