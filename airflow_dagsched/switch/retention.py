@@ -3,7 +3,8 @@
 ::
 
     epochs/<folder>/private/     secrets: as soon as the epoch has ended, and its successor has begun; an application
-                                 that goes on with later epochs keeps the folder of the one that it was started for
+                                 that goes on with later epochs, be they any number, keeps the folder of the one that it
+                                 was started for
                    /             the rest, checkpoints too, once that is as long ago as the retention
                    /             of no epoch in the log: made for a request that never came, or long forgotten
     inbox/ inbox-service/        once no epoch that is left reads inboxes, and that is as long ago as the retention
@@ -34,14 +35,23 @@ class Going:
     """Of these only what nobody but their user may read."""
 
 
-def choose_epochs(story: Story, folders: Mapping[str, float], held: frozenset[int], now: float, keep_s: float) -> Going:
+def choose_epochs(
+    story: Story, folders: Mapping[str, tuple[str, float]], held: frozenset[int], now: float, keep_s: float
+) -> Going:
     """What may go of the epochs.
 
-    :param folders: name of each folder that is there -> when something in it was last changed. Seconds since 1970.
+    :param folders: name of each folder that is there -> the application that its last sign of life is of, and when
+        something in it was last changed, in seconds since 1970.
     :param held: epochs whose lease somebody holds.
     """
     known = {each.record.x_folder: each for each in story.epochs.values()}
-    forgotten = [name for name, at in folders.items() if name not in known and at < now - max(keep_s, REQUEST_S)]
+    alive = _list_applications(story, held)
+    # The log has forgotten the first epochs of an application that has seen many: their signs have not.
+    forgotten = [
+        name
+        for name, (application, at) in folders.items()
+        if name not in known and application not in alive and at < now - max(keep_s, REQUEST_S)
+    ]
     ended = [name for name in folders if name in known and has_left(story, known[name], held)]
     old = [name for name in ended if _find_end(known[name]) < now - keep_s]
     return Going(tuple(sorted(forgotten + old)), tuple(sorted(set(ended) - set(old))))

@@ -17,6 +17,7 @@ from airflow_dagsched.launch.retention.inventory import LOCAL
 from airflow_dagsched.switch.drafts import STREAMS, name_drafts_folder
 from airflow_dagsched.switch.log.expired import find_expired_streams
 from airflow_dagsched.switch.log.flow_log import FlowLog
+from airflow_dagsched.switch.log.signs_files import write_sign
 from airflow_dagsched.switch.places import INBOX_SERVICE, name_flow
 from airflow_dagsched.switch.records import Record, Started
 from airflow_dagsched.switch.retention import (
@@ -27,6 +28,7 @@ from airflow_dagsched.switch.retention import (
     choose_epochs,
     has_left,
 )
+from airflow_dagsched.switch.signs import Sign
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import (
     make_aborted,
@@ -57,7 +59,12 @@ NOTHING: frozenset[int] = frozenset()
 
 def choose(story: Story, held: frozenset[int] = NOTHING, now: float = 0.0, keep_s: float = DAY) -> Going:
     """Of two epochs whose folders were just changed."""
-    return choose_epochs(story, {ONE: now, TWO: now}, held, now, keep_s)
+    return choose_epochs(story, date({ONE: now, TWO: now}), held, now, keep_s)
+
+
+def date(folders: dict[str, float]) -> dict[str, tuple[str, float]]:
+    """Folders that no sign of life is in."""
+    return {name: ("", at) for name, at in folders.items()}
 
 
 @given(st.integers(0, len(SWITCH) - 1), st.sampled_from([0.0, 100 * DAY]))
@@ -66,7 +73,7 @@ def test_nothing_goes_before_the_successor_is_the_owner(length: int, now: float)
     story = tell(*FIRST, *SWITCH[:length])
     assert not has_left(story, story.epochs[1], NOTHING)
     names = {each.record.x_folder: now for each in story.epochs.values()}
-    assert choose_epochs(story, names, NOTHING, now, 0.0) == Going()
+    assert choose_epochs(story, date(names), NOTHING, now, 0.0) == Going()
 
 
 def test_secrets_go_at_once_and_the_rest_after_a_while():
@@ -90,18 +97,40 @@ def test_the_folder_of_an_application_that_goes_on_with_later_epochs_stays():
     assert choose(story, now=100 * DAY) == Going((ONE,))
 
 
+def make_switches(count: int, application: str) -> Story:
+    """A flow that was switched so often, in the application of its first epoch."""
+    records: list[Record] = [make_epoch(1), make_started(1, application=application), make_batch(1, 0), make_current(1)]
+    for old in range(1, count + 1):
+        new, upto = old + 1, 20.0 * old
+        records += [
+            make_epoch(new), make_started(new, application=application), make_batch(new, 0), make_fence(old, upto),
+            make_batch(old, 2 if old > 1 else 1, watermark=upto), make_drained(old), make_stopped(old),
+            make_current(new), make_batch(new, 1),
+        ]  # fmt: skip
+    return tell(*records)
+
+
+def test_the_folder_of_an_application_stays_also_when_the_log_has_forgotten_its_epoch():
+    """It works there, prints there, and has its executors' files there, after however many switches."""
+    story, now = make_switches(12, "app 1"), 100 * DAY
+    assert 1 not in story.epochs
+    folders = {ONE: ("app 1", 0.0), TWO: ("app 0", 0.0)}
+    assert choose_epochs(story, folders, frozenset({13}), now, DAY) == Going((TWO,))
+    assert choose_epochs(story, folders, NOTHING, now, DAY) == Going((ONE, TWO))
+
+
 def test_the_owner_stays_however_long_it_is_stopped():
     """A person may start it again."""
     story = tell(*FIRST, make_stopped(1))
-    assert choose_epochs(story, {ONE: 0.0}, NOTHING, 1000 * DAY, 0.0) == Going()
+    assert choose_epochs(story, date({ONE: 0.0}), NOTHING, 1000 * DAY, 0.0) == Going()
 
 
 def test_a_graph_that_could_run_no_more_stays_until_the_next_has_begun_from_it():
     cold = make_epoch(2, x_overlap="cold")
     story = tell(*FIRST, make_stopped(1), cold, make_fence(1, 20), make_drained(1), make_current(2))
-    assert choose_epochs(story, {ONE: 0.0}, NOTHING, 1000 * DAY, 0.0) == Going()
+    assert choose_epochs(story, date({ONE: 0.0}), NOTHING, 1000 * DAY, 0.0) == Going()
     begun = tell(*FIRST, make_stopped(1), cold, make_fence(1, 20), make_drained(1), make_current(2), make_started(2))
-    assert choose_epochs(begun, {ONE: 0.0}, NOTHING, 1000 * DAY, 0.0) == Going((ONE,))
+    assert choose_epochs(begun, date({ONE: 0.0}), NOTHING, 1000 * DAY, 0.0) == Going((ONE,))
 
 
 def test_an_aborted_epoch_goes():
@@ -113,8 +142,8 @@ def test_an_aborted_epoch_goes():
 def test_a_folder_of_no_epoch_goes_unless_it_may_just_be_asked_for():
     story, now = tell(*FIRST), 10 * DAY
     folders = {ONE: 0.0, "0000000a": now - 1, "0000000b": now - REQUEST_S - 1}
-    assert choose_epochs(story, folders, NOTHING, now, 0.0) == Going(("0000000b",))
-    assert choose_epochs(story, folders, NOTHING, now, DAY) == Going()
+    assert choose_epochs(story, date(folders), NOTHING, now, 0.0) == Going(("0000000b",))
+    assert choose_epochs(story, date(folders), NOTHING, now, DAY) == Going()
 
 
 def test_drafts_go_that_no_record_has():
@@ -191,6 +220,30 @@ def test_what_may_go_is_found_and_removed_and_the_log_stays_whole(files: StreamF
     assert files.find(now=2 * DAY) == ()
     assert (living.exists(), new.private.exists(), old.folder.exists()) == (True, True, False)
     assert len(FlowLog(files.flow.log).read()) == len(FIRST) + len(SWITCH)
+
+
+def test_clean_leaves_where_an_application_works_after_any_number_of_switches(files: StreamFiles):
+    first, stranger, now = files.flow.name_epoch(ONE), files.flow.name_epoch("0000000a"), 100 * DAY
+    write_sign(first, Sign(1, "app 2", 0.0, "running"))
+    for places in (first, stranger):
+        places.output.parent.mkdir(parents=True)
+    printed = stranger.output
+    printed.write_text("a line")
+    for old in range(2, 13):
+        new, upto = old + 1, 30.0 * old
+        files.add(
+            make_epoch(new), make_started(new, application="app 2"), make_batch(new, 0), make_fence(old, upto),
+            make_batch(old, 0 if old == 2 else 1, watermark=upto), make_drained(old), make_stopped(old),
+            make_current(new),
+        )  # fmt: skip
+    for each in files.flow.folder.rglob("*"):
+        os.utime(each, (0, 0))
+    os.utime(printed, (now, now))
+    lease = files.flow.name_leases(13)
+    lease.mkdir(parents=True)
+    (lease / "0000000001.json").write_text(json.dumps({"expires": now}))
+    assert not {first.folder, first.private, stranger.folder} & {*files.find(now)}
+    assert {first.folder, stranger.folder} <= {*files.find(now + 2 * DAY)}
 
 
 def test_inboxes_and_what_fills_them_go_together(files: StreamFiles):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,11 @@ def find_expired_streams(work_dir: Path, now: float, keep_s: float) -> ExpiredSt
 def _list_expired(flow: FlowPlaces, now: float, keep_s: float) -> list[Path]:
     log = FlowLog(flow.log)
     log.read()
-    folders = {each.name: _find_newest(each) for each in flow.folder.glob("epochs/*") if each.is_dir()}
+    folders = _describe_folders(each for each in flow.folder.glob("epochs/*") if each.is_dir())
     # Leases last: who has begun by now is in the log that was read, or holds one.
     held = list_held(flow, log.story.epochs, now)
     going = choose_epochs(log.story, folders, held, now, keep_s)
-    waited = {each.name: (_find_application(each), _find_newest(each)) for each in list_standbys(flow)}
+    waited = _describe_folders(list_standbys(flow))
     idle = choose_standbys(log.story, waited, held | list_held(flow, (STANDBY,), now), now, keep_s)
     return [
         *(path for name in idle.private if (path := flow.standbys / name / "private").exists()),
@@ -70,12 +70,17 @@ def _list_inboxes(flow: FlowPlaces, story: Story, now: float, keep_s: float) -> 
     return there if can_inboxes_go(story, is_held, changed_at, now, keep_s) else ()
 
 
-def _find_application(standby: Path) -> str:
-    sign = read_sign(EpochPlaces(standby))
+def _describe_folders(folders: Iterable[Path]) -> dict[str, tuple[str, float]]:
+    """Name of each folder of an epoch or a standby -> the application that was started last from it, and its age."""
+    return {each.name: (_find_application(each), _find_newest(each)) for each in folders}
+
+
+def _find_application(folder: Path) -> str:
+    sign = read_sign(EpochPlaces(folder))
     return sign.application if sign else ""
 
 
-def _list_drafts(flow: FlowPlaces, story: Story, epochs: dict[str, float]) -> Iterator[Path]:
+def _list_drafts(flow: FlowPlaces, story: Story, epochs: Iterable[str]) -> Iterator[Path]:
     tables = {table for name in epochs for table in _list_tables(flow.name_epoch(name).manifest)}
     for table in sorted(tables):
         place = Path(name_hidden_folder(table)) / STREAMS / name_drafts_folder(flow)
@@ -111,4 +116,5 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 def _find_newest(folder: Path) -> float:
     """When something in the folder was last changed, in seconds since 1970."""
-    return max(each.lstat().st_mtime for each in (folder, *folder.iterdir()))
+    # What a driver prints changes its file, and no folder.
+    return max(each.lstat().st_mtime for each in (folder, *folder.iterdir(), *folder.glob("output/*")))
