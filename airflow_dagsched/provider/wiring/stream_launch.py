@@ -7,6 +7,7 @@ a run.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,26 @@ from airflow_dagsched.provider.wiring.launch import LaunchOperator
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
     from airflow_dagsched.provider.submission.spark_submit import Described
 
 STREAM_DRIVER = str(Path(__file__).parents[2] / "spark" / "stream_driver" / "main.py")
 
 
 class StreamLaunchOperator(LaunchOperator):
-    """Sees that one epoch of a stream runs, until it is replaced."""
+    """Sees that one epoch of a stream runs, until it is replaced.
+
+    :param execution_timeout: whoever said it: the dataflow, or ``default_args`` of it, of a task group or of the DAG.
+
+    Raises :class:`InvalidInput` for one.
+    """
+
+    def __init__(self, *, spec: LaunchSpec, execution_timeout: timedelta | None = None, **kwargs: Any) -> None:
+        if execution_timeout is not None:
+            rule = "would end the stream, which has no end: leave it out, of default_args of groups and the DAG, too"
+            raise spec.flow.make_error(rule, "execution_timeout")
+        # Said explicitly: else Airflow's own default (default_task_execution_timeout), which means tasks that end.
+        super().__init__(spec=spec, execution_timeout=None, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Find or start the epoch of this code, and be deferred until it ends."""

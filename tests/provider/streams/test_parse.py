@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -242,3 +243,15 @@ def test_a_dag_without_a_stream_loads_nothing_of_streams() -> None:
     code = textwrap.dedent(code).replace(', mode="batch"', "")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_airflows_default_time_out_is_of_tasks_that_end() -> None:
+    """``default_task_execution_timeout`` counts for the ordinary tasks beside a stream, not for its launch task."""
+    code = f"""{CLICKS}
+@task
+def other(): pass
+with flow.dag: print([each.execution_timeout for each in (*flow.launches(), other().operator)])
+"""
+    env = {**os.environ, "AIRFLOW__CORE__DEFAULT_TASK_EXECUTION_TIMEOUT": "60"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.splitlines()[-1] == "[None, datetime.timedelta(seconds=60)]"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, TaskGroup, task
 
 from airflow_dagsched import SparkDataflow, SparkSqlStep, Table, channel
 from airflow_dagsched.errors import InvalidInput
@@ -69,6 +69,10 @@ def refuse(dag: DAG, code: str, settings: dict[str, Any]) -> str:
 
 
 FLOW = "DAG 'sales', dataflow 'f': "
+NO_TIMEOUT = (
+    "execution_timeout: would end the stream, which has no end: leave it out, of default_args of groups and the DAG, "
+    "too"
+)
 
 
 def read_cases(section: str) -> list[tuple[str, str]]:
@@ -102,9 +106,15 @@ def test_a_time_out_of_the_dag() -> None:
     rule = "dagrun_timeout: would end the stream, which has no end: leave it out of the DAG"
     dag = DAG("sales", schedule=None, dagrun_timeout=timedelta(days=1))
     assert refuse(dag, "out(events())", SETTINGS) == FLOW + rule
-    rule = "execution_timeout: would end the stream, which has no end: leave it out, of default_args, too"
     dag = DAG("sales", schedule=None, default_args={"execution_timeout": timedelta(days=1)})
-    assert refuse(dag, "out(events())", SETTINGS) == FLOW + rule
+    assert refuse(dag, "out(events())", SETTINGS) == FLOW + NO_TIMEOUT
+
+
+def test_a_time_out_of_a_task_group_around_the_stream() -> None:
+    dag = DAG("sales", schedule=None)
+    with dag, TaskGroup("all", default_args={"execution_timeout": timedelta(hours=1)}):
+        message = refuse(dag, "out(events())", SETTINGS)
+    assert message == FLOW.replace("'f'", "'all.f'") + NO_TIMEOUT
 
 
 @pytest.mark.parametrize(("code", "message"), read_cases("block"))

@@ -114,9 +114,6 @@ def _find_settings(look: Look) -> Refusals:
 
 
 def _find_timeouts(look: Look) -> Refusals:
-    if look.flow.authors_args.get("execution_timeout") is not None:
-        rule = "would end the stream, which has no end: leave it out, of default_args, too"
-        yield look.flow.make_error(rule, "execution_timeout")
     if look.dag.dagrun_timeout is not None:
         rule = "would end the stream, which has no end: leave it out of the DAG"
         yield look.flow.make_error(rule, "dagrun_timeout")
