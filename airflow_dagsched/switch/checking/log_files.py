@@ -62,6 +62,7 @@ def _read_once(folder: Path) -> Files:
     try:
         if compacted:
             entries += _read_snapshot(folder / snapshots[compacted], compacted)
+            _check_own_record(folder, compacted, records, entries)
         # What a compaction has not come to remove yet is in the snapshot, too.
         for entry in _read_records(folder, compacted, {n: name for n, name in records.items() if n > compacted}):
             entries.append(entry)  # one by one: those before a torn one count
@@ -89,14 +90,27 @@ def _read_snapshot(path: Path, compacted: int) -> list[Entry]:
     return entries
 
 
+def _check_own_record(folder: Path, compacted: int, names: Mapping[int, str], entries: Iterable[Entry]) -> None:
+    """The last record of a snapshot stays beside it: by that its readers know whether the log goes on from there."""
+    if compacted not in names:
+        raise Torn("gap", compacted, "is not there, and its snapshot is: nobody can read on from that")
+    says = _read_record(folder / names[compacted], compacted)
+    if any(each.n == compacted and each.says != says for each in entries):
+        raise Torn("garbled", compacted, "is another one in its snapshot")
+
+
 def _read_records(folder: Path, compacted: int, names: Mapping[int, str]) -> Iterator[Entry]:
     for expected, n in enumerate(sorted(names), compacted + 1):
         if n != expected:
             raise Torn("gap", expected, f"is not there, and record {n} is; nothing behind it can be judged")
-        says = _read_json(folder / names[n], n)
-        if not isinstance(says, dict):
-            raise Torn("garbled", n, f"{names[n]} is no JSON object")
-        yield Entry(n, says)
+        yield Entry(n, _read_record(folder / names[n], n))
+
+
+def _read_record(path: Path, n: int) -> dict[str, Any]:
+    says = _read_json(path, n)
+    if not isinstance(says, dict):
+        raise Torn("garbled", n, f"{path.name} is no JSON object")
+    return says
 
 
 def _read_json(path: Path, n: int) -> Any:

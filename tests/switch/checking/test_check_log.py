@@ -235,6 +235,22 @@ def test_records_under_a_snapshot_are_not_looked_at(tmp_path: Path):
     assert check_log(good).judged_to == 0
 
 
+def test_a_snapshot_whose_own_record_is_not_there_or_is_another_is_found(tmp_path: Path):
+    """Nobody can read on from it, be it left over in a log that ends earlier."""
+    good = write(tmp_path, make_good())
+    (good / "snapshot-0000000010.json").write_text(json.dumps(make_good()[:10]))
+    own = good / "0000000010.json"
+    for text in ('{"n": 10}', "[]", ""):
+        own.write_text(text)
+        assert [(each.rule, each.n) for each in check_log(good).violations] == [("garbled", 10)]
+    own.unlink()
+    (found,) = check_log(good).violations
+    assert str(found) == "gap: record 10: is not there, and its snapshot is: nobody can read on from that"
+    write(tmp_path, make_good())
+    (good / "snapshot-0000000099.json").write_text(json.dumps(make_good()[:10]))
+    assert [(each.rule, each.n) for each in check_log(good).violations] == [("gap", 99)]
+
+
 @pytest.mark.parametrize("numbers", [[1, 3, 2], [1, 11], [1, None], [0], "x"])
 def test_a_snapshot_out_of_order_is_found(tmp_path: Path, numbers: Any):
     (tmp_path / "snapshot-0000000010.json").write_text(json.dumps([{"n": n} for n in numbers]))
