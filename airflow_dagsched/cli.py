@@ -74,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return FINE
     except OSError as error:
+        if error.filename is not None:  # what is written to standard output has no name
+            return _report_error(InvalidInput(str(error.filename), "", f"cannot be read: {error.strerror}"), BAD_INPUT)
         _drop_output()
         return _report_error(InvalidInput("standard output", "", f"cannot be written: {error.strerror}"), BAD_INPUT)
     return code

@@ -89,12 +89,21 @@ def _run_check(options: argparse.Namespace) -> int:
 @contextmanager
 def _blame_log(folder: Path) -> Iterator[None]:
     """A log that is no log, or that is damaged, is bad input."""
-    if not _find_log(folder).is_dir():
+    from airflow_dagsched.switch.log.numbered_files import list_numbers
+
+    log = _find_log(folder)
+    if not log.is_dir():
         raise InvalidInput(str(folder), "", "is no folder of a flow")
     try:
+        if not any(list_numbers(log)):
+            raise InvalidInput(str(folder), "", "holds no record of a log")
         yield
+    except InvalidInput:
+        raise
     except DagschedError as error:
         raise InvalidInput(str(folder), "", f"{str(error).splitlines()[0]} (see dagsched stream check)") from None
+    except OSError as error:
+        raise InvalidInput(str(error.filename or folder), "", f"cannot be read: {error.strerror}") from None
 
 
 def _find_log(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from functools import reduce
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.switch.record_rules import RECORDS, name_record
-from airflow_dagsched.switch.records import Record, encode_record
+from airflow_dagsched.switch.records import Epoch, Fence, Record, encode_record
 from airflow_dagsched.switch.say import tell_story
 from airflow_dagsched.switch.state import find_state
 from airflow_dagsched.switch.story import Story, apply_record
@@ -50,5 +50,15 @@ def restore_story(records: Iterable[Record], last: int) -> Story:
     """The story that a compacted log tells, whose records were looked at when they were all there.
 
     :param last: number of the last record that was compacted, whether it is among them or not.
+
+    Raises ``LookupError`` where one is of an epoch that none of them asks for.
     """
-    return replace(reduce(apply_record, records, Story()), last=last)
+    return replace(reduce(_apply_known, records, Story()), last=last)
+
+
+def _apply_known(story: Story, record: Record) -> Story:
+    # Of a fence out of an epoch that was forgotten only the other end is there.
+    epoch = record.to if isinstance(record, Fence) else record.epoch
+    if not isinstance(record, Epoch) and epoch not in story.epochs:
+        raise LookupError(f"has record {record.n} of epoch {epoch}, and none that asks for that epoch")
+    return apply_record(story, record)

@@ -14,7 +14,7 @@ import pytest
 from airflow_dagsched.switch.fold import IllegalTransition
 from airflow_dagsched.switch.log.compaction import compact_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
-from airflow_dagsched.switch.log.numbered_files import list_numbers, name_record_file
+from airflow_dagsched.switch.log.numbered_files import list_numbers, name_record_file, name_snapshot_file
 from airflow_dagsched.switch.records import GarbledLog, Record, encode_record
 from airflow_dagsched.switch.story import Story
 from tests.switch.drawn import FIRST, make_aborted, make_batch, make_current, make_epoch, make_stopped, number, tell
@@ -257,6 +257,35 @@ def test_a_torn_snapshot_is_named(tmp_path: Path):
     with pytest.raises(GarbledLog) as caught:
         FlowLog(tmp_path).read()
     assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize("is_stray", [False, True])
+def test_a_snapshot_without_its_own_record_is_told_by_the_name_of_that(tmp_path: Path, is_stray: bool):
+    """Also one that a log which ends earlier never had: either way nobody can read on from it."""
+    fill(tmp_path, 50)
+    compact_log(tmp_path, 10)
+    (path,) = tmp_path.glob("snapshot-*")
+    number = int(path.stem.removeprefix("snapshot-"))
+    if is_stray:
+        number += 99
+        name_snapshot_file(tmp_path, number).write_text(path.read_text())
+    else:
+        name_record_file(tmp_path, number).unlink()
+    with pytest.raises(GarbledLog, match=rf"0{number}\.json: is missing, and its snapshot is there"):
+        FlowLog(tmp_path).read()
+
+
+def test_a_snapshot_that_lacks_an_epoch_is_garbled(tmp_path: Path):
+    """A person has to mend it: whoever follows the stream is to end by it, as by any torn file."""
+    fill(tmp_path, 50)
+    compact_log(tmp_path, 10)
+    (path,) = tmp_path.glob("snapshot-*")
+    asked, *rest = json.loads(path.read_text())
+    path.write_text(json.dumps(rest))
+    for read in (FlowLog(tmp_path).read, lambda: compact_log(tmp_path, 2)):
+        with pytest.raises(GarbledLog, match="and none that asks for that epoch") as caught:
+            read()
+        assert caught.value.path == str(path)
 
 
 # --- processes

@@ -32,7 +32,7 @@ def check_log(folder: Path) -> Checked:
     try:
         files = read_files(folder)
     except OSError as error:
-        raise InvalidInput(str(folder), "", f"cannot be read: {error.strerror}") from None
+        raise InvalidInput(str(error.filename or folder), "", f"cannot be read: {error.strerror}") from None
     if not (files.entries or files.violations):
         raise InvalidInput(str(folder), "", "holds no record of a log")
     return check_files(files)

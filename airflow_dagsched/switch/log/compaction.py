@@ -7,7 +7,7 @@ records as they were written, with what their writers put in that is not known h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -46,7 +46,7 @@ def compact_log(folder: Path, keep: int, rules: LogRules[Any, Any] = FLOW_RULES)
     new = _read_records(folder, base + 1, last, rules)
     if old is None or new is None:  # another process compacts
         return
-    story = reduce(rules.fold, (each.record for each in new), rules.restore((each.record for each in old), base))
+    story = reduce(rules.fold, (each.record for each in new), restore_written(old, folder, base, rules))
     kept = [each.raw for each in (*old, *new) if rules.is_needed(story, each.record)]
     # If it is there already, whoever made it may have died before it removed anything.
     create_exclusive(name_snapshot_file(folder, last), json.dumps(kept))
@@ -63,6 +63,14 @@ def read_snapshot(folder: Path, number: int, rules: LogRules[R, S]) -> tuple[Wri
     if not isinstance(raw, list):
         raise GarbledLog(str(path), "is no list of records")
     return tuple(Written(each, rules.fit(each, str(path))) for each in raw)
+
+
+def restore_written(written: Iterable[Written[R]], folder: Path, number: int, rules: LogRules[R, S]) -> S:
+    """The story of the snapshot's records. Raises ``GarbledLog`` where they are not all there."""
+    try:
+        return rules.restore((each.record for each in written), number)
+    except LookupError as error:
+        raise GarbledLog(str(name_snapshot_file(folder, number)), error.args[0]) from None
 
 
 def _read_records(folder: Path, first: int, last: int, rules: LogRules[R, S]) -> tuple[Written[R], ...] | None:

@@ -46,7 +46,9 @@ class LogRules(Generic[R, S]):
     fold: Callable[[S, R], S]
     """The story with the next record. Raises what keeps that from being the next one."""
     restore: Callable[[Iterable[R], int], S]
-    """The story of records that were looked at before, and of all others up to this number."""
+    """The story of records that were looked at before, and of all others up to this number. Raises ``LookupError``
+    with what they lack.
+    """
     is_needed: Callable[[S, R], bool]
     """Whether the story refers to a record that it was made of."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Generic
 
 from airflow_dagsched.exclusive import create_exclusive
-from airflow_dagsched.switch.log.compaction import compact_log, read_snapshot
+from airflow_dagsched.switch.log.compaction import compact_log, read_snapshot, restore_written
 from airflow_dagsched.switch.log.log_rules import LogRules, R, S, load_file
 from airflow_dagsched.switch.log.numbered_files import (
     Identity,
@@ -130,16 +130,17 @@ class NumberedLog(Generic[R, S]):
 
     def _begin_anew(self) -> list[R]:
         """Take the story of the newest snapshot; its records."""
+        missing, why = self.story.last, "is gone, and no snapshot has it"
         for _ in range(_PATIENCE):
             numbers = list_numbers(self.folder)
             if not numbers.snapshots:
                 break
             last = numbers.snapshots[-1]
+            missing, why = last, "is missing, and its snapshot is there"
             written = read_snapshot(self.folder, last, self._rules)
             identity = identify_file(name_record_file(self.folder, last))
             # Either is gone as soon as there is a newer snapshot.
             if written is not None and identity is not None:
-                records = [each.record for each in written]
-                self.story, self._last = self._rules.restore(records, last), identity
-                return records
-        raise GarbledLog(str(name_record_file(self.folder, self.story.last)), "is gone, and no snapshot has it")
+                self.story, self._last = restore_written(written, self.folder, last, self._rules), identity
+                return [each.record for each in written]
+        raise GarbledLog(str(name_record_file(self.folder, missing)), why)
