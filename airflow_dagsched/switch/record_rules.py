@@ -100,7 +100,7 @@ def _guard_epoch(story: Story, record: Epoch) -> str:
     newest = story.newest
     if record.epoch != (newest.record.epoch if newest else 0) + 1:
         return "epochs are numbered one by one"
-    return "" if record.x_after == (story.owner or 0) else "it must follow the owner"
+    return "" if record.x_after in (0, story.owner) else "it must follow the owner"
 
 
 def _guard_batch(story: Story, record: Batch) -> str:

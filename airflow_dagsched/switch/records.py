@@ -58,11 +58,11 @@ class Epoch(_Numbered):
     x_folder: str = ""
     """Name of its folder below ``epochs``."""
     x_after: int = 0
-    """The epoch it follows; 0: none."""
+    """The epoch it follows, which is the owner; 0: none, or not said."""
     x_queries: tuple[str, ...] = ()
     """Steps that write, each a query."""
     x_window: float = 0.0
-    """Length of the flow's windows in seconds."""
+    """Length of the flow's windows in seconds; 0: not known."""
     x_reach: float = 0.0
     """Seconds by which the first row of a window may lie before the flow's window that the row is in: of sliding ones,
     their length less their slide.

@@ -155,7 +155,9 @@ def awaits_state(story: Story, epoch: int) -> bool:
 def apply_record(story: Story, record: Record) -> Story:
     """The story with one more record, whether that may come now or not: see ``fold``."""
     if isinstance(record, Epoch):
-        epochs = {**story.epochs, record.epoch: EpochStory(record)}
+        # A log of another writer need not say so.
+        follows = replace(record, x_after=record.x_after or story.owner or 0)
+        epochs = {**story.epochs, record.epoch: EpochStory(follows)}
         return Story(record.n, MappingProxyType(epochs), story.owner, record.epoch)
     epochs = {**story.epochs, **{each.record.epoch: each for each in _change_epochs(story, record)}}
     moved = replace(story, last=record.n, epochs=MappingProxyType(epochs))

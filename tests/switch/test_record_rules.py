@@ -154,7 +154,7 @@ def test_records_are_numbered_one_by_one():
 
 def test_epochs_are_numbered_one_by_one_and_follow_the_owner():
     refuse(STEADY, make_epoch(3), "one by one")
-    refuse(STEADY, make_epoch(2, x_after=0), "follow the owner")
+    refuse(STEADY, make_epoch(2, x_after=2), "follow the owner")
     allow(go_on(REQUESTED, make_aborted(2)), make_epoch(3, x_after=1))
     refuse(go_on(REQUESTED, make_aborted(2)), make_epoch(2), "one by one")
 

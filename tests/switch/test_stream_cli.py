@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.cli import main
+from airflow_dagsched.switch.log.compaction import compact_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.signs_files import place_order, write_ended, write_refused, write_sign
 from airflow_dagsched.switch.places import FlowPlaces, name_flow
 from airflow_dagsched.switch.records import Record
 from airflow_dagsched.switch.signs import Ended, Refused, Sign
+from tests.switch.checking.test_check_log import make_good, write
+from tests.switch.checking.test_check_log import number as renumber
 from tests.switch.drawn import (
     FIRST,
     make_aborted,
@@ -151,3 +154,46 @@ def test_a_damaged_log_and_no_log_are_bad_input(flow: FlowPlaces, command: str, 
     assert "0000000003.json" in capsys.readouterr().err
     assert main(["stream", command, str(flow.folder / "none")]) == 2
     assert "is no folder of a flow" in capsys.readouterr().err
+    assert main(["stream", command, str(flow.folder.parent)]) == 2
+    assert capsys.readouterr().err.endswith("holds no record of a log\n")
+
+
+@pytest.mark.parametrize("command", ["log", "status", "check"])
+def test_a_record_that_cannot_be_read_is_named(flow: FlowPlaces, command: str, capsys: pytest.CaptureFixture[str]):
+    path = flow.log / "0000000003.json"
+    path.unlink()
+    path.mkdir()
+    assert main(["stream", command, str(flow.folder)]) == 2
+    assert capsys.readouterr() == ("", f"{path}: cannot be read: Is a directory\n")
+
+
+@pytest.mark.parametrize("command", ["log", "status"])
+def test_a_snapshot_that_lacks_an_epoch_is_bad_input(
+    flow: FlowPlaces, command: str, capsys: pytest.CaptureFixture[str]
+):
+    compact_log(flow.log, 2)
+    (path,) = flow.log.glob("snapshot-*")
+    path.write_text(json.dumps([each for each in json.loads(path.read_text()) if each["n"] != 5]))
+    assert main(["stream", command, str(flow.folder)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{path}: has record 6 of epoch 2, and none that asks for that epoch" in line
+
+
+def test_a_log_without_any_of_our_own_keys_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Those that begin with ``x_`` may be missing: after each record the status is had."""
+    for record in make_good():
+        write(tmp_path / "log", [record])
+        status = run(capsys, "status", str(tmp_path))
+    assert len(run(capsys, "log", str(tmp_path))) == len(make_good())
+    assert status[0].startswith("after record 14: steady")
+    assert "    up to window 1970-01-01 00:00:40 UTC, then epoch 2" in status
+
+
+@pytest.mark.parametrize("says", [{"x_overlap": "cold"}, {"x_overlap": "sequential"}, {"channel": "carry"}])
+def test_nor_does_a_switch_of_another_kind_need_them(
+    tmp_path: Path, says: dict[str, str], capsys: pytest.CaptureFixture[str]
+):
+    stop = [{"kind": "stopped", "epoch": 1, "reason": "lost"}] if "cold" in says.values() else []
+    started = [*make_good()[:4], *stop, {**make_good()[4], **says}]
+    write(tmp_path / "log", renumber(started))
+    assert "  epoch 2 of run r: successor, not started" in run(capsys, "status", str(tmp_path))
