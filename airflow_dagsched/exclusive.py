@@ -32,8 +32,13 @@ def replace_text(path: Path, text: str, *, durable: bool = True) -> None:
 
     :param durable: False: it may be lost in a power cut, or be empty after it; for what is soon written again.
     """
-    # rename(2) replaces in one step: a reader has the old text or the new.
-    _write_draft(path, text, durable).replace(path)
+    draft = _write_draft(path, text, durable)
+    try:
+        # rename(2) replaces in one step: a reader has the old text or the new.
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def sync_path(path: Path) -> None:
@@ -53,12 +58,17 @@ def _write_draft(path: Path, text: str, durable: bool) -> Path:
     # In the same folder: neither link nor rename leaves a file system.
     draft = path.with_name(f".draft-{uuid.uuid4().hex}")
     _make_folders(draft.parent)
-    with draft.open("x", encoding="utf-8") as file:
-        file.write(text)
-        if durable:
-            file.flush()
-            # Else a power cut may leave the name with nothing in it: ext4 allocates late.
-            os.fsync(file.fileno())
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+            if durable:
+                file.flush()
+                # Else a power cut may leave the name with nothing in it: ext4 allocates late.
+                os.fsync(file.fileno())
+    except BaseException:
+        # A disk that is full is tried again and again.
+        draft.unlink(missing_ok=True)
+        raise
     return draft
 
 

@@ -280,7 +280,7 @@ def test_a_snapshot_that_lacks_an_epoch_is_garbled(tmp_path: Path):
     fill(tmp_path, 50)
     compact_log(tmp_path, 10)
     (path,) = tmp_path.glob("snapshot-*")
-    asked, *rest = json.loads(path.read_text())
+    _, *rest = json.loads(path.read_text())
     path.write_text(json.dumps(rest))
     for read in (FlowLog(tmp_path).read, lambda: compact_log(tmp_path, 2)):
         with pytest.raises(GarbledLog, match="and none that asks for that epoch") as caught:
