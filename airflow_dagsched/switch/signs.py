@@ -128,9 +128,13 @@ def is_alive(sign: Sign | None, now: float) -> bool:
     return sign is not None and now - sign.at <= FRESH_S
 
 
-def find_next_start(starts: Starts | None) -> float:
-    """When an epoch may be started again: later each time that no batch came of it."""
-    if starts is None or starts.count == 0:
+def find_next_start(starts: Starts | None, now: float) -> float:
+    """When an epoch may be started again: later each time that no batch came of it.
+
+    :param now: in seconds since 1970. A start long behind it was noted by a clock that has been set back since, so
+        nobody waits for it: the next one is noted by the clock as it is.
+    """
+    if starts is None or starts.count == 0 or starts.at > now + LONGEST_WAIT_S:
         return 0.0
     # The exponent is held down: 2.0 ** 5000 is no float.
     return starts.at + min(LONGEST_WAIT_S, 2.0 ** min(starts.count - 1, 60))

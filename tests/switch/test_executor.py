@@ -109,6 +109,15 @@ def test_of_two_that_look_at_once_one_adds_the_record(tmp_path: Path):
     assert [each.record.run_id for each in other.log.story.epochs.values()] == ["run 1"]
 
 
+def test_what_it_adds_is_not_of_a_time_before_what_is_there(tmp_path: Path):
+    """Its clock was set back."""
+    site = Site(tmp_path)
+    site.settle(site.executor, want(1))
+    site.executor.log.append(lambda story, n, at: number((make_batch(1, 0, at=NOW + 3600),), n)[0])
+    assert site.settle(site.executor).owner == 1
+    assert site.join().log.read()[-1].at == NOW + 3600
+
+
 def test_a_pause_is_kept_until_its_file_goes(tmp_path: Path):
     site = Site(tmp_path)
     site.executor.step(want(1))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,24 @@ def test_the_time_is_the_clocks(tmp_path: Path):
     record = log.append(lambda story, n, at: make_epoch(1, n=n, at=at))
     assert record is not None
     assert record.at == 42.5
+
+
+def test_a_clock_that_is_set_back_changes_the_order_of_no_times(tmp_path: Path):
+    """Whoever wrote the record before; but for a clock that was wrong by days, as else no time-out would end."""
+    clock = [10_000.0]
+    log, other = (FlowLog(tmp_path, clock=lambda: clock[0]) for _ in range(2))
+    for each in FIRST:
+        log.append(lambda story, n, at, each=each: replace(each, n=n, at=at))
+    for now, batch, at in ((6400.0, 1, 10_000.0), (10_001.0, 2, 10_001.0), (10_001.0 - 2 * 86_400, 3, -162_799.0)):
+        clock[0] = now
+        other.append(lambda story, n, at, batch=batch: replace(make_batch(1, batch), n=n, at=at))
+        assert log.read()[-1].at == at
+    compact_log(tmp_path, 1)
+    clock[0] = 6400.0
+    other = FlowLog(tmp_path, clock=lambda: clock[0])
+    made = other.append(lambda story, n, at: replace(make_batch(1, 4), n=n, at=at))
+    assert made is not None
+    assert made.at == 10_001.0
 
 
 # --- compaction

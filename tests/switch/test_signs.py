@@ -58,9 +58,16 @@ def test_a_driver_lives_as_long_as_its_sign_is_fresh():
 
 
 def test_each_start_in_vain_makes_the_next_wait_longer():
-    waits = [find_next_start(Starts(count, 1000.0)) - 1000.0 for count in (1, 2, 3, 9, 10, 10**6)]
+    waits = [find_next_start(Starts(count, 1000.0), 1000.0) - 1000.0 for count in (1, 2, 3, 9, 10, 10**6)]
     assert waits == [1, 2, 4, 256, 300, 300]
-    assert find_next_start(None) == find_next_start(Starts(0, 1000.0)) == 0
+    assert find_next_start(None, 0.0) == find_next_start(Starts(0, 1000.0), 0.0) == 0
+
+
+def test_a_clock_that_is_set_back_keeps_no_driver_away():
+    """The start that it was an hour ahead at would be waited for an hour."""
+    starts = Starts(3, 4600.0)
+    assert find_next_start(starts, 1000.0) == 0
+    assert find_next_start(starts, 4590.0) == 4604, "clocks of hosts differ by seconds"
 
 
 def test_leases_are_where_their_keeper_has_them(tmp_path: Path):

@@ -46,7 +46,7 @@ def begin_behind(look: Situation) -> tuple[Command, ...]:
 
 def deploy_inbox(look: Situation) -> tuple[Command, ...]:
     """Start what routes rows into the inbox."""
-    return (Deploy(INBOX_SERVICE, find_next_start(look.seen.starts.get(INBOX_SERVICE))),)
+    return (Deploy(INBOX_SERVICE, find_next_start(look.seen.starts.get(INBOX_SERVICE), look.seen.now)),)
 
 
 CHANNEL_ACTIONS: Mapping[str, Action] = {

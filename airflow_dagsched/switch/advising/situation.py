@@ -207,7 +207,7 @@ class Situation:
     def find_start(self, epoch: EpochStory) -> float:
         """When whoever follows the epoch may start it, in seconds since 1970."""
         number = epoch.record.epoch
-        return max(find_next_start(self.seen.starts.get(number)), self._find_head_start(number))
+        return max(find_next_start(self.seen.starts.get(number), self.seen.now), self._find_head_start(number))
 
     def _find_head_start(self, number: int) -> float:
         """Until when the epoch is a standby's to take over; 0: there is none, or an application goes on."""

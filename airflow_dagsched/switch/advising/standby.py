@@ -72,12 +72,12 @@ def _is_guarded(epoch: EpochStory, seen: Seen, fits: Collection[int]) -> bool:
 
 def _may_start(epoch: int, seen: Seen) -> bool:
     # Not as others may, who leave it to a standby for a while.
-    return seen.now >= find_next_start(seen.starts.get(epoch))
+    return seen.now >= find_next_start(seen.starts.get(epoch), seen.now)
 
 
 def deploy_standby(look: Situation) -> tuple[Command, ...]:
     """Start an application that waits for the owner's driver to be lost."""
-    return (Deploy(STANDBY, find_next_start(look.seen.starts.get(STANDBY))),)
+    return (Deploy(STANDBY, find_next_start(look.seen.starts.get(STANDBY), look.seen.now)),)
 
 
 STANDBY_ACTIONS: Mapping[str, Action] = {deploy_standby.__name__: deploy_standby}

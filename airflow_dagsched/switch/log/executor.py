@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -74,7 +75,8 @@ class Executor:
         def make(story: Story, n: int, at: float) -> Record | None:
             # What has to be done before another kind of record was not done by us.
             again = advance(story, seen, wanted, self._limits).record
-            return again if again is not None and type(again) is type(record) else None
+            is_same = again is not None and type(again) is type(record)
+            return replace(again, at=at) if again is not None and is_same else None
 
         self.log.append(make)
 

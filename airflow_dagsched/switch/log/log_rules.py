@@ -21,6 +21,11 @@ class Numbered(Protocol):
         """Its place in the log, from 1."""
         ...
 
+    @property
+    def at(self) -> float:
+        """When it was written, in seconds since 1970."""
+        ...
+
 
 class Told(Protocol):
     """What records come to."""

@@ -32,6 +32,10 @@ _PATIENCE = 100
 """Snapshots in vain, each replaced by the next while it was read."""
 _LONGEST = 500
 """Records after which it is looked whether the log can be made shorter."""
+_SET_BACK_S = 86_400.0
+"""By so much may a clock be set back, or hosts' differ, for records to keep the order of their times. By more, and the
+clock was so wrong before that no time-out would end.
+"""
 
 
 class NumberedLog(Generic[R, S]):
@@ -45,6 +49,8 @@ class NumberedLog(Generic[R, S]):
         self._clock = clock
         self._last: Identity | None = None
         """The file of the last record read; None: none was read."""
+        self._newest_at = 0.0
+        """Time of the newest record, in seconds since 1970."""
         self._is_whole = False
         """Whether it was looked, once, that no number is missing."""
         self._compacted = 0
@@ -74,9 +80,14 @@ class NumberedLog(Generic[R, S]):
         """
         while True:
             self.read()
-            record = make(self.story, self.story.last + 1, self._clock())
+            record = make(self.story, self.story.last + 1, self._find_time())
             if record is None or self._write_next(record):
                 return record
+
+    def _find_time(self) -> float:
+        """Now, and not before what is there already, for all that a clock may have been set back."""
+        now = self._clock()
+        return max(now, self._newest_at) if self._newest_at - now <= _SET_BACK_S else now
 
     def compact(self, keep: int = 200) -> None:
         """Make the log shorter, but for the last ``keep`` records, if it has grown enough since this process did."""
@@ -95,6 +106,7 @@ class NumberedLog(Generic[R, S]):
         if record.n != self.story.last + 1:
             raise GarbledLog(str(path), f"holds record {record.n}")
         self.story, self._last = self._rules.fold(self.story, record), identity
+        self._newest_at = max(self._newest_at, record.at)
         return record
 
     def _write_next(self, record: R) -> bool:
@@ -110,6 +122,7 @@ class NumberedLog(Generic[R, S]):
                 path.unlink(missing_ok=True)
             return False
         self.story, self._last = after, identify_file(path)
+        self._newest_at = max(self._newest_at, record.at)
         return True
 
     def _is_compacted(self) -> bool:
@@ -142,5 +155,7 @@ class NumberedLog(Generic[R, S]):
             # Either is gone as soon as there is a newer snapshot.
             if written is not None and identity is not None:
                 self.story, self._last = restore_written(written, self.folder, last, self._rules), identity
-                return [each.record for each in written]
+                records = [each.record for each in written]
+                self._newest_at = max((each.at for each in records), default=0.0)
+                return records
         raise GarbledLog(str(name_record_file(self.folder, missing)), why)
