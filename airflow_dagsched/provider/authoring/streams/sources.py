@@ -32,6 +32,9 @@ OURS = {
     **dict.fromkeys(("endingoffsets", "endingoffsetsbytimestamp", "endingtimestamp"), "a stream has no end"),
 }  # fmt: skip
 """Options of Spark's that are not the author's to give, in small letters, and why."""
+SERVERS = "kafka.bootstrap.servers"
+TOPICS = ("assign", "subscribe", "subscribePattern")
+"""Options of Kafka's that name what is read."""
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
@@ -55,6 +58,7 @@ def find_source_mistake(name: str, source: DeclaredSource) -> Mistake | None:
         _find_format_mistake(source)
         or _find_place_mistake(source)
         or _find_options_mistake(source.options)
+        or _find_kafka_mistake(source)
         or _find_start_mistake(source.start)
     )
 
@@ -94,6 +98,19 @@ def _find_options_mistake(options: Any) -> Mistake | None:
             return "options", f"{name!r} is not the author's to give: {OURS[name.lower()]}"
         if not isinstance(value, (str, int, float)):
             return "options", f"{name!r} must be a text or a number, not {type(value).__name__}"
+    return None
+
+
+def _find_kafka_mistake(source: DeclaredSource) -> Mistake | None:
+    if source.format != "kafka":
+        return None
+    named = {name.lower() for name in source.options}
+    if SERVERS not in named:
+        return "options", f'kafka is asked where its brokers are: options={{"{SERVERS}": "host:9092", ...}}'
+    topics = [name for name in TOPICS if name.lower() in named]
+    if len(topics) != 1:
+        known = f"one of {', '.join(TOPICS)}, not {len(topics)}"
+        return "options", f'kafka is told what to read by {known}: options={{"subscribe": "topic", ...}}'
     return None
 
 
