@@ -50,7 +50,9 @@ class Table:
         # Authors write a list; a frozen value is hashed and compared.
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
         if self.mode not in ("overwrite", "append"):
-            raise ValueError(f"Table({self.location!r}): mode must be 'overwrite' or 'append', not {self.mode!r}")
+            rule = f"mode must be 'overwrite' or 'append', not {self.mode!r}"
+            way_out = "rows that replace others are a function's to write: @task.spark_stream_sink in a stream"
+            raise ValueError(f"Table({self.location!r}): {rule}: {way_out}")
 
     def find_mistake(self) -> str:
         """What is wrong with the table, whatever step it belongs to; empty if nothing is."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from airflow_dagsched.plan.settings import Mode
 from airflow_dagsched.provider.spec.dataflow_spec import Replan
-from airflow_dagsched.provider.spec.hints import suggest_name
+from airflow_dagsched.provider.spec.hints import SPARKS_WORDS, suggest_name
 from airflow_dagsched.provider.wiring.launch import OF_THE_FLOW, SET_BY_US, list_launch_settings
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ def _explain_refusal(name: Any) -> str:
         return f"is no setting of a dataflow: {SET_BY_US[name]}"
     if name in OF_STREAMS:
         return "is of streams alone: it needs mode='streaming'"
+    if name in SPARKS_WORDS:
+        return SPARKS_WORDS[name]
     if name in list_launch_settings():
         return ""
     hint = suggest_name(name, list_launch_settings())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_dagsched.provider.spec.hints import suggest_name
+from airflow_dagsched.provider.spec.hints import SPARKS_WORDS, suggest_name
 from airflow_dagsched.provider.spec.step_declaration import Declared
 from airflow_dagsched.provider.wiring.launch import SET_BY_US, list_launch_settings
 
@@ -27,6 +27,7 @@ INSTEAD = {
     "on_skipped_callback": "is called for no step: Airflow calls on_failure_callback alone for what a triggerer ends",
     "on_success_callback": "is called for no step: Airflow calls on_failure_callback alone for what a triggerer ends; "
     "put a task below the step, or set it on SparkDataflow(...) for the launch task",
+    **SPARKS_WORDS,
 }
 LAUNCH_TASK = "belongs to the launch task: set it on SparkDataflow(...)"
 NEITHER = "is no argument of a step"

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_APPENDS = (
+    "is no setting here: what is written says so, Table(..., mode=); a stream only appends, and rows that replace "
+    "others go to a function with @task.spark_stream_sink"
+)
+SPARKS_WORDS = {"output_mode": _APPENDS, "outputMode": _APPENDS}
+"""What an author may know from Spark, and where that is said here."""
+
 
 def suggest_name(name: object, known: Iterable[str]) -> str:
     """``did you mean 'x'?``; empty where nothing is like ``name``."""

@@ -152,6 +152,12 @@ def test_state_of_rows_that_would_be_read_twice(dag: DAG, source: dict[str, Any]
     )
 
 
+def test_a_table_that_is_updated() -> None:
+    """As soon as it is written down, whoever shall write it."""
+    with pytest.raises(ValueError, match=r"Table\('/o'\): mode must be .*, not 'update': .*: @task.spark_stream_sink"):
+        Table("/o", mode="update")  # type: ignore[arg-type]
+
+
 def test_room_for_one_graph_that_carries_anyway(dag: DAG) -> None:
     settings = {**SETTINGS, "channel": "carry", "overlap": "sequential"}
     assert refuse(dag, "out(totals.override(carries=['total'])(events()))", settings) == (

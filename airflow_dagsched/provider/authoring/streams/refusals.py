@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -247,7 +247,24 @@ def _find_tables(look: Look) -> Refusals:
         if table.key in reads:
             rule = f"Table({table.location!r}) is what a source reads: it would feed itself; write another"
             yield step.make_error(rule, "writes")
+        yield from _find_nested(step, table, taken, reads)
         taken[table.key] = step.id
+
+
+def _find_nested(step: AuthoredStep, table: Table, taken: Mapping[str, str], reads: Iterable[str]) -> Refusals:
+    """Folders of one table that look like partitions of another, or like files of what is read."""
+    told = f"Table({table.location!r}) and "
+    for place in (each for each in taken if _are_nested(each, table.key)):
+        rule = f"{told}{place!r} of {taken[place]!r} are one inside the other: give each a folder of its own"
+        yield step.make_error(rule, "writes")
+    for place in (each for each in reads if _are_nested(each, table.key)):
+        rule = f"{told}{place!r}, which a source reads, are one inside the other: write beside it"
+        yield step.make_error(rule, "writes")
+
+
+def _are_nested(one: str, other: str) -> bool:
+    short, long = sorted((f"{one}/", f"{other}/"), key=len)
+    return short != long and long.startswith(short)
 
 
 def _find_path(mirror: StepMirror) -> str | None:

@@ -13,6 +13,10 @@ SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day":
 _PART = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(SECONDS)})s?\b", re.IGNORECASE)
 _TIMES = re.compile(rf"\s*(?:{_PART.pattern}\s*)+", re.IGNORECASE)
 
+_PARTS = 1_000_000_000
+"""Of a second."""
+LEAST_S = 0.001
+"""Shorter times Spark takes for none, or does not tell apart."""
 TIMES = {
     "window": "10 minutes",
     "lateness": "5 minutes",
@@ -46,8 +50,8 @@ def parse_seconds(value: Any) -> float:
     parts = _PART.findall(value) if isinstance(value, str) and _TIMES.fullmatch(value) else []
     if not parts:
         raise ValueError(f"{value!r} is no time of fixed length")
-    # Thousandths are whole: 0.1 + 0.2 would not be 0.3.
-    return sum(round(float(count) * SECONDS[unit.lower()] * 1000) for count, unit in parts) / 1000
+    # Parts of a second are counted whole: 0.1 + 0.2 would not be 0.3.
+    return sum(round(float(count) * SECONDS[unit.lower()] * _PARTS) for count, unit in parts) / _PARTS
 
 
 def take_stream_settings(arguments: dict[str, Any]) -> StreamSettings | None:
@@ -80,10 +84,9 @@ def _take_time(name: str, value: Any) -> float:
         raise SettingRefused(name, f"{error} (a month is none): {example}") from None
     # Rows may be known to come in order, windows not to slide; a window or a trigger of no length is none.
     may_be_0 = name in ("lateness", "reach")
-    if seconds < 0 or (seconds == 0 and not may_be_0):
-        raise SettingRefused(
-            name, f"must be {'0 or longer' if may_be_0 else 'longer than 0'}, not {value!r}: {example}"
-        )
+    if not (seconds >= LEAST_S or (seconds == 0 and may_be_0)):
+        least = f"{'0, or ' if may_be_0 else ''}1 millisecond or longer"
+        raise SettingRefused(name, f"must be {least}, not {value!r}: {example}")
     return seconds
 
 
@@ -91,7 +94,8 @@ def _refuse_other_triggers(value: Any) -> None:
     """What Spark calls a trigger, and is none of batches every so often."""
     said = value if isinstance(value, str) else next(iter(value), "") if isinstance(value, Mapping) else ""
     known = {"realtime": "real-time", "continuous": "continuous", "availablenow": "available-now", "once": "one-time"}
-    kind = known.get(str(said).lower())
+    # As people write them: "Trigger.RealTime", "available-now".
+    kind = known.get(re.sub(r"trigger|[^a-z]", "", str(said).lower()))
     if kind is not None:
         raise SettingRefused(
             "trigger", f'{kind} triggers have no batches that a switch could wait for: write trigger="10 seconds"'
