@@ -30,6 +30,8 @@ from tests.streams.rows import DDL
 
 ROWS, SECONDS = 500_000, 100.0
 """Of a file: ten windows, as many rows of a thousand users."""
+APART_S = 1_000_000.0
+"""Between the event times of two ways: no watermark of one is another's."""
 PARTITIONS = 2
 TRIGGER_S = 0.5
 STORE = (
@@ -89,7 +91,7 @@ def measure_batch(query: Measurable) -> float:
 @contextmanager
 def plain_query(main: SparkSession, folder: Path) -> Iterator[Measurable]:
     """As an author would write it by hand, with the same store of state and as many partitions."""
-    source = Source(folder / "source", ROWS, SECONDS)
+    source = Source(folder / "source", ROWS, SECONDS, APART_S)
     session = main.newSession()
     session.conf.set("spark.sql.shuffle.partitions", str(PARTITIONS))
     for name in STORE:
@@ -129,7 +131,7 @@ def switched_graph(main: SparkSession, folder: Path, channel: Channel) -> Iterat
     """The second graph of a flow, once it has taken over."""
     folder.mkdir(parents=True)
     flow = Flow(folder)
-    source = Source(flow.source, ROWS, SECONDS)
+    source = Source(flow.source, ROWS, SECONDS, 2 * APART_S if channel == "inbox" else 0.0)
     settings = StreamSettings(WINDOW_S, LATENESS_S, TRIGGER_S, channel=channel)
     graph = Graph("first", settings=settings, partitions=PARTITIONS)
     with running(main, flow, flow.ask(graph)) as application:

@@ -18,8 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import array, col, count, current_timestamp, exists, lit, timestamp_micros, unix_micros
-from pyspark.sql.functions import greatest as greatest_of
+from pyspark.sql.functions import array, col, count, current_timestamp, exists, lit, timestamp_micros, unix_micros, when
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.launch.streams.manifest import SourceSpec
@@ -101,8 +100,10 @@ def watch_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> D
 
 def _is_timely(moment: Column, max_ahead_s: float) -> Column:
     """Whether an event time is no further ahead of the clock; null where there is none."""
-    # As whole numbers: a sum of a time and an interval goes by the calendar, for each row.
-    back = timestamp_micros(greatest_of(unix_micros(moment), lit(0)) - lit(round(max_ahead_s * MICROS)))
+    # As whole numbers: a sum of a time and an interval goes by the calendar, for each row. One long ago may have no
+    # earlier one, and is timely anyway.
+    micros = unix_micros(moment)
+    back = timestamp_micros(when(micros > lit(0), micros - lit(round(max_ahead_s * MICROS))).otherwise(micros))
     # In a function of its own, which Spark calls as it is: the time of a batch would else be in the code that it makes
     # of a filter, and that be compiled anew for each batch.
     return exists(array(back), lambda each: each <= current_timestamp())
