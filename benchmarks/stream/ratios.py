@@ -1,8 +1,11 @@
-"""Processor seconds of a batch: a plain query that writes Parquet, and a graph that has taken over by replay.
+"""Processor seconds of a batch: a plain query that writes Parquet, and graphs that have taken over from another.
 
 ::
 
-    a round    plain |######|  replay |#######|      a file of 500,000 rows each, until its windows are in the table
+    a round    plain |######|  replay |#######|  inbox |##########|
+               a file of 500,000 rows each, until its windows are in the table
+
+While one is measured the drivers of the others rest; all queries look for files, whoever is measured.
 """
 
 from __future__ import annotations
@@ -10,25 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.launch.streams.settings import Channel, StreamSettings
 from airflow_dagsched.spark.streams.sources import SETTINGS
-from airflow_dagsched.switch.records import Current
-from benchmarks.stream.application import Application, has, measure_cpu_s, running
+from airflow_dagsched.switch.records import Current, Stopped
+from benchmarks.stream.application import WAIT_S, Application, has, measure_cpu_s, running
 from benchmarks.stream.rows import LATENESS_S, WINDOW_S, Source
 from tests.streams.kit import Flow, Graph, sum_by_user
 from tests.streams.rows import DDL
 
 ROWS, SECONDS = 500_000, 100.0
 """Of a file: ten windows, as many rows of a thousand users."""
+APART_S = 1_000_000.0
+"""Between the event times of two ways: no watermark of one is another's."""
 PARTITIONS = 2
 TRIGGER_S = 0.5
-LOOK_S = 0.05
 STORE = (
     "spark.sql.streaming.stateStore.providerClass",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
@@ -41,18 +46,24 @@ class Round(NamedTuple):
 
     plain: float
     replay: float
+    inbox: float
+    """With what routes its rows."""
 
 
 def measure_rounds(main: SparkSession, folder: Path, warm_up: int, rounds: int) -> list[Round]:
     """Rounds behind those that warm Spark up."""
-    with plain_query(main, folder / "plain") as plain, replayed_graph(main, folder / "replay") as replay:
-        found = [Round(measure_batch(plain), measure_batch(replay)) for _ in range(warm_up + rounds)]
+    with (
+        plain_query(main, folder / "plain") as plain,
+        switched_graph(main, folder / "replay", "replay") as replay,
+        switched_graph(main, folder / "inbox", "inbox") as inbox,
+    ):
+        found = [Round(*map(measure_batch, (plain, replay, inbox))) for _ in range(warm_up + rounds)]
     return found[warm_up:]
 
 
-def find_speed(rounds: list[Round]) -> float:
-    """How fast the replayed graph is beside the plain query: the median of the rounds' ratios."""
-    return median(each.plain / each.replay for each in rounds)
+def find_speed(rounds: list[Round], way: Literal["replay", "inbox"]) -> float:
+    """How fast such a graph is beside the plain query: the median of the rounds' ratios."""
+    return median(each.plain / (each.replay if way == "replay" else each.inbox) for each in rounds)
 
 
 class Measurable(NamedTuple):
@@ -61,20 +72,26 @@ class Measurable(NamedTuple):
     source: Source
     wait: Callable[[], None]
     """Until it has read all files, and emitted the windows that they close."""
+    wake: Callable[[], None] = lambda: None
+    rest: Callable[[], None] = lambda: None
+    """Do nothing until it is woken."""
 
 
 def measure_batch(query: Measurable) -> float:
     """Processor seconds that it takes for one file more."""
+    query.wake()
     query.source.add()
     begun = measure_cpu_s()
     query.wait()
-    return measure_cpu_s() - begun
+    taken = measure_cpu_s() - begun
+    query.rest()
+    return taken
 
 
 @contextmanager
 def plain_query(main: SparkSession, folder: Path) -> Iterator[Measurable]:
     """As an author would write it by hand, with the same store of state and as many partitions."""
-    source = Source(folder / "source", ROWS, SECONDS)
+    source = Source(folder / "source", ROWS, SECONDS, APART_S)
     session = main.newSession()
     session.conf.set("spark.sql.shuffle.partitions", str(PARTITIONS))
     for name in STORE:
@@ -93,7 +110,7 @@ def _wait_for_plain(query: Any, source: Source) -> None:
     while not _has_read(query, source):
         if query.exception() is not None:
             raise query.exception()
-        query.awaitTermination(LOOK_S)
+        query.awaitTermination(WAIT_S)
 
 
 def _has_read(query: Any, source: Source) -> bool:
@@ -110,12 +127,12 @@ def _tell(moment: float) -> str:
 
 
 @contextmanager
-def replayed_graph(main: SparkSession, folder: Path) -> Iterator[Measurable]:
+def switched_graph(main: SparkSession, folder: Path, channel: Channel) -> Iterator[Measurable]:
     """The second graph of a flow, once it has taken over."""
     folder.mkdir(parents=True)
     flow = Flow(folder)
-    source = Source(flow.source, ROWS, SECONDS)
-    settings = StreamSettings(WINDOW_S, LATENESS_S, TRIGGER_S)
+    source = Source(flow.source, ROWS, SECONDS, 2 * APART_S if channel == "inbox" else 0.0)
+    settings = StreamSettings(WINDOW_S, LATENESS_S, TRIGGER_S, channel=channel)
     graph = Graph("first", settings=settings, partitions=PARTITIONS)
     with running(main, flow, flow.ask(graph)) as application:
         source.add()
@@ -124,7 +141,10 @@ def replayed_graph(main: SparkSession, folder: Path) -> Iterator[Measurable]:
         while not has(flow, Current, 2):
             source.add()
             application.wait("a batch of the owner", lambda: _has_caught_up(application, source))
-        yield Measurable(source, lambda: application.wait("a batch", lambda: _has_ended(application, source)))
+        application.wait("the end of the first", lambda: has(flow, Stopped, 1))
+        application.rest()
+        wait = partial(application.wait, "a batch", lambda: _has_ended(application, source))
+        yield Measurable(source, wait, application.wake, application.rest)
 
 
 def _has_caught_up(application: Application, source: Source) -> bool:

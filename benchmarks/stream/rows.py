@@ -21,11 +21,14 @@ class Source:
 
     :param rows: of a file.
     :param seconds: of event time in a file.
+    :param begin: of the first file, in seconds of event time behind the first of others: a query that comes to the
+        watermarks of another finds classes that Spark has compiled for that one.
     """
 
-    def __init__(self, folder: Path, rows: int, seconds: float) -> None:
+    def __init__(self, folder: Path, rows: int, seconds: float, begin: float = 0.0) -> None:
         self.folder = folder
         self.files = 0
+        self._begin = BEGIN + round(begin) * SECOND
         self._rows, self._seconds = rows, seconds
         self._chance = np.random.default_rng(1)
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,11 +36,11 @@ class Source:
     @property
     def watermark(self) -> float:
         """That a query has when it has read all files, in seconds since 1970, or a few milliseconds less."""
-        return BEGIN / SECOND + self.files * self._seconds - 2 * LATENESS_S
+        return self._begin / SECOND + self.files * self._seconds - 2 * LATENESS_S
 
     def add(self) -> None:
         """Add the next file, whole or not at all, later by its time than those before it."""
-        at = BEGIN + (self.files + np.arange(self._rows) / self._rows) * self._seconds * SECOND
+        at = self._begin + (self.files + np.arange(self._rows) / self._rows) * self._seconds * SECOND
         behind = self._chance.random(self._rows) * LATENESS_S * SECOND
         columns = [
             pa.array((at - behind).astype("int64"), SCHEMA.field("ts").type),

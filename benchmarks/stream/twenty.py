@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,11 @@ from tests.streams.rows import Rows
 FIRST = 2
 """Switches after which it is looked first: all that is made once is there by then."""
 TRIGGER_S = 0.3
+UNLOAD_S = 70.0
+"""Spark lets go of the state of a query that has ended, with threads of its own, as it looks after all state: once a
+minute.
+"""
+LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +62,19 @@ def measure_switches(main: SparkSession, folder: Path, switches: int) -> list[Re
 
 
 def look(main: SparkSession, switches: int) -> Remains:
-    """What is there now."""
+    """What is there, once Spark has let go of what it will."""
     jvm: Any = main.sparkContext._jvm
+    threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+    least, since = threads.getThreadCount(), time.monotonic()
+    while time.monotonic() - since < UNLOAD_S:
+        time.sleep(LOOK_S)
+        if (now := threads.getThreadCount()) < least:
+            least, since = now, time.monotonic()
     for _ in range(2):
         gc.collect()
         jvm.System.gc()
     runtime = jvm.Runtime.getRuntime()
-    threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean().getThreadCount()
     heap = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
     resident = psutil.Process().memory_info().rss / 2**20
-    return Remains(switches, round(heap, 1), threads, threading.active_count(), round(resident, 1))
+    count = threads.getThreadCount()
+    return Remains(switches, round(heap, 1), count, threading.active_count(), round(resident, 1))

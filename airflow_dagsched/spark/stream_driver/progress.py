@@ -58,14 +58,17 @@ class Tally:
         self._add_observed(progress["observedMetrics"])
 
     def _add_observed(self, observed: Mapping[str, Any]) -> None:
-        read, taken = name_read(""), name_taken("")
+        read = name_read("")
         for name, row in observed.items():
-            if name.startswith(taken):
-                ahead, nulls = self.counts.ahead + (row["ahead"] or 0), self.counts.nulls + (row["nulls"] or 0)
-                self.counts = replace(self.counts, ahead=ahead, nulls=nulls)
-            elif name.startswith(read) and row["newest"] is not None:
-                source = name.removeprefix(read)
-                self.newest[source] = max(row["newest"] / MICROS, self.newest.get(source, float("-inf")))
+            if name.startswith(read):
+                self._add_source(name.removeprefix(read), row, observed.get(name_taken(name.removeprefix(read))))
+
+    def _add_source(self, source: str, read: Mapping[str, Any], taken: Mapping[str, Any] | None) -> None:
+        if taken is not None:
+            nulls, ahead = taken["rows"] - taken["timed"], taken["timed"] - read["rows"]
+            self.counts = replace(self.counts, ahead=self.counts.ahead + ahead, nulls=self.counts.nulls + nulls)
+        if read["newest"] is not None:
+            self.newest[source] = max(read["newest"] / MICROS, self.newest.get(source, float("-inf")))
 
 
 def merge_newest(tallies: Iterable[Tally]) -> dict[str, float | None]:

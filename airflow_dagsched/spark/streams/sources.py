@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import col, count, count_if, current_timestamp, lit, unix_micros
+from pyspark.sql.functions import array, col, count, current_timestamp, exists, lit, timestamp_micros, unix_micros, when
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.launch.streams.manifest import SourceSpec
@@ -89,18 +89,28 @@ def is_from(spec: SourceSpec, moment: float) -> Column:
 def watch_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> DataFrame:
     """``rows`` with their watermark; filters that come later do not get below it."""
     moment = col(quote_name(spec.event_time))
-    latest = current_timestamp() + lit(timedelta(seconds=settings.max_ahead_s))
-    ahead, nulls = count_if(moment > latest).alias("ahead"), count_if(moment.isNull()).alias("nulls")
+    rows = rows.observe(name_taken(spec.name), count(lit(1)).alias("rows"), count(moment).alias("timed"))
     # One absurd event time would move the watermark, and with it the boundary of a switch, behind all rows to come.
-    rows = rows.observe(name_taken(spec.name), ahead, nulls).where(moment <= latest)
+    rows = rows.where(_is_timely(moment, settings.max_ahead_s))
     rows = rows.withWatermark(spec.event_time, f"{round(settings.lateness_s * 1000)} milliseconds")
     return rows.observe(
         name_read(spec.name), greatest(unix_micros(moment)).alias("newest"), count(lit(1)).alias("rows")
     )
 
 
+def _is_timely(moment: Column, max_ahead_s: float) -> Column:
+    """Whether an event time is no further ahead of the clock; null where there is none."""
+    # As whole numbers: a sum of a time and an interval goes by the calendar, for each row. One long ago may have no
+    # earlier one, and is timely anyway.
+    micros = unix_micros(moment)
+    back = timestamp_micros(when(micros > lit(0), micros - lit(round(max_ahead_s * MICROS))).otherwise(micros))
+    # In a function of its own, which Spark calls as it is: the time of a batch would else be in the code that it makes
+    # of a filter, and that be compiled anew for each batch.
+    return exists(array(back), lambda each: each <= current_timestamp())
+
+
 def name_taken(source: str) -> str:
-    """Name of the observation of what is left out: ``ahead`` and ``nulls``, in rows."""
+    """Name of the observation of what comes in: ``rows``, and how many of them are ``timed``."""
     return f"dagsched_taken_{source}"
 
 

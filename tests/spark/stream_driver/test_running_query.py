@@ -22,7 +22,7 @@ def tell_batch(number: int, newest_s: int) -> dict[str, Any]:
         "processedRowsPerSecond": 1.0,
         "durationMs": {},
         "eventTime": {},
-        "observedMetrics": {name_read("clicks"): {"newest": newest_s * MICROS}},
+        "observedMetrics": {name_read("clicks"): {"newest": newest_s * MICROS, "rows": 10}},
     }
 
 
@@ -78,8 +78,8 @@ def test_what_was_counted_goes_on_from_what_the_log_has():
     story = tell(*FIRST[:2], make_batch(1, 0, x_late=3, x_ahead=2, x_nulls=1, x_read=5))
     tally = Tally(read_counts(story.epochs[1], "out"))
     told = tell_batch(1, 10)
-    told["observedMetrics"][name_taken("clicks")] = {"ahead": 0, "nulls": 4}
+    told["observedMetrics"][name_taken("clicks")] = {"rows": 17, "timed": 13}
     tally.add(told)
     tally.add(told)
-    assert tally.counts == RowCounts(5, 2, 5, 15)
+    assert tally.counts == RowCounts(5, 5, 5, 15)
     assert read_counts(story.epochs[1], "other") == RowCounts()

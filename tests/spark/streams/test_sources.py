@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class Ran:
     checkpoint: Path
     emitted: list[Any] = field(default_factory=list)
     batches: int = 0
+    compiled: list[int] = field(default_factory=list)
+    """Classes that Spark had compiled after each batch."""
 
 
 def write(folder: Path, number: int, rows: list[tuple[float | None, int]]) -> None:
@@ -54,6 +57,11 @@ def parse(rows: DataFrame) -> DataFrame:
     return rows.select(col("at").cast("timestamp").alias("ts"), "key")
 
 
+def count_compiled(session: SparkSession) -> int:
+    jvm: Any = session.sparkContext._jvm
+    return int(jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount())
+
+
 def run(spark: SparkSession, folder: Path, start: SourceStart, steps: Any = None) -> Ran:
     """Sum up by windows what is in ``folder``, batch by batch."""
     session = open_session(spark, {**SETTINGS, "spark.sql.shuffle.partitions": "1"})
@@ -65,6 +73,7 @@ def run(spark: SparkSession, folder: Path, start: SourceStart, steps: Any = None
     def take(df: DataFrame, batch: int) -> None:
         ran.emitted += [(row["window"]["end"].timestamp(), row["count"]) for row in df.collect()]
         ran.batches = batch + 1
+        ran.compiled.append(count_compiled(session))
 
     writer = rows.groupBy(window("ts", "10 seconds")).count().writeStream.foreachBatch(take)
     query = writer.option("checkpointLocation", str(ran.checkpoint)).trigger(availableNow=True).start()
@@ -103,6 +112,15 @@ def test_rows_of_before_are_no_rows(spark: SparkSession, tmp_path: Path):
     ran = run(spark, tmp_path, SourceStart(rows_from=BEGIN + 10))
     assert ran.emitted == [(BEGIN + 20, 1)]
     assert merge_newest(ran.tallies) == {"clicks": BEGIN + 40}
+
+
+def test_no_batch_is_compiled_anew_for_its_time(spark: SparkSession, tmp_path: Path):
+    for number in range(4):
+        write(tmp_path / "in", number, [(BEGIN + 20 * number, 1)])
+    ran = run(spark, tmp_path, SourceStart())
+    # The last one has no rows. For each watermark Spark makes a class that tells which state goes.
+    _, *before, with_rows, _ = ran.compiled
+    assert [later - earlier for earlier, later in pairwise((*before, with_rows))] == [1, 1]
 
 
 def write_offsets(checkpoint: Path, batch: int, watermark_ms: int, lines: list[str], version: str = "v2") -> None:
