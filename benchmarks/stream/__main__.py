@@ -1,4 +1,4 @@
-"""``python -m benchmarks.stream``: the speed of a stream beside a plain query, its pauses, and what switches leave."""
+"""``python -m benchmarks.stream``: a stream's speed beside a plain query, pauses and moves, and what switches leave."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks import machine
 from benchmarks.stream.application import open_spark
+from benchmarks.stream.moves import measure_moves
 from benchmarks.stream.pause import measure_pauses
 from benchmarks.stream.ratios import find_speed, measure_rounds
 from benchmarks.stream.twenty import measure_switches
 
-PARTS = ("speed", "pause", "switches")
+PARTS = ("moves", "speed", "pause", "switches")
 RESULTS = Path(__file__).parents[1] / "results" / "stream.json"
 
 
@@ -33,16 +34,31 @@ def main(argv: list[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     facts = machine.facts()
-    spark = open_spark(folder)
     found: dict[str, object] = {"machine": facts}
-    for part in asked.part or PARTS:
-        found[part] = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}[part](
-            spark, folder / part, asked
-        )
-    spark.stop()
+    parts = asked.part or PARTS
+    if "moves" in parts:
+        found["moves"] = _measure_moves(folder / "moves")
+    if inside := [each for each in parts if each != "moves"]:
+        spark = open_spark(folder)
+        for part in inside:
+            found[part] = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}[part](
+                spark, folder / part, asked
+            )
+        spark.stop()
     if not asked.part:
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     return 0
+
+
+def _measure_moves(folder: Path) -> object:
+    """Before there is a Spark in this process: its drivers are processes of their own."""
+    moves = measure_moves(folder)
+    print(f"trigger {moves.trigger_s:g} s, batch {moves.batch_s:.1f} s; longest gap between commits, medians:")
+    for kind, gaps in moves.gaps.items():
+        gap = moves.find(kind)
+        print(f"  {kind:16} {gap.seconds:5.1f} s {gap.seconds / moves.trigger_s:5.2f} triggers ", end="")
+        print(f"{gap.cpu_s:5.1f} CPU s   of {len(gaps)}")
+    return {**moves._asdict(), "gaps": {kind: [each._asdict() for each in gaps] for kind, gaps in moves.gaps.items()}}
 
 
 def _measure_speed(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> object:
