@@ -42,6 +42,13 @@ def make_batch(epoch: int, batch: int, first: float | None = None, last: float |
     return Batch(**{**defaults, **fields})
 
 
+def name_files(record: Record) -> Record:
+    """The record; of a batch that keeps rows and names no files, with one of its own."""
+    if not isinstance(record, Batch) or record.files or not record.kept:
+        return record
+    return replace(record, files=(f"{record.epoch}-{record.query}-{record.batch}.parquet",))
+
+
 def make_fence(old: int, upto: float, **fields: Any) -> Fence:
     return Fence(**{"n": 0, "at": 0.0, "from_": old, "to": old + 1, "upto": upto, **fields})
 

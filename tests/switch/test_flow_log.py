@@ -18,7 +18,17 @@ from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.numbered_files import list_numbers, name_record_file, name_snapshot_file
 from airflow_dagsched.switch.records import GarbledLog, Record, encode_record
 from airflow_dagsched.switch.story import Story
-from tests.switch.drawn import FIRST, make_aborted, make_batch, make_current, make_epoch, make_stopped, number, tell
+from tests.switch.drawn import (
+    FIRST,
+    make_aborted,
+    make_batch,
+    make_current,
+    make_epoch,
+    make_stopped,
+    name_files,
+    number,
+    tell,
+)
 
 WRITER = """
 import sys
@@ -47,7 +57,7 @@ for batch in range(count):
 
 def add(log: FlowLog, *records: Record) -> None:
     for each in records:
-        log.append(lambda story, n, at, each=each: number((each,), n)[0])
+        log.append(lambda story, n, at, each=each: name_files(number((each,), n)[0]))
 
 
 def fill(folder: Path, batches: int) -> FlowLog:

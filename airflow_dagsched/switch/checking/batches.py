@@ -20,6 +20,17 @@ def check_numbers(log: Log) -> Iterator[Violation]:
         latest[each.epoch, each.query] = max(before, each.batch)
 
 
+def check_watermarks(log: Log) -> Iterator[Violation]:
+    """Of each query it grows, also over restarts: Spark's checkpoints keep it, and no batch is of an older one."""
+    newest: dict[tuple[int, str], Batch] = {}
+    for each in log.batches:
+        before = newest.get((each.epoch, each.query))
+        if before is not None and each.batch > before.batch and each.watermark < before.watermark:
+            told = f"{each} begins with watermark {each.watermark:.10g}, and record {before.n} did with "
+            yield Violation("watermark", each.n, f"{told}{before.watermark:.10g}")
+        newest[each.epoch, each.query] = each
+
+
 def check_running(log: Log) -> Iterator[Violation]:
     """Only what has started, and has neither ended nor handed on its state, executes batches."""
     for each in log.batches:
@@ -85,15 +96,16 @@ def check_given_up(log: Log) -> Iterator[Violation]:
 
 
 def check_files(log: Log) -> Iterator[Violation]:
-    """A file comes into the table once, and none of a batch that is not in it."""
+    """A file comes into the table once, and none of a batch that is not in it; what is kept is in files."""
     seen: dict[str, int] = {}
     for each in log.batches:
-        if each.files and not each.kept:
-            yield Violation("files", each.n, f"{each} keeps no row, and has files")
+        if bool(each.files) != (each.kept > 0):
+            says = "has no files" if each.kept else "has files"
+            yield Violation("files", each.n, f"{each} keeps {each.kept} rows, and {says}")
         for file in each.files:
             if file in seen:
                 yield Violation("file twice", each.n, f"{file} is of record {seen[file]}, too")
             seen.setdefault(file, each.n)
 
 
-RULES = (check_numbers, check_running, check_windows, check_kept, check_given_up, check_files)
+RULES = (check_numbers, check_watermarks, check_running, check_windows, check_kept, check_given_up, check_files)

@@ -36,6 +36,8 @@ class Asked:
     """It has all rows of the windows behind this one."""
     window: float | None = None
     """Length of its windows in seconds; None: that is not said."""
+    queries: tuple[str, ...] = ()
+    """Those that it has, as far as that is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,8 @@ def _check_drained(log: Log, epoch: int, drained: int) -> Iterator[Violation]:
     successor = log.epochs.get(fence.new)
     if successor and (successor.channel == "carry" or successor.overlap == "cold"):
         return
-    reached: dict[str, float] = {}
+    # Of a query without a batch nobody knows what it would have emitted.
+    reached = dict.fromkeys(log.epochs[epoch].queries, -inf)
     for each in log.batches:
         if each.epoch == epoch and each.n < drained:
             reached[each.query] = max(reached.get(each.query, -inf), each.watermark)

@@ -78,7 +78,12 @@ KINDS: Mapping[str, Mapping[str, Test]] = {
     "stopped": {"epoch": _is_count, "reason": _is_text},
     "aborted": {"epoch": _is_count, "reason": _is_text},
 }
-OPTIONAL: Mapping[str, Test] = {"x_upto": _is_bound_by_query, "x_overlap": _is_text, "x_window": _is_length}
+OPTIONAL: Mapping[str, Test] = {
+    "x_upto": _is_bound_by_query,
+    "x_overlap": _is_text,
+    "x_window": _is_length,
+    "x_queries": _is_list_of_texts,
+}
 MARKS: tuple[MarkKind, ...] = ("epoch", "started", "drained", "current", "stopped", "aborted")
 
 
@@ -119,7 +124,13 @@ def _select(entries: Iterable[Entry], kind: str) -> list[Entry]:
 def _build_asked(entry: Entry) -> Asked:
     says = entry.says
     return Asked(
-        entry.n, says["epoch"], says["channel"], says.get("x_overlap", "beside"), says["boundary"], says.get("x_window")
+        entry.n,
+        says["epoch"],
+        says["channel"],
+        says.get("x_overlap", "beside"),
+        says["boundary"],
+        says.get("x_window"),
+        tuple(says.get("x_queries", ())),
     )
 
 
