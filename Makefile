@@ -59,7 +59,7 @@ test-cluster: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster tests/seeds $(TESTS)
 
 test-faults: .venv/installed
-	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m faults tests/faults $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m faults tests/switch/test_model.py tests/faults $(TESTS)
 
 test-proof: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 1500 -m proof tests/proof $(TESTS)

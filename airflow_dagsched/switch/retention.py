@@ -6,7 +6,8 @@
                                  that goes on with later epochs, be they any number, keeps the folder of the one that it
                                  was started for
                    /             the rest, checkpoints too, once that is as long ago as the retention
-                   /             of no epoch in the log: made for a request that never came, or long forgotten
+                   /             of no epoch in the log, made for a request that never came, or long forgotten: the
+                                 same, by when something in it was last changed
     inbox/ inbox-service/        once no epoch that is left reads inboxes, and that is as long ago as the retention
     standby/<number>/            as an epoch's, once nothing runs in the application that was started for it
     log/.draft-*                 of a file that was not finished
@@ -47,14 +48,15 @@ def choose_epochs(
     known = {each.record.x_folder: each for each in story.epochs.values()}
     alive = _list_applications(story, held)
     # The log has forgotten the first epochs of an application that has seen many: their signs have not.
-    forgotten = [
-        name
+    forgotten = {
+        name: at
         for name, (application, at) in folders.items()
-        if name not in known and application not in alive and at < now - max(keep_s, REQUEST_S)
-    ]
-    ended = [name for name in folders if name in known and has_left(story, known[name], held)]
-    old = [name for name in ended if _find_end(known[name]) < now - keep_s]
-    return Going(tuple(sorted(forgotten + old)), tuple(sorted(set(ended) - set(old))))
+        if name not in known and application not in alive and at < now - REQUEST_S
+    }
+    ended = {name: _find_end(known[name]) for name in folders if name in known and has_left(story, known[name], held)}
+    going = {**forgotten, **ended}
+    old = {name for name, at in going.items() if at < now - keep_s}
+    return Going(tuple(sorted(old)), tuple(sorted({*going} - old)))
 
 
 def choose_standbys(

@@ -143,7 +143,7 @@ def test_a_folder_of_no_epoch_goes_unless_it_may_just_be_asked_for():
     story, now = tell(*FIRST), 10 * DAY
     folders = {ONE: 0.0, "0000000a": now - 1, "0000000b": now - REQUEST_S - 1}
     assert choose_epochs(story, date(folders), NOTHING, now, 0.0) == Going(("0000000b",))
-    assert choose_epochs(story, date(folders), NOTHING, now, DAY) == Going()
+    assert choose_epochs(story, date(folders), NOTHING, now, DAY) == Going((), ("0000000b",)), "its secrets at once"
 
 
 def test_drafts_go_that_no_record_has():
