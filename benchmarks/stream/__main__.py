@@ -32,17 +32,19 @@ def main(argv: list[str]) -> int:
     folder = asked.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    facts = machine.facts()
     spark = open_spark(folder)
-    found: dict[str, object] = {"machine": facts}
+    measure = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}
     for part in asked.part or PARTS:
-        found[part] = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}[part](
-            spark, folder / part, asked
-        )
+        facts = machine.facts()
+        _keep(part, {"machine": facts, "found": measure[part](spark, folder / part, asked)})
     spark.stop()
-    if not asked.part:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     return 0
+
+
+def _keep(part: str, found: object) -> None:
+    """Put down what was measured, beside what was of the other parts."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps({**known, part: found}, indent=1, sort_keys=True) + "\n")
 
 
 def _measure_speed(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> object:
