@@ -33,21 +33,22 @@ def main(argv: list[str]) -> int:
     folder = asked.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    facts = machine.facts()
-    found: dict[str, object] = {"machine": facts}
     parts = asked.part or PARTS
     if "moves" in parts:
-        found["moves"] = _measure_moves(folder / "moves")
+        _keep("moves", {"machine": machine.facts(), "found": _measure_moves(folder / "moves")})
     if inside := [each for each in parts if each != "moves"]:
-        spark = open_spark(folder)
-        for part in inside:
-            found[part] = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}[part](
-                spark, folder / part, asked
-            )
-        spark.stop()
-    if not asked.part:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        _measure_inside(inside, folder, asked)
     return 0
+
+
+def _measure_inside(parts: list[str], folder: Path, asked: argparse.Namespace) -> None:
+    """What is measured in an application of this process."""
+    spark = open_spark(folder)
+    measure = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}
+    for part in parts:
+        facts = machine.facts()
+        _keep(part, {"machine": facts, "found": measure[part](spark, folder / part, asked)})
+    spark.stop()
 
 
 def _measure_moves(folder: Path) -> object:
@@ -59,6 +60,12 @@ def _measure_moves(folder: Path) -> object:
         print(f"  {kind:16} {gap.seconds:5.1f} s {gap.seconds / moves.trigger_s:5.2f} triggers ", end="")
         print(f"{gap.cpu_s:5.1f} CPU s   of {len(gaps)}")
     return {**moves._asdict(), "gaps": {kind: [each._asdict() for each in gaps] for kind, gaps in moves.gaps.items()}}
+
+
+def _keep(part: str, found: object) -> None:
+    """Put down what was measured, beside what was of the other parts."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps({**known, part: found}, indent=1, sort_keys=True) + "\n")
 
 
 def _measure_speed(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> object:
