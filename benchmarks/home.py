@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
 
 MASTER = "local[2]"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"

@@ -48,6 +48,27 @@ def get_provider_info() -> dict[str, Any]:
                         "example": None,
                         "default": "30",
                     },
+                    "cache_dir": {
+                        "description": "Folder for what this host can make again; default: dagsched in the user's own.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/var/cache/dagsched",
+                        "default": "",
+                    },
+                    "class_archive": {
+                        "description": "auto makes and uses archives of the classes that drivers load, off does not.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "off",
+                        "default": "auto",
+                    },
+                    "executor_class_archive": {
+                        "description": "Archive of classes on the hosts of executors, made by dagsched class-archive.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/opt/spark/executor.jsa",
+                        "default": "",
+                    },
                 },
             }
         },

@@ -19,6 +19,7 @@ from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
 from airflow_dagsched.launch.streams.private_folder import read_private_payload, read_start_command
 from airflow_dagsched.provider.streaming.standbys.make_folder import FindRoom, find_any_room, make_standby_folder
+from airflow_dagsched.provider.streaming.started_settings import settle_command
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
@@ -46,7 +47,7 @@ def start_detached(places: EpochPlaces, work_dir: Path) -> int:
     # Appended, so that the driver may cut the file short while it writes; no pipe, which would end with this process.
     with os.fdopen(os.open(places.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:
         child = subprocess.Popen(
-            command.argv,
+            settle_command(places.private, command),
             cwd=command.cwd,
             env={**os.environ, **command.environment},
             stdin=subprocess.DEVNULL,
