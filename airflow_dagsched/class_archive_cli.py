@@ -12,6 +12,8 @@ from typing import Any
 from airflow_dagsched.errors import InvalidInput
 
 FINE, NOT_MADE = range(2)
+MASTER = "local"
+"""Of drivers that are asked about: those to YARN and Kubernetes have none where Spark's conf folder has files."""
 
 
 def add_class_archive_commands(commands: Any) -> None:
@@ -44,13 +46,13 @@ def _run_make(options: argparse.Namespace) -> int:
 
     submit, cache_dir = _find_spark_submit(), _find_cache_dir(options)
     settings = {EXTRA_CLASS_PATH: options.extra_class_path} if options.extra_class_path else {}
-    request = request_archive(cache_dir, submit, settings, os.environ)
+    request = request_archive(cache_dir, submit, MASTER, settings, os.environ)
     if options.output is not None:
         why_not, said = make_file(request, options.output.absolute()), f"made: {options.output.absolute()}"
     else:
         forget_failure(request)
         why_not = make_on_shelf(request)
-        said = str(choose_archive(Shelf.of(cache_dir), submit, settings, os.environ))
+        said = str(choose_archive(Shelf.of(cache_dir), submit, MASTER, settings, os.environ))
     print(f"no archive: {why_not}" if why_not else said, file=sys.stderr if why_not else sys.stdout)
     return NOT_MADE if why_not else FINE
 
@@ -64,7 +66,7 @@ def _run_show(options: argparse.Namespace) -> int:
     for key, note, _ in shelf.list_notes():
         fits = "fits" if look_again(note.host) == note.host else "its Java, Spark or class path has changed"
         print(f"{shelf.locate(key)}: {note.bytes >> 20} MB, {note.host.java}, {note.host.spark_home}: {fits}")
-    print(choose_archive(shelf, _find_spark_submit(), {}, os.environ))
+    print(choose_archive(shelf, _find_spark_submit(), MASTER, {}, os.environ))
     return FINE
 
 

@@ -85,6 +85,11 @@ def per_step(case: Case, folders: Folders) -> Run:
     return _launched(case, folders, "per_step", PLAIN)
 
 
+def launch_planned(case: Case, folders: Folders, conf: Mapping[str, str]) -> Run:
+    """As the launch tasks run it, with ``conf`` and what they choose themselves."""
+    return _launched(case, folders, "planned", conf)
+
+
 def pruned(case: Case, folders: Folders) -> Run:
     """As planned: what the run does not need is left out."""
     return _launched(case, folders, "planned", CONF, "auto")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from airflow_dagsched.class_archives.spark_home import find_java, find_spark_home
+from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR, DEFAULTS
 from airflow_dagsched.launch.class_archive.host import Host, Jar
 from airflow_dagsched.launch.class_archive.verdict import Verdict
+from airflow_dagsched.launch.secrecy.properties import read_properties
 
 EXTRA_CLASS_PATH = "spark.driver.extraClassPath"
-LAST_ON_PATH = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
-"""Variables whose entries come after Spark's jars: no archive asks what they are."""
 
 
 def look_at_host(spark_submit: Path, settings: Mapping[str, str], environment: Mapping[str, str]) -> Host | Verdict:
@@ -22,12 +22,27 @@ def look_at_host(spark_submit: Path, settings: Mapping[str, str], environment: M
         return Verdict("no_java", environment.get("JAVA_HOME", "java"))
     if home is None:
         return Verdict("no_spark", str(spark_submit))
-    conf = Path(environment.get("SPARK_CONF_DIR") or home / "conf")
+    conf = _find_conf_folder(home, environment)
     entries = [entry for entry in settings.get(EXTRA_CLASS_PATH, "").split(os.pathsep) if entry]
     try:
         return _describe_host(java, home, conf, entries)
     except OSError as error:
         return Verdict("no_java" if error.filename == str(_find_release(java)) else "no_spark", str(error.filename))
+
+
+def read_site_settings(spark_submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """What ``spark-defaults.conf`` says; nothing where there is none."""
+    home = find_spark_home(spark_submit, environment)
+    try:
+        text = (_find_conf_folder(home, environment) / DEFAULTS).read_text("utf-8") if home is not None else ""
+    except (OSError, UnicodeDecodeError):
+        return {}
+    # Others Spark leaves out, too.
+    return {name: value for name, value in read_properties(text).items() if name.startswith("spark.")}
+
+
+def _find_conf_folder(home: Path, environment: Mapping[str, str]) -> Path:
+    return Path(environment.get(CONF_DIR) or home / "conf")
 
 
 def look_again(host: Host) -> Host | None:

@@ -22,10 +22,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from airflow_dagsched.class_archives.choose import see_from
 from airflow_dagsched.class_archives.look import EXTRA_CLASS_PATH, look_again, look_at_host
 from airflow_dagsched.class_archives.shelf import MAKING, Shelf
 from airflow_dagsched.class_archives.trust import find_stranger
 from airflow_dagsched.launch.class_archive.bounds import Kept, select_removed
+from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR
 from airflow_dagsched.launch.class_archive.host import compute_key
 from airflow_dagsched.launch.class_archive.recipe import (
     DRIVER_DEFAULT,
@@ -55,6 +57,7 @@ class Request(Struct, frozen=True):
 
     cache_dir: str
     spark_submit: str
+    master: str = "local"
     extra_class_path: str = ""
     environment: Mapping[str, str] = {}
     """Of the driver that there is none for, as far as it counts."""
@@ -65,11 +68,11 @@ class Failed(Exception):
 
 
 def request_archive(
-    cache_dir: Path, spark_submit: Path, settings: Mapping[str, str], env: Mapping[str, str]
+    cache_dir: Path, spark_submit: Path, master: str, settings: Mapping[str, str], environment: Mapping[str, str]
 ) -> Request:
-    """An archive for drivers that ``spark_submit`` starts with ``settings`` in the environment ``env``."""
-    kept = {name: env[name] for name in KEPT_VARIABLES if name in env}
-    return Request(str(cache_dir), str(spark_submit), settings.get(EXTRA_CLASS_PATH, ""), kept)
+    """An archive for drivers that ``spark_submit`` to ``master`` starts with ``settings`` in ``environment``."""
+    kept = {name: environment[name] for name in KEPT_VARIABLES if name in environment}
+    return Request(str(cache_dir), str(spark_submit), master, settings.get(EXTRA_CLASS_PATH, ""), kept)
 
 
 def make_on_shelf(request: Request) -> str:
@@ -77,7 +80,7 @@ def make_on_shelf(request: Request) -> str:
     not there, empty where it is.
     """
     shelf = Shelf.of(Path(request.cache_dir))
-    possible = find_possible(request)
+    possible = find_possible(request, shelf)
     if isinstance(possible, Verdict):
         return str(possible)
     key = compute_key(possible.host)
@@ -91,9 +94,10 @@ def make_on_shelf(request: Request) -> str:
 
 def forget_failure(request: Request) -> None:
     """Have the archive made at once, whatever was in the way of the last one."""
-    possible = find_possible(request)
+    shelf = Shelf.of(Path(request.cache_dir))
+    possible = find_possible(request, shelf)
     if isinstance(possible, Possible):
-        Shelf.of(Path(request.cache_dir)).forget_failure(compute_key(possible.host))
+        shelf.forget_failure(compute_key(possible.host))
 
 
 def make_file(request: Request, output: Path) -> str:
@@ -111,11 +115,16 @@ def make_file(request: Request, output: Path) -> str:
     return ""
 
 
-def find_possible(request: Request) -> Possible | Verdict:
-    """What the request's driver finds here, if an archive is possible there."""
+def find_possible(request: Request, shelf: Shelf | None = None) -> Possible | Verdict:
+    """What the request's driver finds here, if an archive is possible there.
+
+    :param shelf: where it looks for it; None: it does not, so its class path stays as it comes.
+    """
     settings = {EXTRA_CLASS_PATH: request.extra_class_path}
     found = look_at_host(Path(request.spark_submit), settings, request.environment)
-    return found if isinstance(found, Verdict) else judge_host(found)
+    if isinstance(found, Verdict):
+        return found
+    return judge_host(found if shelf is None else see_from(shelf, found, request.master))
 
 
 def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request) -> str:
@@ -164,15 +173,17 @@ def train(possible: Possible, request: Request, folder: Path) -> Path:
     archive, rows = folder / "archive", folder / "rows"
     rows.mkdir()
     making = list_making_options(possible.kind, str(archive))
-    _submit(request, folder, "train", making, [str(TRAINING), str(rows), str(os.getpid())])
+    _submit(request, possible, folder, "train", making, [str(TRAINING), str(rows), str(os.getpid())])
     if not archive.exists() or archive.stat().st_size < SMALLEST_BYTES:
         raise Failed(f"Java wrote no archive: {_read_end(folder / 'train.log')}")
     proving = list_proving_options(possible.kind, str(archive))
-    _submit(request, folder, "prove", proving, ["--version"])
+    _submit(request, possible, folder, "prove", proving, ["--version"])
     return archive
 
 
-def _submit(request: Request, folder: Path, name: str, options: Sequence[str], program: Sequence[str]) -> None:
+def _submit(
+    request: Request, possible: Possible, folder: Path, name: str, options: Sequence[str], program: Sequence[str]
+) -> None:
     """A spark-submit to its end, within ``WITHIN_S``. Raises :class:`Failed` where it ends badly."""
     properties, log = folder / f"{name}.properties", folder / f"{name}.log"
     settings = {
@@ -188,7 +199,7 @@ def _submit(request: Request, folder: Path, name: str, options: Sequence[str], p
         child = subprocess.Popen(
             argv,
             cwd=folder,
-            env=make_environment(request.environment),
+            env={**make_environment(request.environment), CONF_DIR: possible.host.conf_folder},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -60,6 +60,11 @@ class Shelf:
         """That of a cache folder, which need not be there."""
         return cls(cache_dir / "class-archives")
 
+    @property
+    def no_folder(self) -> Path:
+        """Where never anything is."""
+        return self.folder / "no-conf"
+
     def locate(self, key: str) -> Path:
         """File of the archive with this key."""
         return self.folder / f"{key}.jsa"

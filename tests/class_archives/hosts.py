@@ -22,11 +22,8 @@ class PlayedHost:
         (self.java_home / "release").write_text('JAVA_VERSION="17.0.15"\nJAVA_RUNTIME_VERSION="17.0.15+6"\n')
         (folder / "cache").mkdir(mode=0o700)
         self.shelf = Shelf.of(folder / "cache")
-
-    @property
-    def environment(self) -> dict[str, str]:
+        self.environment = {"JAVA_HOME": str(self.java_home), "PATH": "/nowhere"}
         """Of a submit here."""
-        return {"JAVA_HOME": str(self.java_home), "PATH": "/nowhere"}
 
     def look(self, **settings: str) -> Host:
         """The facts."""
@@ -34,9 +31,9 @@ class PlayedHost:
         assert isinstance(found, Host)
         return found
 
-    def put_archive(self) -> str:
-        """An archive of this host on the shelf, as its maker leaves one; its key."""
-        host = self.look()
+    def put_archive(self, host: Host | None = None) -> str:
+        """An archive of this host, or as it is seen, on the shelf, as its maker leaves one; its key."""
+        host = host or self.look()
         key = compute_key(host)
         self.shelf.open()
         draft = self.shelf.folder / "draft"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.class_archives.choose import choose_archive
+from airflow_dagsched.class_archives.choose import choose_archive, see_from
 from airflow_dagsched.class_archives.make import prune
 from airflow_dagsched.launch.class_archive.verdict import Verdict
 from tests.class_archives.hosts import PlayedHost
@@ -20,8 +20,8 @@ def host(tmp_path: Path) -> PlayedHost:
     return PlayedHost(tmp_path)
 
 
-def choose(host: PlayedHost, **settings: str) -> Verdict:
-    return choose_archive(host.shelf, host.submit, settings, host.environment)
+def choose(host: PlayedHost, master: str = "yarn", **settings: str) -> Verdict:
+    return choose_archive(host.shelf, host.submit, master, settings, host.environment)
 
 
 def test_none_is_there_at_first(host: PlayedHost) -> None:
@@ -39,7 +39,7 @@ def test_one_that_was_made_is_used_and_its_use_is_noted(host: PlayedHost) -> Non
 
 def test_the_author_s_own_wins(host: PlayedHost) -> None:
     host.put_archive()
-    assert choose_archive(host.shelf, host.submit, SAID, host.environment).reason == "author"
+    assert choose_archive(host.shelf, host.submit, "yarn", SAID, host.environment).reason == "author"
 
 
 def test_another_java_build_has_another(host: PlayedHost) -> None:
@@ -71,12 +71,31 @@ def test_one_that_fits_is_not_pruned(host: PlayedHost) -> None:
 
 
 def test_a_conf_folder_with_files_has_none(host: PlayedHost) -> None:
+    """Where a client looks for them there, or runs them."""
     host.put_archive()
     conf = host.submit.parents[1] / "conf"
     conf.mkdir()
     assert choose(host).reason == "used", "an empty one is as good as none"
     (conf / "spark-defaults.conf").touch()
     assert choose(host).reason == "conf_folder"
+    assert choose(host, "k8s://https://api").reason == "conf_folder"
+    assert choose(host, "local[2]").reason == "missing"
+    (conf / "spark-env.sh").touch()
+    assert choose(host, "local[2]").reason == "conf_folder"
+
+
+def test_a_conf_folder_with_files_may_come_last(host: PlayedHost) -> None:
+    conf = host.submit.parents[1] / "conf"
+    conf.mkdir()
+    (conf / "log4j2.properties").touch()
+    host.put_archive(see_from(host.shelf, host.look(), "spark://master"))
+    found = choose(host, "spark://master")
+    assert found.reason == "used"
+    assert found.environment == {"SPARK_CONF_DIR": str(host.shelf.no_folder), "SPARK_DIST_CLASSPATH": str(conf)}
+    assert not host.shelf.no_folder.exists()
+    host.environment["SPARK_DIST_CLASSPATH"] = "/more/*"
+    assert choose(host, "spark://master").environment["SPARK_DIST_CLASSPATH"] == f"/more/*:{conf}"
+    assert prune(host.shelf) == ()
 
 
 def test_jars_before_spark_s_have_one_of_their_own_and_folders_none(host: PlayedHost) -> None:

@@ -21,7 +21,7 @@ def host(tmp_path: Path) -> PlayedHost:
 
 
 def choose(host: PlayedHost) -> str:
-    return choose_archive(host.shelf, host.submit, {}, host.environment).reason
+    return choose_archive(host.shelf, host.submit, "yarn", {}, host.environment).reason
 
 
 @pytest.mark.parametrize("mode", [0o722, 0o720, 0o702, 0o777])

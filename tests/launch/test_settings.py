@@ -55,7 +55,11 @@ def _pinned(where: Cluster) -> Group:
 
 def planned(found: Submission) -> dict[str, str]:
     """Without what is common to all."""
-    return {name: value for name, value in found.conf.items() if name not in COMMON and "driver" not in name}
+    return {
+        name: value
+        for name, value in found.conf.items()
+        if name not in COMMON and "driver" not in name and "JavaOptions" not in name
+    }
 
 
 def test_standalone_asks_for_what_was_planned_on_exactly_these_workers() -> None:
@@ -156,6 +160,7 @@ def test_local_is_one_heap() -> None:
         **COMMON,
         **light,
         "spark.driver.memory": "6768m",
+        "spark.python.daemon.module": "airflow_dagsched.spark.worker_daemon",
     }
 
 

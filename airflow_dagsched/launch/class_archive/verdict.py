@@ -28,7 +28,7 @@ SENTENCES: Mapping[Reason, str] = {
     "no_java": "no Java, or one whose build is not told: {}",
     "no_spark": "no folder of Spark's jars: {}",
     "old_java": "Java {} has none",
-    "conf_folder": "Java takes none behind a folder with files: Spark's conf folder {}",
+    "conf_folder": "Java takes none behind a folder with files: Spark's conf folder {}, which can't come last",
     "class_path": "Java takes none behind a folder with files: {} on the class path",
     "missing": "none is there yet: {}",
     "failed": "none could be made: {}",
@@ -44,6 +44,8 @@ class Verdict(Struct, frozen=True):
     detail: str = ""
     kind: Kind | None = None
     """Of archives that Java takes here; None: of none, or nobody has looked."""
+    environment: Mapping[str, str] = {}
+    """What changes in that of the submit, whose conf folder then comes last."""
 
     def __str__(self) -> str:
         return SENTENCES[self.reason].format(self.detail)

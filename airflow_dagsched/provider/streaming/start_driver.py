@@ -41,13 +41,13 @@ def start_detached(places: EpochPlaces, work_dir: Path) -> int:
     Raises :class:`LaunchRefused` where others than this user may have written what it runs.
     """
     check_folder(places.private, work_dir, places.folder.name)
-    command = read_start_command(places.private)
+    command = settle_command(places.private, read_start_command(places.private))
     # Its user's alone: Spark prints what it meets, secrets included.
     places.output.parent.mkdir(mode=0o700, exist_ok=True)
     # Appended, so that the driver may cut the file short while it writes; no pipe, which would end with this process.
     with os.fdopen(os.open(places.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:
         child = subprocess.Popen(
-            settle_command(places.private, command),
+            command.argv,
             cwd=command.cwd,
             env={**os.environ, **command.environment},
             stdin=subprocess.DEVNULL,

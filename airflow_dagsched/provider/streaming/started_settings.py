@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from airflow_dagsched.launch.secrecy.private_files import write_file
@@ -15,20 +16,19 @@ from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartComm
 from airflow_dagsched.provider.submission.class_archive import ClassArchive
 
 STARTED = "started.properties"
-MASTER = "--master"
+MASTER, DEFAULTS = "--master", "--load-spark-defaults"
 
 
-def settle_command(private: Path, command: StartCommand) -> tuple[str, ...]:
+def settle_command(private: Path, command: StartCommand) -> StartCommand:
     """The command to run, with the file of settings that it names beside the epoch's own, in ``private``."""
     argv, plain = command.argv, str(private / PROPERTIES)
     if MASTER not in argv or plain not in argv:
-        return argv
+        return command
     submit, master = Path(shutil.which(argv[0]) or argv[0]), argv[argv.index(MASTER) + 1]
-    settings = read_settings(private)
-    given = ClassArchive().give(submit, master, settings, {**os.environ, **command.environment})
-    if given == settings:
-        return argv
+    environment, has_site = {**os.environ, **command.environment}, DEFAULTS in argv
+    given = ClassArchive().give(submit, master, read_settings(private), environment, has_site=has_site)
     draft = private / f".{STARTED}-{uuid.uuid4().hex}"
-    write_file(draft, write_properties(given).encode(), 0o600)
+    write_file(draft, write_properties(given.settings).encode(), 0o600)
     draft.replace(private / STARTED)
-    return tuple(str(private / STARTED) if each == plain else each for each in argv)
+    started = tuple(str(private / STARTED) if each == plain else each for each in argv)
+    return replace(command, argv=started, environment={**command.environment, **given.environment})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from airflow_dagsched.class_archives.background import start_making
 from airflow_dagsched.class_archives.choose import choose_archive
+from airflow_dagsched.class_archives.look import read_site_settings
 from airflow_dagsched.class_archives.make import Request, request_archive
 from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.launch.class_archive.recipe import Kind
@@ -25,34 +26,50 @@ TOLD = frozenset({"unsafe", "failed", "conf_folder", "class_path"})
 """Verdicts that somebody can do something about."""
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a submit with archives is started with."""
+
+    settings: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What changes in its environment; then its settings are all, those of ``spark-defaults.conf`` among them."""
+
+
 @dataclass(eq=False)
 class ClassArchive:
     """What a submit has to do with archives."""
 
-    verdict: Verdict = field(default=Verdict("off"))
     wanted: Request | None = None
     """The archive that its driver would have had."""
 
     def give(
-        self, spark_submit: Path, master: str, settings: Mapping[str, str], environment: Mapping[str, str]
-    ) -> dict[str, str]:
-        """The settings, with archives for driver and executors where there are any; a line in the log at most."""
-        self.verdict, self.wanted = Verdict("off"), None
+        self,
+        spark_submit: Path,
+        master: str,
+        settings: Mapping[str, str],
+        environment: Mapping[str, str],
+        *,
+        has_site: bool = True,
+    ) -> Given:
+        """Archives for driver and executors where there are any; a line in the log at most.
+
+        :param has_site: whether ``spark-defaults.conf`` counts, too.
+        """
+        self.wanted = None
         if not has_class_archives():
-            return dict(settings)
+            return Given(settings)
         cache_dir = read_cache_dir()
-        found = choose_archive(Shelf.of(cache_dir), spark_submit, settings, environment)
+        site = read_site_settings(spark_submit, environment) if has_site else {}
+        whole = {**site, **settings}
+        found = choose_archive(Shelf.of(cache_dir), spark_submit, master, whole, environment)
         if found.reason in MADE:
-            self.wanted = request_archive(cache_dir, spark_submit, settings, environment)
+            self.wanted = request_archive(cache_dir, spark_submit, master, whole, environment)
         if found.reason in TOLD:
             log.info("class archive: %s", found)
-        self.verdict = found
-        kind: Kind = found.kind or "dynamic"
-        file = found.detail if found.reason == "used" else ""
-        given = give_driver(settings, kind, file) if file else dict(settings)
-        # Those of the driver's host and user have the driver's; elsewhere it is what somebody has put there.
-        theirs = read_executor_archive() or (file if master.startswith(HERE) else "")
-        return give_executors(given, kind, theirs) if theirs and not is_local(master) else given
+        given = _add_options(whole, found, master)
+        if found.environment:
+            return Given(given, found.environment)
+        return Given({name: value for name, value in given.items() if name in settings or value != site.get(name)})
 
     def note_good_end(self) -> None:
         """The application has ended well: the archive that it lacked is made, by a process of its own."""
@@ -62,3 +79,12 @@ class ClassArchive:
             start_making(self.wanted)
         except OSError as error:
             log.info("class archive: none is made: %s", error)
+
+
+def _add_options(settings: Mapping[str, str], found: Verdict, master: str) -> Mapping[str, str]:
+    kind: Kind = found.kind or "dynamic"
+    file = found.detail if found.reason == "used" else ""
+    given = give_driver(settings, kind, file) if file else settings
+    # Executors of the driver's host and user have the driver's; elsewhere it is what somebody has put there.
+    theirs = read_executor_archive() or (file if master.startswith(HERE) else "")
+    return give_executors(given, kind, theirs) if theirs and not is_local(master) else given

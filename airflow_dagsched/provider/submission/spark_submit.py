@@ -66,11 +66,13 @@ class FollowedSubmit(SparkSubmitHook):
         author = self._list_author_env()
         binary, env = self._get_spark_binary_path()[0], {**os.environ, **author, **self.environment}
         submit, archive = Path(shutil.which(binary) or binary), ClassArchive()
-        settings = self._settle(archive.give(submit, self.master, self._collect_settings(author), env))
+        has_site = not self._properties_file
+        given = archive.give(submit, self.master, self._collect_settings(author), env, has_site=has_site)
+        settings = self._settle(given.settings)
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings.encode(), 0o600)
-            env[ENV_PROPERTIES] = str(self._file)
+            env |= {**given.environment, ENV_PROPERTIES: str(self._file)}
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
