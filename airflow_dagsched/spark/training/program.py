@@ -48,14 +48,23 @@ def write_and_read(spark: SparkSession, folder: Path) -> None:
 
 def ask_in_sql(spark: SparkSession, folder: Path) -> None:
     """Joins of each kind, groups, windows, subqueries, dates and texts."""
-    _make_rows(spark).createOrReplaceTempView("a")
-    _make_rows(spark).withColumnRenamed("word", "name").createOrReplaceTempView("b")
+    create_views(spark)
     spark.sql("set spark.sql.shuffle.partitions=2")
-    joins = (JOIN.format(way) for way in ("merge", "broadcast", "shuffle_hash"))
-    for query in (*QUERIES, *joins):
+    for query in list_queries():
         with suppress(Exception):
             spark.sql(query).collect()
     spark.table("a").write.mode("overwrite").parquet(str(folder))
+
+
+def create_views(spark: SparkSession) -> None:
+    """What the queries are asked of."""
+    _make_rows(spark).createOrReplaceTempView("a")
+    _make_rows(spark).withColumnRenamed("word", "name").createOrReplaceTempView("b")
+
+
+def list_queries() -> tuple[str, ...]:
+    """All that are asked."""
+    return (*QUERIES, *(JOIN.format(way) for way in ("merge", "broadcast", "shuffle_hash")))
 
 
 def keep_and_shuffle(spark: SparkSession, folder: Path) -> None:
