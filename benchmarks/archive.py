@@ -30,12 +30,11 @@ from typing import Any
 from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks import data, home, machine
 from benchmarks.cases import FLIGHTS, HERE, Case
+from benchmarks.home import SWITCH
 from benchmarks.ways import Clock, Folders, Run, launch_planned
 
 START = Case("start", "one step that counts a few rows", HERE / "dags" / "start.py", Path(), Interval("once"))
-SWITCH, CACHE, THEIRS = (
-    f"AIRFLOW__DAGSCHED__{name}" for name in ("CLASS_ARCHIVE", "CACHE_DIR", "EXECUTOR_CLASS_ARCHIVE")
-)
+CACHE, THEIRS = "AIRFLOW__DAGSCHED__CACHE_DIR", "AIRFLOW__DAGSCHED__EXECUTOR_CLASS_ARCHIVE"
 PLAIN = dict.fromkeys(("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"), "")
 ON_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
 PARTS = ("start", "flights", "cluster", "fresh")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -88,12 +87,13 @@ def test_a_run_that_fails_has_none_made(host: PlayedHost) -> None:
     assert not host.shelf.folder.exists()
 
 
+@pytest.mark.usefixtures("host")
 def test_what_can_t_be_made_is_not_tried_at_each_run(
-    tmp_path: Path, host: PlayedHost, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     host = PlayedHost(tmp_path / "small", archive_bytes=100)
-    os.environ["AIRFLOW__DAGSCHED__CACHE_DIR"] = str(host.folder / "cache")
-    os.environ["JAVA_HOME"] = str(host.java_home)
+    configure(monkeypatch, cache_dir=str(host.folder / "cache"))
+    monkeypatch.setenv("JAVA_HOME", str(host.java_home))
     submit(host)
     wait_for(lambda: bool(list(host.shelf.folder.glob("*.failed.json"))) and is_idle(host))
     assert len(host.told) == 1, "the training, and no proof"

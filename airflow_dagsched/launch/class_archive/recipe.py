@@ -52,7 +52,8 @@ def list_executor_options(kind: Kind, file: str) -> tuple[str, ...]:
 
 def list_making_options(kind: Kind, file: str) -> tuple[str, ...]:
     """Java options: write the archive as Java ends."""
-    return (f"{_WRITE[kind]}={file}",)
+    # The quick compiler: what is compiled meanwhile is not kept.
+    return ("-XX:TieredStopAtLevel=1", f"{_WRITE[kind]}={file}")
 
 
 def list_proving_options(kind: Kind, file: str) -> tuple[str, ...]:

@@ -16,13 +16,17 @@ from airflow_dagsched.spark.driver.stop import Launcher, stop_now, stop_spark
 from airflow_dagsched.spark.session.executors import make_counter
 
 LOOK_S = 1.0
-FAIR = "spark.scheduler.mode"
+SETTINGS: dict[str, bool | float | int | str | None] = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.log.level": "ERROR",
+}
 
 
 def train(folder: Path, maker: int) -> None:
     """Do it in ``folder``, and end with the process ``maker``, should that be killed."""
     threading.Thread(target=_end_with, args=(Launcher(maker),), daemon=True).start()
-    spark = SparkSession.builder.config(FAIR, "FAIR").getOrCreate()
+    spark = SparkSession.builder.config(map=SETTINGS).getOrCreate()
     for part in PARTS:
         # What a Spark can't do its drivers don't either.
         with suppress(Exception):
@@ -49,7 +53,6 @@ def write_and_read(spark: SparkSession, folder: Path) -> None:
 def ask_in_sql(spark: SparkSession, folder: Path) -> None:
     """Joins of each kind, groups, windows, subqueries, dates and texts."""
     create_views(spark)
-    spark.sql("set spark.sql.shuffle.partitions=2")
     for query in list_queries():
         with suppress(Exception):
             spark.sql(query).collect()
