@@ -15,8 +15,8 @@ from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartCommand
 from airflow_dagsched.provider.info import get_provider_info
 from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
-from airflow_dagsched.provider.streaming.started_settings import settle_command
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
+from airflow_dagsched.provider.submission.started_settings import settle_command
 from tests.class_archives.hosts import PlayedHost
 
 LOGGER = "airflow_dagsched.provider.submission.class_archive"

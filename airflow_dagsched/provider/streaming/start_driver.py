@@ -19,7 +19,7 @@ from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
 from airflow_dagsched.launch.streams.private_folder import read_private_payload, read_start_command
 from airflow_dagsched.provider.streaming.standbys.make_folder import FindRoom, find_any_room, make_standby_folder
-from airflow_dagsched.provider.streaming.started_settings import settle_command
+from airflow_dagsched.provider.submission.started_settings import settle_command
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
