@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -36,8 +37,12 @@ NOTE = ".json"
 def find_cache_dir(environment: Mapping[str, str]) -> Path:
     """The user's folder for what can be made again, by the XDG Base Directory Specification."""
     named = Path(environment.get("XDG_CACHE_HOME", ""))
-    # The specification has a relative path ignored.
-    return (named if named.is_absolute() else Path.home() / ".cache") / "dagsched"
+    if named.is_absolute():  # the specification has another ignored
+        return named / "dagsched"
+    try:
+        return Path.home() / ".cache" / "dagsched"
+    except RuntimeError:  # a user whom the system doesn't know, as in some containers
+        return Path(tempfile.gettempdir(), f"dagsched-{os.geteuid()}")
 
 
 class Note(Struct, frozen=True):
