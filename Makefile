@@ -11,6 +11,7 @@
 # make figures how the code reads, counted
 # make bench   planned against one submit per step, BENCH="..." passes arguments; then bench-plan
 # make bench-stream   a stream beside a plain query: speed, pauses while it is changed, moved or killed, what is left; BENCH="..."
+# make bench-archive   starts with an archive of classes and without: processor time, and what making one takes; BENCH="..."
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
 #
@@ -22,7 +23,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-faults test-proof test-cases lint bench bench-plan bench-stream clean
+.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-faults test-proof test-cases lint bench bench-archive bench-plan bench-stream clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -79,6 +80,9 @@ bench: .venv/installed
 
 bench-stream: .venv/installed
 	@$(WITH_JAVA) $(PY) -m benchmarks.stream $(BENCH)
+
+bench-archive: .venv/installed
+	@$(WITH_JAVA) $(PY) -m benchmarks.archive $(BENCH)
 
 bench-plan: .venv/installed
 	$(PY) -m benchmarks.plan_size --json benchmarks/results/plan_size.json

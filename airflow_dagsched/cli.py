@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
+from airflow_dagsched.class_archive_cli import add_class_archive_commands
 from airflow_dagsched.errors import DagschedError, DoesNotFit, InvalidInput
 from airflow_dagsched.launch.managers.standalone.tokens import (
     EXECUTORS,
@@ -130,6 +131,7 @@ def _build_parser() -> argparse.ArgumentParser:
     offering.set_defaults(run=_write_worker_resources)
     _add_simulation(commands.add_parser("simulate", help="run a plan on a modelled cluster"))
     add_stream_commands(commands)
+    add_class_archive_commands(commands)
     return parser
 
 

@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
     asked = arguments(argv)
     home.enter(asked.folder.resolve() / "airflow")
     facts = machine.facts()
+    home.make_archive()
     parses = [parse_time.parse_time(steps, asked.repetitions) for steps in SIZES] if asked.parse else []
     import_s = parse_time.import_time(asked.repetitions) if asked.parse else None
     measured = [run_case(name, asked) for name in asked.case or CASES]

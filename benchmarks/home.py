@@ -6,9 +6,15 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+from airflow_dagsched.class_archives.choose import choose_archive
+from airflow_dagsched.class_archives.make import make_on_shelf, request_archive
+from airflow_dagsched.class_archives.shelf import Shelf, find_cache_dir
+from airflow_dagsched.class_archives.spark_home import locate_spark_submit
+from airflow_dagsched.launch.class_archive.settings import give_driver
+from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
 
 MASTER = "local[2]"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
@@ -18,6 +24,25 @@ PLAIN = {**CONF, JAVA_OPTIONS: ""}
 """Java as it comes: without what a launch task chooses for it, as a DAG of spark-submits runs today."""
 LIGHT = {**CONF, JAVA_OPTIONS: LIGHT_COMPILER}
 """Java's quick compiler alone, as a launch task chooses it for short applications; a person may, too."""
+SWITCH = "AIRFLOW__DAGSCHED__CLASS_ARCHIVE"
+
+
+def make_archive() -> None:
+    """Have an archive of classes, as a launch would leave one in the background: none shall come to be meanwhile."""
+    submit = locate_spark_submit()
+    assert submit is not None
+    why_not = make_on_shelf(request_archive(find_cache_dir(os.environ), submit, MASTER, {}, os.environ))
+    print(f"archive of classes: {why_not or 'there'}", flush=True)
+
+
+def give_archive(conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings with the archive that a launch's driver would have."""
+    submit, shelf = locate_spark_submit(), Shelf.of(find_cache_dir(os.environ))
+    assert submit is not None
+    found = choose_archive(shelf, submit, MASTER, conf, os.environ)
+    if found.kind is None or found.reason != "used":
+        return dict(conf)
+    return give_driver(conf, found.kind, found.detail)
 
 
 def enter(home: Path) -> None:

@@ -33,7 +33,8 @@ class Measured:
 
     def ratios(self) -> dict[str, float]:
         """How often faster planned is than one submit per step, and what it costs beyond the program by hand."""
-        pairs = (("per_step", "planned"), ("planned", "by_hand"), ("planned_light", "by_hand_light"))
+        alike = ("planned", "by_hand"), ("planned_light", "by_hand_light")
+        pairs = (("per_step", "planned"), ("per_step", "planned_light"), *alike)
         there = [pair for pair in pairs if set(pair) <= self.runs.keys()]
         return {f"{one} / {other}": self.seconds(one) / self.seconds(other) for one, other in there}
 

@@ -16,8 +16,8 @@ NAMES = {
     "per_step": "one submit per step",
     "planned": "planned",
     "by_hand": "hand-written application",
-    "planned_light": "planned, quick compiler",
-    "by_hand_light": "by hand, quick compiler",
+    "planned_light": "planned, quick, archive",
+    "by_hand_light": "by hand, quick, archive",
 }
 
 

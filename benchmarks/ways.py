@@ -6,7 +6,8 @@
     planned    step - step - step - ...   what the launch tasks submit
     by_hand    program                    what a person would write without any of this
 
-``planned_light`` and ``by_hand_light``: both with Java's quick compiler alone, which a launch task would choose.
+``planned_light`` and ``by_hand_light``: both with what a launch task chooses of itself, Java's quick compiler and an
+archive of classes. The others have neither.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks.cases import Case
-from benchmarks.home import CONF, LIGHT, MASTER, PLAIN
+from benchmarks.home import CONF, LIGHT, MASTER, PLAIN, SWITCH, give_archive
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.settings import Mode
@@ -76,13 +77,18 @@ def planned(case: Case, folders: Folders) -> Run:
 
 
 def planned_light(case: Case, folders: Folders) -> Run:
-    """As planned, with the quick compiler."""
-    return _launched(case, folders, "planned", LIGHT)
+    """As planned, with the quick compiler and an archive."""
+    return _launched(case, folders, "planned", LIGHT, archive="auto")
 
 
 def per_step(case: Case, folders: Folders) -> Run:
     """As the launch tasks run it where they are told to submit each step, with Spark's own settings."""
     return _launched(case, folders, "per_step", PLAIN)
+
+
+def launch_planned(case: Case, folders: Folders, conf: Mapping[str, str]) -> Run:
+    """As the launch tasks run it, with ``conf`` and what they choose themselves."""
+    return _launched(case, folders, "planned", conf, archive=os.environ[SWITCH])
 
 
 def pruned(case: Case, folders: Folders) -> Run:
@@ -101,8 +107,8 @@ def by_hand(case: Case, folders: Folders) -> Run:
 
 
 def by_hand_light(case: Case, folders: Folders) -> Run:
-    """The same, with the quick compiler."""
-    return _submit_program(case, folders, LIGHT)
+    """The same, with the quick compiler and an archive."""
+    return _submit_program(case, folders, give_archive(LIGHT))
 
 
 def _submit_program(case: Case, folders: Folders, conf: Mapping[str, str]) -> Run:
@@ -143,7 +149,10 @@ def dataflow(dag_file: Path, variables: Mapping[str, str]) -> SparkDataflow:
     return cast("SparkDataflow", next(list_dataflows(dag)))
 
 
-def _launched(case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto") -> Run:
+def _launched(
+    case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto", *, archive: str = "off"
+) -> Run:
+    os.environ[SWITCH] = archive
     flow = dataflow(case.dag_file, case.variables(folders.data, folders.out, folders.work))
     clock = Clock()
     for launch in flow.launches():

@@ -57,6 +57,8 @@ launch                                                   model plan plan/checkin
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan
   escalation        .protocol .managers .planning        model plan plan/passes
   moves             .protocol                            model plan/grouping plan/problem
+  class_archive
+class_archives                                           launch/class_archive launch/secrecy exclusive
 switch                                                   launch/protocol launch/streams
   advising                                               launch/streams switch
   inbox             .advising                            launch/protocol switch
@@ -64,9 +66,10 @@ switch                                                   launch/protocol launch/
   comparing         .advising .log                       launch/protocol exclusive switch
   checking
 stream_cli                                               switch switch/log switch/comparing switch/checking
+class_archive_cli                                        class_archives
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
-                                                         launch/managers stream_cli
+                                                         launch/managers stream_cli class_archive_cli
 spark
   files                                                  exclusive
   session                                                launch/protocol launch/secrecy
@@ -81,18 +84,20 @@ spark
                     .inputs .steps .reuse                launch/streams
   stream_driver     .files .session .outputs .steps      launch/protocol launch/secrecy launch/streams switch
                     .streams .driver                     switch/advising switch/log process_names
+  training          .session .driver
 local                                                    launch/protocol launch/managers launch/streams spark/driver
 provider
   following                                              launch/protocol launch/secrecy launch/escalation
   mirrors                                                launch/protocol switch switch/log
   spec                                                   model plan plan/grouping launch/protocol launch/managers
-                                                         launch/streams
+                                                         launch/streams class_archives
   clusters          .spec                                model plan plan/checking plan/pruning plan/problem
                                                          launch/managers launch/planning launch/escalation
   moving                                                 launch/protocol launch/moves
   submission        .spec .clusters                      model plan plan/reasons plan/report plan/pruning
                                                          launch/protocol launch/secrecy launch/retention launch/steps
-                                                         launch/streams launch/managers
+                                                         launch/streams launch/managers launch/class_archive
+                                                         class_archives
   runtime           .following .spec .clusters .moving   model plan/checking plan/report plan/pruning plan/problem
                     .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
                                                          launch/steps launch/moves launch/managers launch/planning

@@ -5,6 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 
+def _describe_option(
+    description: str, default: str, kind: str = "string", example: str | None = None
+) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": "0.1.0",
+        "type": kind,
+        "example": example,
+        "default": default,
+    }
+
+
+_OPTIONS = {
+    "enabled": _describe_option(
+        "False runs every step as its own spark-submit, by the same launch tasks.", "True", "boolean"
+    ),
+    "work_dir": _describe_option(
+        "Folder for manifests, events, commits and datasets, if a dataflow names none.", "", example="/data/dagsched"
+    ),
+    "retention_days": _describe_option(
+        "Days after which `airflow dagsched clean` removes what nobody reads any more.", "30", "float"
+    ),
+    "cache_dir": _describe_option(
+        "Folder for what this host can make again; default: dagsched in the user's own.",
+        "",
+        example="/var/cache/dagsched",
+    ),
+    "class_archive": _describe_option(
+        "auto makes and uses archives of the classes that drivers load, off does not.", "auto", example="off"
+    ),
+    "executor_class_archive": _describe_option(
+        "Archive of classes on the hosts of executors, made by dagsched class-archive.", "", example="/opt/spark.jsa"
+    ),
+}
+
+
 def get_provider_info() -> dict[str, Any]:
     """The provider's description, as Airflow's provider schema wants it."""
     return {
@@ -26,29 +62,7 @@ def get_provider_info() -> dict[str, Any]:
         "config": {
             "dagsched": {
                 "description": "Settings of airflow_dagsched.",
-                "options": {
-                    "enabled": {
-                        "description": "False runs every step as its own spark-submit, by the same launch tasks.",
-                        "version_added": "0.1.0",
-                        "type": "boolean",
-                        "example": None,
-                        "default": "True",
-                    },
-                    "work_dir": {
-                        "description": "Folder for manifests, events, commits and datasets, if a dataflow names none.",
-                        "version_added": "0.1.0",
-                        "type": "string",
-                        "example": "/data/dagsched",
-                        "default": "",
-                    },
-                    "retention_days": {
-                        "description": "Days after which `airflow dagsched clean` removes what nobody reads any more.",
-                        "version_added": "0.1.0",
-                        "type": "float",
-                        "example": None,
-                        "default": "30",
-                    },
-                },
+                "options": _OPTIONS,
             }
         },
     }

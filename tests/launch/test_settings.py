@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
+from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.executors import SMALLEST_HEAP_MB, Submission, size_executors, split_memory
 from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED, TEMPLATE, make_pod_template
-from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
 from airflow_dagsched.launch.managers.settings import COMMON, make_submission
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.launch.managers.standalone.tokens import Offer, format_resources, format_worker_properties
@@ -55,7 +55,11 @@ def _pinned(where: Cluster) -> Group:
 
 def planned(found: Submission) -> dict[str, str]:
     """Without what is common to all."""
-    return {name: value for name, value in found.conf.items() if name not in COMMON and "driver" not in name}
+    return {
+        name: value
+        for name, value in found.conf.items()
+        if name not in COMMON and "driver" not in name and "JavaOptions" not in name
+    }
 
 
 def test_standalone_asks_for_what_was_planned_on_exactly_these_workers() -> None:
@@ -156,7 +160,19 @@ def test_local_is_one_heap() -> None:
         **COMMON,
         **light,
         "spark.driver.memory": "6768m",
+        "spark.python.daemon.module": "airflow_dagsched.spark.worker_daemon",
     }
+
+
+@pytest.mark.parametrize("manager", ["standalone", "yarn", "kubernetes"])
+def test_executors_compile_as_the_driver_does(manager: str) -> None:
+    """Quickly in a short application, thoroughly in a long one."""
+    where = cluster(manager)
+    names = {"spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"}
+    short = make_submission(plan(drawn("a", a={"runtime_s": 40.0}), where).groups[0], where).conf
+    assert {name: short.get(name) for name in names} == dict.fromkeys(names, LIGHT_COMPILER)
+    long = make_submission(plan(drawn("a", a={"runtime_s": 9000.0}), where).groups[0], where).conf
+    assert not names & long.keys()
 
 
 def test_a_long_local_application_is_compiled_thoroughly() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_dagsched.class_archives.spark_home import find_spark_home
 from airflow_dagsched.errors import LaunchRefused
-from airflow_dagsched.provider.submission.spark_home import check_spark, find_spark_home, read_version_at
+from airflow_dagsched.provider.submission.spark_home import check_spark, read_version_at
 from airflow_dagsched.provider.submission.spark_submit import find_spark_submit
 
 

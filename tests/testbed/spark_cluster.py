@@ -75,13 +75,20 @@ class StandaloneCluster:
 
 @contextmanager
 def standalone_cluster(
-    workers: int, cores: int | Sequence[int], memory_mb: int, *, tokens: bool = False, late: int = 0
+    workers: int,
+    cores: int | Sequence[int],
+    memory_mb: int,
+    *,
+    tokens: bool = False,
+    late: int = 0,
+    java: Mapping[str, str] = QUICK_JAVA,
 ) -> Iterator[StandaloneCluster]:
     """Start a Master and ``workers`` Workers on 127.0.0.2 and up; yields when all have registered.
 
     ``cores``: of each worker, or of one after another.
     ``tokens``: each worker takes a slot, and offers what applications choose workers by.
     ``late``: how many of them, the last ones, join when they are told to.
+    ``java``: of their environment.
     """
     port, page, *pages = free_ports(2 + workers)
     hosts = {f"127.0.0.{2 + at}": f"http://127.0.0.{2 + at}:{own}" for at, own in enumerate(pages)}
@@ -89,7 +96,7 @@ def standalone_cluster(
     with tempfile.TemporaryDirectory(prefix="dagsched-spark-") as scratch, ExitStack() as running:
         here = Path(scratch)
         # As it is now: one that joins later is started as the others were.
-        environment = {**os.environ, **QUICK_JAVA}
+        environment = {**os.environ, **java}
 
         def program(name: str, *arguments: object) -> subprocess.Popen[bytes]:
             command = [str(SPARK_CLASS), f"{DEPLOY}.{name}", *map(str, arguments)]

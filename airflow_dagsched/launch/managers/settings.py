@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, choose_compiler
 from airflow_dagsched.launch.managers.executors import Executors, Submission, size_executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, make_kubernetes_submission
 from airflow_dagsched.launch.managers.local.submit import make_local_submission
@@ -57,7 +58,8 @@ def make_submission(
         asked = size_executors(group, cluster, memory_factor, settings)
         found = _make_remote_submission(group, cluster, asked, exact=exact, pod=pod)
     cpus = {"spark.task.cpus": str(task_cores)} if task_cores > 1 else {}
-    return replace(found, conf={**COMMON, **cpus, **found.conf})
+    java = choose_compiler(group, *((DRIVER,) if cluster.manager == "local" else (DRIVER, EXECUTOR)))
+    return replace(found, conf={**COMMON, **java, **cpus, **found.conf})
 
 
 def _make_remote_submission(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowConfigException
 
+from airflow_dagsched.class_archives.shelf import find_cache_dir
 from airflow_dagsched.errors import InvalidInput
 
 T = TypeVar("T")
@@ -23,6 +26,36 @@ def read_retention_days() -> float:
 def is_planning() -> bool:
     """Whether steps run together at all."""
     return _read_option("enabled", lambda name: bool(conf.getboolean("dagsched", name, fallback=True)), "True or False")
+
+
+def has_class_archives() -> bool:
+    """Whether drivers get archives of classes, and these are made."""
+    return _read_option("class_archive", _read_switch, "auto or off") == "auto"
+
+
+def read_cache_dir() -> Path:
+    """Where this host keeps what can be made again: ``[dagsched] cache_dir``, else a folder of the user's."""
+    return _read_option("cache_dir", _read_folder, "an absolute path, or empty") or find_cache_dir(os.environ)
+
+
+def read_executor_archive() -> str:
+    """Path of an archive of classes on the hosts of executors; empty: there is none."""
+    found = _read_option("executor_class_archive", _read_folder, "an absolute path, or empty")
+    return "" if found is None else str(found)
+
+
+def _read_switch(name: str) -> str:
+    found = str(conf.get("dagsched", name, fallback="auto")).strip()
+    if found not in ("auto", "off"):
+        raise ValueError(found)
+    return found
+
+
+def _read_folder(name: str) -> Path | None:
+    found = str(conf.get("dagsched", name, fallback="")).strip()
+    if found and not Path(found).is_absolute():
+        raise ValueError(found)
+    return Path(found) if found else None
 
 
 def _read_option(name: str, read: Callable[[str], T], kind: str) -> T:

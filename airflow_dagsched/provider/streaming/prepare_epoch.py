@@ -14,7 +14,7 @@ import msgspec
 
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
-from airflow_dagsched.launch.managers.local.submit import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
 from airflow_dagsched.launch.protocol.manifest import hash_content
 from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
@@ -77,7 +77,7 @@ SHIPPED = {
 """Arguments of a launch task that say what an application is started with -> the settings that they are."""
 SHOWN = ("context", "steps", "sources", "queries", "session", "application")
 """What of the manifest may hold secrets."""
-COMPILER = "spark.driver.defaultJavaOptions"
+COMPILERS = (DRIVER, EXECUTOR)
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,8 @@ def settle_conf(rendered: Rendered, planned: Mapping[str, str]) -> dict[str, str
     """The settings of an application that runs for weeks, where the plan's are for a group that ends."""
     conf = {**FOR_WEEKS, **planned}
     # The quick compiler pays for minutes only.
-    if conf.get(COMPILER) == LIGHT_COMPILER and COMPILER not in rendered.settings:
-        del conf[COMPILER]
-    return conf
+    light = [name for name in COMPILERS if conf.get(name) == LIGHT_COMPILER and name not in rendered.settings]
+    return {name: value for name, value in conf.items() if name not in light}
 
 
 def tell_files(conf: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -251,7 +250,7 @@ def _describe_start(
     task: StreamTask, rendered: Rendered, chosen: Chosen, places: EpochPlaces, conf: Mapping[str, str]
 ) -> tuple[str, StartCommand]:
     """The text of the settings' file, and how the driver program is started with it."""
-    author = frozenset({*rendered.named, *FOR_WEEKS, COMPILER})
+    author = frozenset({*rendered.named, *FOR_WEEKS, *COMPILERS})
     hidden, java = hide_java_options(conf, rendered.masking, {})
 
     def look_at(settings: Mapping[str, str], more: frozenset[str]) -> None:

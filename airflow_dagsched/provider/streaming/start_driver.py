@@ -19,6 +19,7 @@ from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.launch.streams.manifest import StreamManifest, read_stream_manifest
 from airflow_dagsched.launch.streams.private_folder import read_private_payload, read_start_command
 from airflow_dagsched.provider.streaming.standbys.make_folder import FindRoom, find_any_room, make_standby_folder
+from airflow_dagsched.provider.submission.started_settings import settle_command
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
@@ -40,7 +41,7 @@ def start_detached(places: EpochPlaces, work_dir: Path) -> int:
     Raises :class:`LaunchRefused` where others than this user may have written what it runs.
     """
     check_folder(places.private, work_dir, places.folder.name)
-    command = read_start_command(places.private)
+    command = settle_command(places.private, read_start_command(places.private))
     # Its user's alone: Spark prints what it meets, secrets included.
     places.output.parent.mkdir(mode=0o700, exist_ok=True)
     # Appended, so that the driver may cut the file short while it writes; no pipe, which would end with this process.

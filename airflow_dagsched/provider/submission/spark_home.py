@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
+from airflow_dagsched.class_archives.spark_home import find_spark_home
 from airflow_dagsched.errors import LaunchRefused
 from airflow_dagsched.launch.managers.spark_versions import find_jar_version, judge_version
 
@@ -19,19 +18,6 @@ def check_spark(group: str, spark_submit: str) -> None:
     unfit = judge_version(version) if version else None
     if unfit is not None:
         raise LaunchRefused(group, unfit.reason, unfit.remedy)
-
-
-def find_spark_home(spark_submit: Path) -> Path | None:
-    """Where ``spark_submit`` finds its Spark, as its own script ``find-spark-home`` goes about it."""
-    if home := os.environ.get("SPARK_HOME"):  # as find-spark-home: it counts before all else
-        return Path(home)
-    # Only the spark-submit that pip installs has this file beside it.
-    if not spark_submit.with_name("find_spark_home.py").is_file():
-        return spark_submit.parent.parent
-    if "PYSPARK_DRIVER_PYTHON" in os.environ:
-        return None  # the PySpark of another Python
-    found = find_spec("pyspark")
-    return Path(found.origin).parent if found is not None and found.origin else None
 
 
 def read_version_at(home: Path | None) -> str | None:

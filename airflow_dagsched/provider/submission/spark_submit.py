@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -24,11 +23,13 @@ from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_dagsched.class_archives.spark_home import locate_spark_submit
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
 from airflow_dagsched.launch.protocol.manifest import ENV_PROPERTIES
 from airflow_dagsched.launch.retention.expiry import PRIVATE
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
+from airflow_dagsched.provider.submission.class_archive import ClassArchive
 from airflow_dagsched.provider.submission.draining import Drained
 from airflow_dagsched.provider.submission.submit_options import collect_options
 
@@ -63,15 +64,22 @@ class FollowedSubmit(SparkSubmitHook):
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """One spark-submit. Raises :class:`InvalidInput` for a setting that a file does not carry as it is."""
         author = self._list_author_env()
-        settings = self._settle(author)
+        binary, env = self._get_spark_binary_path()[0], {**os.environ, **author, **self.environment}
+        submit, archive = Path(shutil.which(binary) or binary), ClassArchive()
+        has_site = not self._properties_file
+        given = archive.give(submit, self.master, self._collect_settings(author), env, has_site=has_site)
+        settings = self._settle(given.settings)
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings.encode(), 0o600)
-            env = {**os.environ, **author, **self.environment, ENV_PROPERTIES: str(self._file)}
+            env |= {**given.environment, ENV_PROPERTIES: str(self._file)}
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
-            return super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
+            ended: str | None = super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
+            # Only now: of an application that failed, or was killed, nobody knows what Java was about to load.
+            archive.note_good_end()
+            return ended
 
     def describe_submit(self, application: str, file: Path) -> Described:
         """What ``submit`` would run, to be run by somebody else, again and again; raises as it does.
@@ -79,7 +87,7 @@ class FollowedSubmit(SparkSubmitHook):
         :param file: where the settings will be.
         """
         author = self._list_author_env()
-        settings = self._settle(author)
+        settings = self._settle(self._collect_settings(author))
         self._file = file
         command = self._build_spark_submit_command(application)
         return Described(tuple(command), settings, {**author, **self.environment})
@@ -87,17 +95,16 @@ class FollowedSubmit(SparkSubmitHook):
     def _list_author_env(self) -> dict[str, str]:
         return {name: str(value) for name, value in (self._env_vars or {}).items()}
 
-    def _settle(self, env_vars: Mapping[str, str]) -> str:
+    def _settle(self, collected: Mapping[str, str]) -> str:
         """The text of all settings, which somebody has looked at."""
-        if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
-            raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
-        collected = self._collect_settings(env_vars)
         # What is written is what was looked at: nothing comes in between.
         self.on_settings(collected, frozenset(self._list_author_settings()))
         return write_properties(collected)
 
     def _collect_settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
         """All settings of this submit, those of the author's own properties file among them."""
+        if self._use_krb5ccache and not os.environ.get("KRB5CCNAME"):
+            raise LaunchRefused(self._name, "use_krb5ccache is set, but no KRB5CCNAME", "set it for Airflow's workers")
         found = {
             **_read_properties_file(self._properties_file),
             **{name: str(value) for name, value in self._conf.items()},
@@ -160,12 +167,10 @@ def _signal_group(group: int, signum: int) -> None:
 
 def find_spark_submit(group: str) -> str:
     """The ``spark-submit`` to run: on the path, else beside this Python; raises :class:`LaunchRefused`."""
-    # Airflow's services often run without their environment's ``bin`` on the path.
-    beside = Path(sys.executable).with_name("spark-submit")
-    found = shutil.which("spark-submit") or (str(beside) if beside.exists() else None)
+    found = locate_spark_submit()
     if found is None:
         raise LaunchRefused(group, "there is no spark-submit on this Airflow worker", "pip install pyspark")
-    return found
+    return str(found)
 
 
 def check_java(group: str) -> None:

@@ -1,0 +1,90 @@
+"""The archive of classes of one spark-submit: given to its driver where there is one, made for later ones if not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airflow_dagsched.class_archives.background import start_making
+from airflow_dagsched.class_archives.choose import choose_archive
+from airflow_dagsched.class_archives.look import read_site_settings
+from airflow_dagsched.class_archives.make import Request, request_archive
+from airflow_dagsched.class_archives.shelf import Shelf
+from airflow_dagsched.launch.class_archive.recipe import Kind
+from airflow_dagsched.launch.class_archive.settings import HERE, give_driver, give_executors
+from airflow_dagsched.launch.class_archive.verdict import Verdict
+from airflow_dagsched.launch.managers.local.live import is_local
+from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
+
+log = logging.getLogger(__name__)
+
+MADE = frozenset({"missing", "spoiled"})
+"""Verdicts after which one is made."""
+TOLD = frozenset({"unsafe", "failed", "conf_folder", "class_path"})
+"""Verdicts that somebody can do something about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a submit with archives is started with."""
+
+    settings: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What changes in its environment; then its settings are all, those of ``spark-defaults.conf`` among them."""
+
+
+@dataclass(eq=False)
+class ClassArchive:
+    """What a submit has to do with archives."""
+
+    wanted: Request | None = None
+    """The archive that its driver would have had."""
+
+    def give(
+        self,
+        spark_submit: Path,
+        master: str,
+        settings: Mapping[str, str],
+        environment: Mapping[str, str],
+        *,
+        has_site: bool = True,
+    ) -> Given:
+        """Archives for driver and executors where there are any; a line in the log at most.
+
+        :param has_site: whether ``spark-defaults.conf`` counts, too.
+        """
+        self.wanted = None
+        if not has_class_archives():
+            return Given(settings)
+        cache_dir = read_cache_dir()
+        site = read_site_settings(spark_submit, environment) if has_site else {}
+        whole = {**site, **settings}
+        found = choose_archive(Shelf.of(cache_dir), spark_submit, master, whole, environment)
+        if found.reason in MADE:
+            self.wanted = request_archive(cache_dir, spark_submit, master, whole, environment)
+        if found.reason in TOLD:
+            log.info("class archive: %s", found)
+        given = _add_options(whole, found, master)
+        if found.environment:
+            return Given(given, found.environment)
+        return Given({name: value for name, value in given.items() if name in settings or value != site.get(name)})
+
+    def note_good_end(self) -> None:
+        """The application has ended well: the archive that it lacked is made, by a process of its own."""
+        if self.wanted is None:
+            return
+        try:
+            start_making(self.wanted)
+        except OSError as error:
+            log.info("class archive: none is made: %s", error)
+
+
+def _add_options(settings: Mapping[str, str], found: Verdict, master: str) -> Mapping[str, str]:
+    kind: Kind = found.kind or "dynamic"
+    file = found.detail if found.reason == "used" else ""
+    given = give_driver(settings, kind, file) if file else settings
+    # Executors of the driver's host and user have the driver's; elsewhere it is what somebody has put there.
+    theirs = read_executor_archive() or (file if master.startswith(HERE) else "")
+    return give_executors(given, kind, theirs) if theirs and not is_local(master) else given

@@ -1,0 +1,194 @@
+"""What an archive of classes saves: ``python -m benchmarks.archive [--part start|flights|cluster|fresh]``.
+
+::
+
+    start     an application of one step that counts a few rows, on local[2]
+    flights   January of the flights, on local[2]
+    cluster   the first one on a standalone cluster of two workers: driver and two executors
+    fresh     the first one on a machine without an archive, whose making begins when it has ended
+
+Each way in turns, processor seconds of all processes, medians. ``plain`` is Java as it comes, in driver and executors;
+``quick`` has the quick compiler, ``archive`` both. What making one takes is told, and counted nowhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from airflow_dagsched.launch.protocol.interval import Interval
+from benchmarks import data, home, machine
+from benchmarks.cases import FLIGHTS, HERE, Case
+from benchmarks.home import SWITCH
+from benchmarks.ways import Clock, Folders, Run, launch_planned
+
+START = Case("start", "one step that counts a few rows", HERE / "dags" / "start.py", Path(), Interval("once"))
+CACHE, THEIRS = "AIRFLOW__DAGSCHED__CACHE_DIR", "AIRFLOW__DAGSCHED__EXECUTOR_CLASS_ARCHIVE"
+PLAIN = dict.fromkeys(("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"), "")
+ON_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+PARTS = ("start", "flights", "cluster", "fresh")
+WORKER_MB = 2048
+Way = Callable[[], Run]
+
+
+def main(argv: list[str]) -> int:
+    """Measure the parts asked for, print them, write the JSON file."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.archive")
+    parser.add_argument("--part", action="append", choices=PARTS, help="default: all")
+    parser.add_argument("--repetitions", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=HERE.parent / ".home" / "benchmarks", help="input and scratch")
+    parser.add_argument("--json", type=Path, default=HERE / "results" / "archive.json", help="default: %(default)s")
+    asked = parser.parse_args(argv)
+    folder = asked.folder.resolve()
+    home.enter(folder / "airflow")
+    os.environ[CACHE] = str(folder / "archives")
+    found: dict[str, Any] = {"machine": machine.facts(), "making": make(folder)}
+    for part in asked.part or PARTS:
+        found[part] = measure(part, asked.repetitions, folder)
+    before = json.loads(asked.json.read_text()) if asked.json.exists() else {}
+    asked.json.parent.mkdir(parents=True, exist_ok=True)
+    asked.json.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n")
+    return 0
+
+
+def make(folder: Path) -> dict[str, float]:
+    """An archive for drivers, and a copy where executors look for it; what it takes."""
+    command = [sys.executable, "-m", "airflow_dagsched", "class-archive"]
+    shutil.rmtree(folder / "archives", ignore_errors=True)
+    clock = Clock()
+    subprocess.run([*command, "make", "--cache-dir", str(folder / "archives")], check=True)
+    seconds, cpu_s = clock.read()
+    (file,) = (folder / "archives" / "class-archives").glob("*.jsa")
+    shutil.copy(file, folder / "executor.jsa")
+    print(f"making: {seconds:.1f} s, {cpu_s:.1f} cpu s, {file.stat().st_size >> 20} MB", flush=True)
+    return {"seconds": seconds, "cpu_s": cpu_s, "bytes": file.stat().st_size}
+
+
+def measure(part: str, repetitions: int, folder: Path) -> dict[str, Any]:
+    """Each way of the part in turns; told and kept."""
+    runs: dict[str, list[Run]] = {}
+    with open_ways(part, folder) as ways:
+        for _ in range(repetitions):
+            for name, run in ways.items():
+                runs.setdefault(name, []).append(run())
+                print(f"{part} {name}: {runs[name][-1].cpu_s:.1f} cpu s", flush=True)
+    cpu_s = {name: median(run.cpu_s for run in each) for name, each in runs.items()}
+    wall_s = {name: median(run.seconds for run in each) for name, each in runs.items()}
+    last = list(cpu_s)[-1]
+    ratios = {
+        f"{last} / {name}": {"cpu_s": cpu_s[last] / cpu_s[name], "seconds": wall_s[last] / wall_s[name]}
+        for name in list(cpu_s)[:-1]
+    }
+    for name, taken in cpu_s.items():
+        print(f"{part} {name}: median {taken:.2f} cpu s, {wall_s[name]:.2f} s")
+    for name, ratio in ratios.items():
+        print(f"{part} {name}: {ratio['cpu_s']:.2f} of the processor time, {ratio['seconds']:.2f} of the time")
+    return {"runs": {name: [asdict(run) for run in each] for name, each in runs.items()}, "ratios": ratios}
+
+
+@contextmanager
+def open_ways(part: str, folder: Path) -> Iterator[dict[str, Way]]:
+    """The ways of a part; what they stand on is there inside the block."""
+    where = Folders(folder, folder / "scratch" / "archive" / "out", folder / "scratch" / "archive" / "work")
+    if part == "cluster":
+        with open_cluster() as count_cpu_s:
+            yield {
+                "plain": lambda: run_case(START, where, {**ON_LOOPBACK, **PLAIN}, {SWITCH: "off"}, count_cpu_s),
+                "quick": lambda: run_case(START, where, ON_LOOPBACK, {SWITCH: "off"}, count_cpu_s),
+                "archive": lambda: run_case(
+                    START, where, ON_LOOPBACK, {SWITCH: "auto", THEIRS: str(folder / "executor.jsa")}, count_cpu_s
+                ),
+            }
+    elif part == "fresh":
+        yield {
+            "off": lambda: run_case(START, where, home.CONF, {SWITCH: "off"}),
+            "fresh": lambda: run_fresh(where, folder / "fresh"),
+        }
+    else:
+        case, given = (FLIGHTS, data.flights(folder)) if part == "flights" else (START, folder)
+        there = Folders(given, where.out, where.work)
+        yield {
+            "plain": lambda: run_case(case, there, {**home.CONF, **PLAIN}, {SWITCH: "off"}),
+            "quick": lambda: run_case(case, there, home.CONF, {SWITCH: "off"}),
+            "archive": lambda: run_case(case, there, home.CONF, {SWITCH: "auto"}),
+        }
+
+
+def run_case(
+    case: Case,
+    where: Folders,
+    conf: Mapping[str, str],
+    environment: Mapping[str, str],
+    count_cpu_s: Callable[[], float] = lambda: 0.0,
+) -> Run:
+    """The case as its launch tasks run it, once, from nothing.
+
+    :param count_cpu_s: processor seconds so far of what others than this process start.
+    """
+    for folder in (where.out, where.work):
+        shutil.rmtree(folder, ignore_errors=True)
+    with changed_environment(environment):
+        before = count_cpu_s()
+        run = launch_planned(case, where, conf)
+        return Run(run.seconds, run.cpu_s + count_cpu_s() - before, run.applications)
+
+
+def run_fresh(where: Folders, cache: Path) -> Run:
+    """As the first run on a machine; what it leaves behind is ended."""
+    shutil.rmtree(cache, ignore_errors=True)
+    run = run_case(START, where, home.CONF, {SWITCH: "auto", CACHE: str(cache)})
+    for each in Path("/proc").iterdir():
+        if each.name.isdecimal() and _is_maker(each, cache):
+            os.kill(int(each.name), signal.SIGKILL)
+    return run
+
+
+def _is_maker(process: Path, cache: Path) -> bool:
+    try:
+        return str(cache).encode() in (process / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+@contextmanager
+def changed_environment(names: Mapping[str, str]) -> Iterator[None]:
+    """The environment with other values, inside the block."""
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    yield
+    for name, value in before.items():
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value
+
+
+@contextmanager
+def open_cluster() -> Iterator[Callable[[], float]]:
+    """A Master and two Workers; yields what counts the processor seconds of them and their executors."""
+    from tests.testbed.spark_cluster import standalone_cluster
+
+    with standalone_cluster(2, 1, WORKER_MB, java={}) as cluster:
+        connection = {"AIRFLOW_CONN_SPARK_DEFAULT": cluster.connection(), "SPARK_LOCAL_IP": "127.0.0.1"}
+        with changed_environment(connection):
+            yield lambda: sum(_count_cpu_s(each.pid) for each in cluster.programs.values())
+
+
+def _count_cpu_s(pid: int) -> float:
+    """Of a process and its children that have ended: proc(5)'s fields 14 to 17."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
