@@ -41,6 +41,27 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "/data/dagsched",
                         "default": "",
                     },
+                    "cache_dir": {
+                        "description": "Private folder of this user for what costs time to make again.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/var/cache/dagsched",
+                        "default": "",
+                    },
+                    "warm": {
+                        "description": "How long applications stay when their groups have ended; empty: none does.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "10 minutes",
+                        "default": "",
+                    },
+                    "warm_runs": {
+                        "description": "Runs that a warm application serves, at most.",
+                        "version_added": "0.1.0",
+                        "type": "integer",
+                        "example": None,
+                        "default": "50",
+                    },
                     "retention_days": {
                         "description": "Days after which `airflow dagsched clean` removes what nobody reads any more.",
                         "version_added": "0.1.0",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowConfigException
 
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.secrecy.cache_folder import choose_cache_folder
+from airflow_dagsched.launch.warm.terms import read_duration
 
 T = TypeVar("T")
 
@@ -23,6 +27,27 @@ def read_retention_days() -> float:
 def is_planning() -> bool:
     """Whether steps run together at all."""
     return _read_option("enabled", lambda name: bool(conf.getboolean("dagsched", name, fallback=True)), "True or False")
+
+
+def read_warm_s() -> float:
+    """Seconds that applications stay when their groups have ended, of dataflows that say nothing of it; 0: none does."""
+    return _read_option("warm", lambda name: read_duration(conf.get("dagsched", name, fallback="")), "a time")
+
+
+def read_warm_runs() -> int:
+    """Runs that a warm application serves, at most."""
+    return _read_option("warm_runs", lambda name: _read_count(conf.getint("dagsched", name, fallback=50)), "1 or more")
+
+
+def _read_count(number: int) -> int:
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def find_cache_folder() -> Path:
+    """This user's private folder for what costs time to make again."""
+    return choose_cache_folder(conf.get("dagsched", "cache_dir", fallback=""), os.environ, Path.home())
 
 
 def _read_option(name: str, read: Callable[[str], T], kind: str) -> T:
