@@ -34,7 +34,7 @@ from tests.spark.running import Flow, manifest_of
 
 SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
 SETTINGS = {"spark.ui.enabled": "false", "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "2"}
-LONG_S = 120.0
+LONG_S = 400.0
 NONCE = "n0nce"
 
 
@@ -138,7 +138,9 @@ class Lab:
             **(environment or {}),
         }
         command = [SPARK_SUBMIT, "--master", self.master, "--properties-file", str(own / "spark.properties"), HOST]
-        offer = Offer(self.terms, self.folder / "cache", "dag.flow", "spark_default", "default_pool", "default", self.roots)
+        offer = Offer(
+            self.terms, self.folder / "cache", "dag.flow", "spark_default", "default_pool", "default", self.roots
+        )
         request = build_request(offer, command, str(own / "manifest"), self.settings, told)
         output = own / "output"
         with output.open("w") as out:

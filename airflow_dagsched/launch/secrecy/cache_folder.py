@@ -36,7 +36,9 @@ def check_private(folder: Path) -> None:
     """Raises :class:`NotPrivate` where ``folder`` is not this user's alone, or lies where others can replace it."""
     found = folder.lstat()  # of the name itself: a link may lead anywhere
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise NotPrivate(f"{folder} is not a folder of this user alone: chmod 700, or name another, [dagsched] cache_dir")
+        raise NotPrivate(
+            f"{folder} is not a folder of this user alone: chmod 700, or name another, [dagsched] cache_dir"
+        )
     for above in folder.parents:
         known = above.stat()
         loose = known.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
     from airflow_dagsched.launch.protocol.interval import Interval
+    from airflow_dagsched.launch.streams.settings import StreamSettings
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.grouping.coarsest import Grouping

@@ -30,7 +30,7 @@ def is_planning() -> bool:
 
 
 def read_warm_s() -> float:
-    """Seconds that applications stay when their groups have ended, of dataflows that say nothing of it; 0: none does."""
+    """Seconds that applications stay when their groups have ended, where a dataflow says nothing of it; 0: none."""
     return _read_option("warm", lambda name: read_duration(conf.get("dagsched", name, fallback="")), "a time")
 
 

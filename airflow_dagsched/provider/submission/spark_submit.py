@@ -123,7 +123,7 @@ class FollowedSubmit(SparkSubmitHook):
         """The command to run: spark-submit, or what finds a warm application, or starts one that stays."""
         if self.offer is None:
             return super()._build_spark_submit_command(application)
-        (manifest,), self._application_args = self._application_args, []
+        (manifest,), self._application_args = self._application_args or [], []
         command = super()._build_spark_submit_command(HOST)
         request = build_request(self.offer, command, manifest, self._settled, self._whole_environment)
         return store_request(request, self._file.parent)

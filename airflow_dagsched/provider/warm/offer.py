@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-import airflow_dagsched
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.launch.warm.identity import Start, describe_wanted
@@ -18,7 +17,7 @@ from airflow_dagsched.process_names import name_process
 from airflow_dagsched.provider.warm.request import Request
 from airflow_dagsched.provider.warm.worker_process import find_owner
 
-PACKAGE = Path(airflow_dagsched.__file__).parent
+PACKAGE = Path(__file__).parents[2]
 HOST = str(PACKAGE / "spark" / "warm_driver" / "main.py")
 RELAY = str(PACKAGE / "provider" / "warm" / "relay.py")
 FILES = ("spark.files", "spark.jars", "spark.archives", "spark.submit.pyFiles")
@@ -64,7 +63,7 @@ def build_request(
         connection=offer.connection,
         pool=offer.pool,
         queue=offer.queue,
-        folder=os.getcwd(),
+        folder=str(Path.cwd()),
         user=os.geteuid(),
         python=f"{sys.executable} {sys.version}",
     )

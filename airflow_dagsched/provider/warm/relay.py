@@ -30,10 +30,18 @@ import socket
 
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.warm.about import ABOUT, OUTPUT, About
-from airflow_dagsched.launch.warm.messages import Ended, Refused, RunAsked, StopAsked, Taken, decode_message, encode_message
+from airflow_dagsched.launch.warm.messages import (
+    Ended,
+    Refused,
+    RunAsked,
+    StopAsked,
+    Taken,
+    decode_message,
+    encode_message,
+)
 from airflow_dagsched.private_socket import NAME, connect_to, receive_text, send_text
 from airflow_dagsched.process_names import is_gone, name_process
-from airflow_dagsched.provider.warm.applications import Application, list_applications, tell_end
+from airflow_dagsched.provider.warm.applications import list_applications, tell_end
 from airflow_dagsched.provider.warm.request import Request, read_request
 
 LOOK_S = 0.1
@@ -87,7 +95,7 @@ class Relay:
             output = (folder / OUTPUT).open("rb")
             output.seek(0, os.SEEK_END)
             link = connect_to(folder, LEAVES_WITHIN_S)
-            asked = RunAsked(self._request.manifest, dict(os.environ), os.getcwd())
+            asked = RunAsked(self._request.manifest, dict(os.environ), str(Path.cwd()))
             send_text(link, encode_message(asked), (1, 2))
             received = receive_text(link)
             answer = decode_message(received[0]) if received is not None else Refused("it has closed")
@@ -103,7 +111,9 @@ class Relay:
     def _start_host(self) -> socket.socket | None:
         """A connection to a new one; None: it ended before it came up."""
         folder = self._make_folder()
-        with os.fdopen(os.open(folder / OUTPUT, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600), "ab") as out:
+        with os.fdopen(
+            os.open(folder / OUTPUT, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600), "ab"
+        ) as out:
             self._host = subprocess.Popen(
                 [*self._request.command, str(folder)],
                 env={**os.environ, **self._request.environment},

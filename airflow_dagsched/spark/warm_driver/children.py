@@ -66,4 +66,3 @@ def fork_child(begin: Callable[[], None]) -> Child | None:
         signal.signal(signum, signal.SIG_DFL)
     begin()
     return None
-

@@ -19,8 +19,8 @@ from pathlib import Path
 from airflow_dagsched.launch.warm.about import About, read_about
 from airflow_dagsched.launch.warm.identity import is_of_one_task
 from airflow_dagsched.launch.warm.messages import (
-    Ended,
     EndAsked,
+    Ended,
     Message,
     Refused,
     RunAsked,
@@ -107,12 +107,16 @@ class Host:
 
     def run(self) -> None:
         """Serve until the application ends, or, in a run's own process, until there is ``next_run``."""
-        while self.serving.state != "ending" and self.next_run is None:
+        while not self._is_over():
             for key, _ in self._selector.select(LOOK_S):
-                if self.serving.state != "ending" and self.next_run is None:
+                # What came before it may have been the end.
+                if not self._is_over():
                     key.data()
-            if self.next_run is None:
+            if not self._is_over():
                 self._look()
+
+    def _is_over(self) -> bool:
+        return self.serving.state == "ending" or self.next_run is not None
 
     # What happens
 
@@ -245,7 +249,8 @@ class Host:
 
     def _fork_run(self) -> None:
         asked, number = self.asked, self.serving.runs
-        assert asked is not None and self._added is not None
+        assert asked is not None
+        assert self._added is not None
         environment = {**asked.run.environment, **self._added}
         lost = self._answer.trouble
 

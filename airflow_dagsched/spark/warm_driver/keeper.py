@@ -52,7 +52,8 @@ class Keeper:
             self._spark = open_own(read_secrets(environment))
             self._cleaner = Cleaner(self._spark)
             self._executors = IdleExecutors(self._spark)
-        assert self._executors is not None and self._cleaner is not None
+        assert self._executors is not None
+        assert self._cleaner is not None
         if self._spark.sparkContext._jsc.sc().isStopped():
             return Answer(trouble="SparkContext was shut down")
         self._executors.ask_back()
@@ -60,7 +61,9 @@ class Keeper:
         return Answer(str(self._spark.sparkContext.applicationId))
 
     def _clean(self) -> Answer:
-        assert self._spark is not None and self._cleaner is not None and self._executors is not None
+        assert self._spark is not None
+        assert self._executors is not None
+        assert self._cleaner is not None
         name = str(self._spark.sparkContext.applicationId)
         if self._spark.sparkContext._jsc.sc().isStopped():
             return Answer(name, "a step stopped its Spark")
