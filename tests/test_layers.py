@@ -110,8 +110,8 @@ provider
                     .submission .runtime .streaming      launch/planning
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol launch/warm
                                                          launch/managers launch/streams local
-  commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact
-                    .runtime .wiring .authoring          launch/protocol launch/planning launch/retention
+  commands          .spec .clusters .submission .warm    model plan plan/simulate plan/checking plan/report plan/exact
+                    .runtime .wiring .authoring          launch/protocol launch/warm launch/planning launch/retention
                                                          launch/escalation switch switch/advising switch/log
                                                          switch/comparing cli
 """

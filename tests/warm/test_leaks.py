@@ -66,7 +66,7 @@ def meet_process(spark: Any) -> list[Any]:
     os.umask(mask)
     names = [each.name for each in threading.enumerate()]
     handler = signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
-    return [os.environ.get("LEFT_VARIABLE"), os.getcwd() == "/", mask, handler, "left-thread" in names]
+    return [os.environ.get("LEFT_VARIABLE"), os.path.samefile(".", "/"), mask, handler, "left-thread" in names]
 
 
 def leave_views(spark: Any) -> None:
@@ -178,13 +178,13 @@ def meet_worker_state(spark: Any) -> bool:
 
 def leave_accumulator(spark: Any) -> None:
     total = spark.sparkContext.accumulator(0)
-    spark.sparkContext.parallelize([1, 2, 3]).foreach(lambda each: total.add(each))
+    spark.sparkContext.parallelize([1, 2, 3]).foreach(total.add)
     spark.sparkContext.broadcast([1, 2, 3])
 
 
 def meet_accumulator(spark: Any) -> int:
     total = spark.sparkContext.accumulator(0)
-    spark.sparkContext.parallelize([1, 2, 3]).foreach(lambda each: total.add(each))
+    spark.sparkContext.parallelize([1, 2, 3]).foreach(total.add)
     return int(total.value)
 
 

@@ -124,6 +124,7 @@ class SparkDataflow(StepGroup):
             raise self.make_error(mistake[1], mistake[0])
         # In Airflow's own order: what is said at the task counts before default_args, the group's before the DAG's.
         declared_args = {**self.dag.default_args, **(launch_args.get("default_args") or {}), **launch_args}
+        warm_s = self._resolve_warm(warm, run, streaming)
         planner = self._check_settings(
             Settings(
                 slots=slots,
@@ -131,6 +132,7 @@ class SparkDataflow(StepGroup):
                 together=tuple(map(tuple, together)),
                 max_steps_per_group=max_steps_per_group,
                 failures_per_hour=failures_per_hour,
+                warm=warm_s > 0,
                 container_cores=read_count(conf or {}, CORES) or DEFAULTS.container_cores,  # the author's win at launch
             )
         )
@@ -152,7 +154,7 @@ class SparkDataflow(StepGroup):
             pool_cores=pool_cores,
             lease_s=lease_s,
             stall_s=stall_s,
-            warm_s=self._resolve_warm(warm, run, streaming),
+            warm_s=warm_s,
             launch_args=launch_args,
             authors_args=declared_args,
             streaming=streaming,

@@ -286,6 +286,7 @@ def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began:
         ends=tuple(ends[name] for name in targets if name in ends),
         begun={name: begun[name] - began for name in targets if name in begun},
         wanted=planned.wanted,
+        warm=(attempt.follower.warm_run or 1) > 1,
         memory_mb=more,
     )
 
