@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def meet_process(spark: Any) -> list[Any]:
     os.umask(mask)
     names = [each.name for each in threading.enumerate()]
     handler = signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
-    return [os.environ.get("LEFT_VARIABLE"), os.path.samefile(".", "/"), mask, handler, "left-thread" in names]
+    return [os.environ.get("LEFT_VARIABLE"), Path().samefile("/"), mask, handler, "left-thread" in names]
 
 
 def leave_views(spark: Any) -> None:
