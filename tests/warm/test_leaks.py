@@ -48,26 +48,22 @@ def meet_module(spark: Any) -> bool:
 
 def leave_process(spark: Any) -> None:
     import os
-    import signal
     import threading
 
     os.environ["LEFT_VARIABLE"] = "1"
     os.chdir("/")
     os.umask(0o000)
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     threading.Thread(target=threading.Event().wait, name="left-thread", daemon=True).start()
 
 
 def meet_process(spark: Any) -> list[Any]:
     import os
-    import signal
     import threading
 
     mask = os.umask(0o022)
     os.umask(mask)
     names = [each.name for each in threading.enumerate()]
-    handler = signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
-    return [os.environ.get("LEFT_VARIABLE"), Path().samefile("/"), mask, handler, "left-thread" in names]
+    return [os.environ.get("LEFT_VARIABLE"), Path().samefile("/"), mask, "left-thread" in names]
 
 
 def leave_views(spark: Any) -> None:

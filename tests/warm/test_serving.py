@@ -12,7 +12,6 @@ import pytest
 
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.warm.applications import tell_end
-from airflow_dagsched.spark.warm_driver.clean import list_children
 from tests.warm.kit import Begun, Lab, flow_of, open_lab, wait_until
 
 pytestmark = [pytest.mark.spark]
@@ -56,6 +55,11 @@ def find_host(lab: Lab) -> dict[str, int]:
     host = next(pid for pid in list_children(java) if pid in found)
     children = [pid for pid in list_children(host) if pid in found]
     return {"java": java, "host": host, **dict(zip(("keeper", "run"), children, strict=False))}
+
+
+def list_children(pid: int) -> list[int]:
+    told = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
+    return sorted({int(number) for text in told for number in text.split()})
 
 
 def _read(path: Path) -> bytes:

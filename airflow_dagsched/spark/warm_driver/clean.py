@@ -12,12 +12,8 @@ What is not known to be undone ends the application, which costs time; what woul
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -54,7 +50,7 @@ class Cleaner:
         self._jvm.SparkSession.setDefaultSession(self._spark._jsparkSession)
         self._drop_data()
         self._java.put_back()
-        self._end_python_workers()
+        self._java.end_python_workers()
         trouble = self._find_trouble()
         self._java.release_bindings(self._held)
         return trouble
@@ -66,15 +62,6 @@ class Cleaner:
         for kept in self._spark.sparkContext._jsc.getPersistentRDDs().values():
             kept.unpersist(False)
         self._java.forget_checkpoint_folder()
-
-    def _end_python_workers(self) -> None:
-        """On this machine Python functions run in processes of Java's, which would go on to the next run with all that
-        this one's functions left in them.
-        """
-        for pid in list_children(int(self._jvm.java.lang.ProcessHandle.current().pid())):
-            if "pyspark.daemon" in read_command(pid) or "pyspark.worker" in read_command(pid):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
 
     def _find_trouble(self) -> str:
         """What is otherwise than it was, and was not put back."""
@@ -110,19 +97,3 @@ def _is_in_time(look: Callable[[], Any], before: Any) -> bool:
         time.sleep(0.05)
     return True
 
-
-def list_children(pid: int) -> list[int]:
-    """Processes that ``pid`` has started."""
-    try:
-        told = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    return sorted({int(number) for text in told for number in text.split()})
-
-
-def read_command(pid: int) -> str:
-    """The command line of a process; empty where it is gone."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-    except OSError:
-        return ""

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 BY_FILES = (".xml", "SparkConf", "because")
 """How the sources of Hadoop settings end, or what is in them, that nobody set while steps ran."""
+END_IDLE = "cleanupIdleWorkers"
 IN_MEMORY = "in-memory"
 _UNNAMED = re.compile(r"\bThread\[(?:#\d+,)?(Thread-\d+),")
 """Java's name of a thread that nobody gave one: so Py4J leaves those of its connections."""
@@ -86,6 +87,23 @@ class JavaState:
         """No run has one before it sets its own."""
         # Scala's setter: its name is none of Python's.
         getattr(self._sc, "checkpointDir_$eq")(self._jvm.scala.Option.apply(None))
+
+    def end_python_workers(self) -> None:
+        """On this machine Python functions run in processes of Java's, which would go on to the next run with all that
+        this one's functions left in them. The process that forks them has run no function.
+        """
+        env = self._jvm.org.apache.spark.SparkEnv.get()
+        field = env.getClass().getDeclaredField("pythonWorkers")
+        field.setAccessible(True)
+        factories = field.get(env).valuesIterator()
+        while factories.hasNext():
+            self._end_idle_workers(factories.next())
+
+    def _end_idle_workers(self, factory: Any) -> None:
+        # As the factory itself does with those that idle for a minute. Scala may put its class before the name.
+        method = next(one for one in factory.getClass().getDeclaredMethods() if str(one.getName()).endswith(END_IDLE))
+        method.setAccessible(True)
+        method.invoke(factory, self._gateway.new_array(self._jvm.java.lang.Object, 0))
 
     def list_bindings(self) -> Any:
         """Names of the objects that Java holds for Python processes."""
