@@ -29,8 +29,6 @@ class About:
     """Name of the process that starts it."""
     owner: str
     """Name of the process whose end ends it: Airflow's worker; empty: of nobody."""
-    watched: str = ""
-    """Name of the process that runs the launch task."""
 
     def to_json(self) -> str:
         """As it is kept."""

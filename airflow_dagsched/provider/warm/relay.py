@@ -116,7 +116,6 @@ class Relay:
         ) as out:
             self._host = subprocess.Popen(
                 [*self._request.command, str(folder)],
-                env={**os.environ, **self._request.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +27,6 @@ class Request:
     """Name of the process that runs the launch task."""
     owner: str
     """Name of the process whose end ends an application; empty: there is none."""
-    environment: Mapping[str, str]
-    """Added for the host alone."""
 
     def to_json(self) -> str:
         """As it is stored."""

@@ -96,4 +96,3 @@ def _is_in_time(look: Callable[[], Any], before: Any) -> bool:
             return False
         time.sleep(0.05)
     return True
-
