@@ -5,6 +5,7 @@
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
 # make test-faults    streams whose processes are killed in every state of a switch (at most 20 minutes)
 # make test-proof    millions of rows through a stream that is changed three times, by replay, by an inbox, in turn
+# make test-warm    hundreds of runs through one warm application, whose processes are killed at many points
 # make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
@@ -23,7 +24,7 @@ PY := .venv/bin/python
 # What is there is found in a moment: no stamp to go stale.
 WITH_JAVA := JAVA_HOME="$$(tools/java_home.sh)" && export JAVA_HOME &&
 
-.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-faults test-proof test-cases lint bench bench-archive bench-plan bench-stream clean
+.PHONY: figures demo demo-stream test test-system test-versions test-cluster test-faults test-warm test-proof test-cases lint bench bench-archive bench-plan bench-stream clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -34,7 +35,7 @@ demo-stream: .venv/installed
 
 test: .venv/installed
 	@tools/postgresql.sh
-	@$(WITH_JAVA) $(PY) -m pytest -n 2 --dist loadfile -m "not slow and not cluster and not faults and not proof" $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -n 2 --dist loadfile -m "not slow and not cluster and not faults and not proof and not warm" $(TESTS)
 
 test-system: .venv/installed
 	@tools/postgresql.sh
@@ -61,6 +62,9 @@ test-cluster: .venv/installed
 
 test-faults: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m faults tests/switch/test_model.py tests/faults $(TESTS)
+
+test-warm: .venv/installed
+	@$(WITH_JAVA) $(PY) -m pytest --timeout 3600 -m warm tests/warm $(TESTS)
 
 test-proof: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 1500 -m proof tests/proof $(TESTS)

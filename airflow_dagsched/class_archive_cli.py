@@ -81,9 +81,9 @@ def _run_remove(options: argparse.Namespace) -> int:
 
 
 def _find_cache_dir(options: argparse.Namespace) -> Path:
-    from airflow_dagsched.class_archives.shelf import find_cache_dir
+    from airflow_dagsched.launch.secrecy.cache_folder import choose_cache_folder
 
-    found: Path = options.cache_dir.absolute() if options.cache_dir else find_cache_dir(os.environ)
+    found: Path = options.cache_dir.absolute() if options.cache_dir else choose_cache_folder(os.environ)
     return found
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from airflow_dagsched.class_archives.choose import choose_archive
 from airflow_dagsched.class_archives.make import make_on_shelf, request_archive
-from airflow_dagsched.class_archives.shelf import Shelf, find_cache_dir
+from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.class_archives.spark_home import locate_spark_submit
 from airflow_dagsched.launch.class_archive.settings import give_driver
 from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
+from airflow_dagsched.launch.secrecy.cache_folder import choose_cache_folder
 
 MASTER = "local[2]"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
@@ -31,13 +32,13 @@ def make_archive() -> None:
     """Have an archive of classes, as a launch would leave one in the background: none shall come to be meanwhile."""
     submit = locate_spark_submit()
     assert submit is not None
-    why_not = make_on_shelf(request_archive(find_cache_dir(os.environ), submit, MASTER, {}, os.environ))
+    why_not = make_on_shelf(request_archive(choose_cache_folder(os.environ), submit, MASTER, {}, os.environ))
     print(f"archive of classes: {why_not or 'there'}", flush=True)
 
 
 def give_archive(conf: Mapping[str, str]) -> dict[str, str]:
     """The settings with the archive that a launch's driver would have."""
-    submit, shelf = locate_spark_submit(), Shelf.of(find_cache_dir(os.environ))
+    submit, shelf = locate_spark_submit(), Shelf.of(choose_cache_folder(os.environ))
     assert submit is not None
     found = choose_archive(shelf, submit, MASTER, conf, os.environ)
     if found.kind is None or found.reason != "used":

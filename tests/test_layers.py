@@ -21,6 +21,7 @@ from tools.code_figures import Module, draw_folders, draw_imports, list_circles,
 ROOMS = """
 exclusive
 process_names
+private_socket
 model
 placement                                                model
   containers                                             model
@@ -50,6 +51,7 @@ launch                                                   model plan plan/checkin
   secrecy           .protocol
   retention         .protocol
   streams           .protocol .secrecy
+  warm              .protocol
   steps             .protocol                            plan/pruning
   managers          .secrecy                             model plan plan/pruning plan/problem plan/passes
   planning          .managers                            model plan plan/pruning plan/problem plan/passes
@@ -85,33 +87,36 @@ spark
   stream_driver     .files .session .outputs .steps      launch/protocol launch/secrecy launch/streams switch
                     .streams .driver                     switch/advising switch/log process_names
   training          .session .driver
+  warm_driver       .session .driver                     launch/protocol launch/warm private_socket process_names
 local                                                    launch/protocol launch/managers launch/streams spark/driver
 provider
   following                                              launch/protocol launch/secrecy launch/escalation
   mirrors                                                launch/protocol switch switch/log
   spec                                                   model plan plan/grouping launch/protocol launch/managers
-                                                         launch/streams class_archives
+                                                         launch/streams launch/secrecy launch/warm
   clusters          .spec                                model plan plan/checking plan/pruning plan/problem
                                                          launch/managers launch/planning launch/escalation
   moving                                                 launch/protocol launch/moves
-  submission        .spec .clusters                      model plan plan/reasons plan/report plan/pruning
+  warm                                                   launch/protocol launch/secrecy launch/warm private_socket
+                                                         process_names
+  submission        .spec .clusters .warm                model plan plan/reasons plan/report plan/pruning
                                                          launch/protocol launch/secrecy launch/retention launch/steps
                                                          launch/streams launch/managers launch/class_archive
                                                          class_archives
   runtime           .following .spec .clusters .moving   model plan/checking plan/report plan/pruning plan/problem
-                    .submission                          plan/grouping launch/protocol launch/secrecy launch/retention
-                                                         launch/steps launch/moves launch/managers launch/planning
-                                                         launch/history launch/escalation launch
+                    .submission .warm                    plan/grouping launch/warm launch/protocol launch/secrecy
+                                                         launch/retention launch/steps launch/moves launch/managers
+                                                         launch/planning launch/history launch/escalation launch
   streaming         .following .mirrors .spec .clusters  model placement placement/high_availability plan plan/problem
                     .submission .runtime                 launch/protocol launch/secrecy launch/managers launch/streams
                                                          launch/planning launch/escalation switch switch/advising
                                                          switch/log
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
                     .submission .runtime .streaming      launch/planning
-  authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol
+  authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol launch/warm
                                                          launch/managers launch/streams local
-  commands          .spec .clusters .submission          model plan plan/simulate plan/checking plan/report plan/exact
-                    .runtime .wiring .authoring          launch/protocol launch/planning launch/retention
+  commands          .spec .clusters .submission .warm    model plan plan/simulate plan/checking plan/report plan/exact
+                    .runtime .wiring .authoring          launch/protocol launch/warm launch/planning launch/retention
                                                          launch/escalation switch switch/advising switch/log
                                                          switch/comparing cli
 """

@@ -25,7 +25,6 @@ from msgspec import Struct
 from airflow_dagsched.class_archives.choose import see_from
 from airflow_dagsched.class_archives.look import EXTRA_CLASS_PATH, look_again, look_at_host
 from airflow_dagsched.class_archives.shelf import MAKING, Shelf
-from airflow_dagsched.class_archives.trust import find_stranger
 from airflow_dagsched.launch.class_archive.bounds import Kept, select_removed
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR
 from airflow_dagsched.launch.class_archive.host import compute_key
@@ -38,6 +37,7 @@ from airflow_dagsched.launch.class_archive.recipe import (
 from airflow_dagsched.launch.class_archive.verdict import Possible, Verdict, judge_host
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import write_properties
+from airflow_dagsched.launch.secrecy.trust import find_stranger
 
 PACKAGE = Path(__file__).parents[1]
 TRAINING = PACKAGE / "spark" / "training" / "main.py"

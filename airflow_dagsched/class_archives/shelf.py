@@ -15,9 +15,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,24 +24,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from airflow_dagsched.class_archives.trust import find_stranger
 from airflow_dagsched.exclusive import replace_text, sync_path
 from airflow_dagsched.launch.class_archive.bounds import Failure
 from airflow_dagsched.launch.class_archive.host import Host
+from airflow_dagsched.launch.secrecy.trust import find_stranger
 
 MAKING = "making-"
 NOTE = ".json"
-
-
-def find_cache_dir(environment: Mapping[str, str]) -> Path:
-    """The user's folder for what can be made again, by the XDG Base Directory Specification."""
-    named = Path(environment.get("XDG_CACHE_HOME", ""))
-    if named.is_absolute():  # the specification has another ignored
-        return named / "dagsched"
-    try:
-        return Path.home() / ".cache" / "dagsched"
-    except RuntimeError:  # a user whom the system doesn't know, as in some containers
-        return Path(tempfile.gettempdir(), f"dagsched-{os.geteuid()}")
 
 
 class Note(Struct, frozen=True):

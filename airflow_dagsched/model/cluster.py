@@ -65,6 +65,8 @@ class Cluster(Declared, frozen=True, kw_only=True):
     manager: Literal["local", "standalone", "yarn", "kubernetes"]
     workers: tuple[Worker, ...] = ()
     application_start_s: Seconds = 8.0
+    warm_start_s: Seconds = 1.0
+    """The same, of a group that goes on in an application that is warm."""
     spill_mb_s: Positive = 200.0
     """MiB a second at which a spill is written, or read."""
     spill_mb: MiB | None = None

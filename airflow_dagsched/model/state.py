@@ -79,6 +79,10 @@ class Connection(Declared, frozen=True, kw_only=True):
     """MiB a second, at least: at which a step was seen to compute and write its rows."""
     recent_start_s: tuple[Seconds, ...] = ()
     """Of the last applications, of which ``application_start_s`` is the median; the newest last."""
+    warm_start_s: Seconds | None = None
+    """As ``application_start_s``, of groups that went on in an application that was warm."""
+    recent_warm_s: tuple[Seconds, ...] = ()
+    """As ``recent_start_s``, of those."""
 
 
 class State(Declared, frozen=True, kw_only=True):
@@ -142,8 +146,14 @@ def apply_connection(cluster: Cluster, state: State, name: str | None = None) ->
     if seen is None:
         return cluster
     start = cluster.application_start_s if seen.application_start_s is None else seen.application_start_s
+    warm = cluster.warm_start_s if seen.warm_start_s is None else seen.warm_start_s
     rate = max(cluster.spill_mb_s, seen.spill_mb_s or 0.0)
-    return replace(cluster, application_start_s=start, spill_mb_s=rate)
+    return replace(cluster, application_start_s=start, warm_start_s=warm, spill_mb_s=rate)
+
+
+def expect_warm(cluster: Cluster) -> Cluster:
+    """The cluster where each group finds an application that is warm: a start costs no more than that."""
+    return replace(cluster, application_start_s=min(cluster.application_start_s, cluster.warm_start_s))
 
 
 def _take_only(connections: dict[str, Connection]) -> Connection | None:

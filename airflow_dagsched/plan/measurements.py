@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.model.state import Measured, State, apply_connection, apply_measured
+from airflow_dagsched.model.state import Measured, State, apply_connection, apply_measured, expect_warm
 from airflow_dagsched.placement.containers.sizing import compute_usable_memory
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
@@ -28,7 +28,8 @@ def apply_measurements(
     """Both with what ``state`` knows of them; of ``connection``, or of the only one it knows."""
     most = limit_memory_mb(cluster, settings)
     capped = replace(state, measured={name: _cap_memory(seen, most) for name, seen in state.measured.items()})
-    return apply_measured(dataflow, capped), apply_connection(cluster, state, connection)
+    known = apply_connection(cluster, state, connection)
+    return apply_measured(dataflow, capped), expect_warm(known) if settings.warm else known
 
 
 def list_measured(state: State) -> frozenset[str]:

@@ -160,6 +160,8 @@ class PlanFacts(Value, frozen=True, kw_only=True):
     """Dataflows of the DAG whose launches, at the same moment, have taken room before."""
     behind: tuple[Id, ...] = ()
     """Dataflows of the DAG that write before what this one reads."""
+    starts: Literal["cold", "warm"] = "cold"
+    """What a group's start is priced as: of an application of its own, or of one that is warm."""
     digest: str
     """sha256 of all facts: plans of equal digests are equal."""
 

@@ -91,6 +91,13 @@ class Settings(Declared, frozen=True, kw_only=True):
             extra=_declare_unit("1"),
         ),
     ] = 0.1
+    warm: Annotated[
+        bool,
+        Meta(
+            description="Groups go on in applications that are warm: each costs `warm_start_s`.",
+            extra=_declare_unit("1"),
+        ),
+    ] = False
 
 
 DEFAULTS = Settings()
@@ -124,4 +131,4 @@ def _write_rows() -> Iterator[str]:
 def _write_range(bare: inspect.Type) -> str:
     if isinstance(bare, inspect.IntType | inspect.FloatType):
         return f"{bare.ge:,.0f} to {bare.le:,.0f}"
-    return "lists of steps"
+    return "true or false" if isinstance(bare, inspect.BoolType) else "lists of steps"

@@ -35,6 +35,10 @@ _OPTIONS = {
     "class_archive": _describe_option(
         "auto makes and uses archives of the classes that drivers load, off does not.", "auto", example="off"
     ),
+    "warm": _describe_option(
+        "How long applications stay when their groups have ended; empty: none does.", "", example="10 minutes"
+    ),
+    "warm_runs": _describe_option("Runs that a warm application serves, at most.", "50", "integer"),
     "executor_class_archive": _describe_option(
         "Archive of classes on the hosts of executors, made by dagsched class-archive.", "", example="/opt/spark.jsa"
     ),

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.class_archives.shelf import find_cache_dir
 from airflow_dagsched.cli import main
 from tests.class_archives.hosts import PlayedHost
 
@@ -83,11 +82,3 @@ def test_it_loads_neither_airflow_nor_pyspark(host: PlayedHost) -> None:
         "sys.exit(bool({'airflow', 'pyspark'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL).returncode == 0
-
-
-def test_a_user_without_a_home_has_a_cache_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> Path:
-        raise RuntimeError
-
-    monkeypatch.setattr(Path, "home", fail)
-    assert find_cache_dir({}).name.startswith("dagsched-")

@@ -52,7 +52,14 @@ def record_launch(
     found: list[Submitted] = []
 
     def submit(
-        context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_settings: Any, on_line: Any
+        context: Any,
+        *,
+        conf: Any,
+        arguments: list[str],
+        env: dict[str, str],
+        on_settings: Any,
+        on_line: Any,
+        offer: Any = None,
     ) -> None:
         # As spark-submit's own options come before them; the hook that does so needs a spark-submit.
         settings = {**conf, **name_options(launch.flow.authors_args)}

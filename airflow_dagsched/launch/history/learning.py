@@ -36,6 +36,8 @@ class Ran(Struct, frozen=True):
     """Seconds from the submit until the step was called."""
     wanted: Mapping[str, int] = field(default_factory=dict)
     """Cores that a step's instances want together."""
+    warm: bool = False
+    """Whether it went on in an application that was there."""
     memory_mb: Mapping[str, int] = field(default_factory=dict)
     """What an instance of a step had, where it had run out with less."""
 
@@ -67,11 +69,17 @@ def _learn_application(known: State, connection: str, ran: Ran) -> State:
 def _measure_connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
     # From the first call to the last end; what is left of the application's time are its start and its end.
     work = max(turn.end_s for turn in found) - min(turn.begin_s for turn in found)
-    starts = (*before.recent_start_s, round(max(0.0, ran.seconds - work), 3))[-RECENT:]
+    start = round(max(0.0, ran.seconds - work), 3)
     rates = [rate for done in ran.ends if (rate := _compute_rate(done)) is not None]
     # Never less than before: a step computes while it writes, so each rate is only a lower bound of the bandwidth.
     fastest = max([*rates, before.spill_mb_s or 0.0])
-    return Connection(application_start_s=round(median(starts), 3), spill_mb_s=fastest or None, recent_start_s=starts)
+    seen = replace(before, spill_mb_s=fastest or None)
+    # Each kind by itself: a mean of both would be true of none.
+    if ran.warm:
+        warm = (*before.recent_warm_s, start)[-RECENT:]
+        return replace(seen, warm_start_s=round(median(warm), 3), recent_warm_s=warm)
+    cold = (*before.recent_start_s, start)[-RECENT:]
+    return replace(seen, application_start_s=round(median(cold), 3), recent_start_s=cold)
 
 
 def _compute_rate(done: StepDone) -> float | None:

@@ -36,6 +36,7 @@ def describe_facts(facts: Facts) -> PlanFacts:
         author=origin.author,
         beside=origin.beside,
         behind=origin.behind,
+        starts="warm" if facts.settings.warm else "cold",
         digest=digest_facts(facts),
     )
 

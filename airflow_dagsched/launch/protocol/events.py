@@ -26,6 +26,8 @@ class Started:
 
     application_id: str
     ui: str | None = None
+    warm_run: int | None = None
+    """Which run of a warm application this is; None: the application is its own."""
     kind: Literal["started"] = "started"
 
 

@@ -82,6 +82,8 @@ def write_facts(plan: Plan) -> Iterator[str]:
     yield from textwrap.wrap("; ".join((room, run, _GROUPS[facts.groups])), WIDTH)
     if facts.author:
         yield from textwrap.wrap(f"its author sets {', '.join(facts.author)}", WIDTH)
+    if facts.starts == "warm":
+        yield "its groups are taken to go on in applications that are warm"
     if facts.beside:
         told = f"its launches begin beside those of {join_names(facts.beside)}, on what these leave"
         yield from textwrap.wrap(told, WIDTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.managers.author_conf import CORES, read_count
+from airflow_dagsched.launch.warm.terms import read_duration
 from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings, refuse_idle_lists
 from airflow_dagsched.provider.authoring.flow_settings import (
@@ -22,6 +24,7 @@ from airflow_dagsched.provider.authoring.flow_settings import (
 from airflow_dagsched.provider.authoring.policy_check import check_policy, check_settings_act
 from airflow_dagsched.provider.authoring.read_dataflow import DeclaredFlow, read_dataflow
 from airflow_dagsched.provider.authoring.step_group import StepGroup
+from airflow_dagsched.provider.spec.configuration import read_warm_s
 from airflow_dagsched.provider.spec.dataflow_spec import FlowSettings, Replan, make_flow_error
 from airflow_dagsched.provider.spec.work_dir import find_default_work_dir, parse_local_root
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
     from airflow_dagsched.launch.protocol.interval import Interval
+    from airflow_dagsched.launch.streams.settings import StreamSettings
     from airflow_dagsched.model.cluster import Cluster
     from airflow_dagsched.model.dataflow import Dataflow
     from airflow_dagsched.plan.grouping.coarsest import Grouping
@@ -71,6 +75,9 @@ class SparkDataflow(StepGroup):
     :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
     :param lease_s: seconds after which an output whose writer died may be written by another.
     :param stall_s: seconds without progress (no task ended, no row read) until a step's log says why; 0: never.
+    :param warm: how long an application stays when its group has ended well, for the next one that fits it: a text such
+        as ``"10 minutes"``, a timedelta, or seconds; 0: none does. Left out: ``[dagsched] warm``. See
+        ``docs/operating.md``.
     :param mode: ``"streaming"``: its steps never end; see ``docs/streaming.md`` for what else such a dataflow takes.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
@@ -99,6 +106,7 @@ class SparkDataflow(StepGroup):
         pool_cores: int | None = None,
         lease_s: float = 60.0,
         stall_s: float = 300.0,
+        warm: str | float | timedelta | None = None,
         tooltip: str = "",
         doc_md: str | None = None,
         prefix_group_id: bool = True,
@@ -110,12 +118,13 @@ class SparkDataflow(StepGroup):
             {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
              "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
              "replan": replan, "placement": placement, "placement_settings": placement_settings,
-             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s}
+             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s, "warm": warm}
         ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
         # In Airflow's own order: what is said at the task counts before default_args, the group's before the DAG's.
         declared_args = {**self.dag.default_args, **(launch_args.get("default_args") or {}), **launch_args}
+        warm_s = self._resolve_warm(warm, run, streaming)
         planner = self._check_settings(
             Settings(
                 slots=slots,
@@ -123,6 +132,7 @@ class SparkDataflow(StepGroup):
                 together=tuple(map(tuple, together)),
                 max_steps_per_group=max_steps_per_group,
                 failures_per_hour=failures_per_hour,
+                warm=warm_s > 0,
                 container_cores=read_count(conf or {}, CORES) or DEFAULTS.container_cores,  # the author's win at launch
             )
         )
@@ -144,6 +154,7 @@ class SparkDataflow(StepGroup):
             pool_cores=pool_cores,
             lease_s=lease_s,
             stall_s=stall_s,
+            warm_s=warm_s,
             launch_args=launch_args,
             authors_args=declared_args,
             streaming=streaming,
@@ -177,6 +188,12 @@ class SparkDataflow(StepGroup):
             return default if work_dir is None else str(parse_local_root(work_dir))
         except InvalidInput as error:
             raise self.make_error(error.rule, error.field) from None
+
+    def _resolve_warm(self, warm: Any, run: str, streaming: StreamSettings | None) -> float:
+        """Seconds; the applications of streams, and of steps that are submitted one by one, stay for nobody."""
+        if run == "per_step" or streaming is not None:
+            return 0.0
+        return read_warm_s() if warm is None else read_duration(warm)
 
     # What the steps call while the author writes them down
 

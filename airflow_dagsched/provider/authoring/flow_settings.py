@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from airflow_dagsched.launch.warm.terms import read_duration
 from airflow_dagsched.plan.settings import Mode
 from airflow_dagsched.provider.spec.dataflow_spec import Replan
 from airflow_dagsched.provider.spec.hints import SPARKS_WORDS, suggest_name
@@ -30,6 +31,13 @@ def _is_mapping(value: Any) -> bool:
 def _is_number(value: Any, least: float) -> bool:
     # True is an int to Python; NaN is neither above nor below anything.
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value < float("inf")
+
+
+def _is_duration(value: Any) -> bool:
+    try:
+        return read_duration(value) >= 0
+    except ValueError:
+        return False
 
 
 def _are_runtimes(value: Any) -> bool:
@@ -74,6 +82,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "lease_s": ((lambda value: _is_number(value, 1), "must be a number of seconds, 1 or more"),),
     "stall_s": ((lambda value: _is_number(value, 0), "must be a number of seconds, 0 (never) or more"),),
+    "warm": ((_is_duration, "must be a time up to a day, as '10 minutes', a timedelta, or a number of seconds"),),
 }
 
 

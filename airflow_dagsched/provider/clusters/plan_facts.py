@@ -45,7 +45,7 @@ def gather_plan_facts(
     return Facts(
         dataflow=flow.graph.dataflow,
         cluster=found.cluster,
-        settings=replace(flow.settings, apart=(), together=()) if per_step else flow.settings,
+        settings=replace(flow.settings, apart=(), together=(), warm=False) if per_step else flow.settings,
         policy=Policy(flow.placement, parse_placement_settings(flow.settings, flow.placement_settings), known),
         groups=_fix_units(flow) if per_step else _list_groups(launch),
         history=known,

@@ -33,6 +33,9 @@ OPEN = Arg(
     help="also from a graph that runs no more and has open windows: what it has not read of those is lost",
 )
 STATUS_FORMAT = Arg(("--format",), choices=("text", "json"), default="text", help="how to print (default: text)")
+NAMES = Arg(("names",), nargs="*", help="names of warm applications, as listed (default: all)")
+NOW = Arg(("--now",), action="store_true", help="also while a run is at work, which ends with it")
+WARM = "airflow_dagsched.provider.commands.warm"
 STREAMS = "airflow_dagsched.provider.commands.streams"
 WORK = "airflow_dagsched.provider.commands.actions"
 
@@ -67,6 +70,14 @@ def commands() -> list[GroupCommand]:
                     "Remove what nobody reads any more",
                     lazy_load_command(f"{WORK}.clean"),
                     (WORK_DIR, DAYS, DRY_RUN),
+                ),
+                GroupCommand(
+                    name="warm",
+                    help="Look at this user's warm applications on this machine, and end them",
+                    subcommands=(
+                        ActionCommand("list", "One line an application", lazy_load_command(f"{WARM}.list_warm"), ()),
+                        ActionCommand("stop", "End them", lazy_load_command(f"{WARM}.stop"), (NAMES, NOW)),
+                    ),
                 ),
                 GroupCommand(name="stream", help="Look at a DAG's streams, and switch them", subcommands=_of_streams()),
             ),

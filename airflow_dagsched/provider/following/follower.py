@@ -62,6 +62,8 @@ class Follower:
         """What the driver program says is masked there; what the launch task itself says of a step, here."""
         self.finished: Finished | None = None
         self.applications = 0
+        self.warm_run: int | None = None
+        """Which run of a warm application the last one is; None: the application is its own."""
         self.adopted: set[str] = set()
         """Steps that another launch task has run."""
         self.begun: dict[str, float] = {}
@@ -90,7 +92,7 @@ class Follower:
         """A submit begins, whose driver program writes to this event file."""
         self._file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
         self.ran_out_of_memory, self.is_java_ending, self.executors = False, False, None
-        self.stalls = {}
+        self.stalls, self.warm_run = {}, None
 
     def line(self, nonce: str, line: str) -> bool:
         """Take in a line of the driver's output; False where it is no event."""
@@ -166,9 +168,11 @@ class Follower:
 
     def _note_event(self, event: Event) -> None:
         match event:
-            case Started(application_id, ui):
+            case Started(application_id, ui, warm_run):
                 self.applications += 1
-                log.info("application %s%s", application_id, f", {ui}" if ui else "")
+                self.warm_run = warm_run
+                warm = f" (warm, run {warm_run})" if warm_run is not None else ""
+                log.info("application %s%s%s", application_id, warm, f", {ui}" if ui else "")
                 self._on_started(event)
             case StepRunning(step):
                 self.begun[step] = time.monotonic()

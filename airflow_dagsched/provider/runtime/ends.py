@@ -98,6 +98,7 @@ def conclude_attempt(attempt: Attempt) -> dict[str, Any]:
         "steps": {name: report_measured(done) for name, done in told.items()},
         "pruned": {name: done.reason for name, done in ends.items() if done.state == "pruned"},
         "applications": follower.applications,
+        "warm_run": follower.warm_run,
         "cuts": attempt.cuts,
         "left": attempt.left,
         "replan": attempt.describe_replan(),

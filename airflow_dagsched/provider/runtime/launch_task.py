@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from airflow_dagsched.provider.spec.dataflow_spec import LaunchSpec
     from airflow_dagsched.provider.submission.spark_submit import Described
+    from airflow_dagsched.provider.warm.offer import Offer
 
 
 class TaskAtWork(Protocol):
@@ -55,8 +56,12 @@ class LaunchTask(TaskAtWork, Protocol):
         env: dict[str, str],
         on_settings: Callable[[Mapping[str, str], frozenset[str]], None],
         on_line: Callable[[str], str | None],
+        offer: Offer | None = None,
     ) -> None:
-        """One spark-submit of the driver program; returns when it has ended well, raises ``AirflowException`` else."""
+        """One run of the driver program; returns when it has ended well, raises ``AirflowException`` else.
+
+        :param offer: of warm applications; None: it is submitted as an application of its own.
+        """
 
     def end_submit(self) -> None:
         """Stop the application, but not this task."""

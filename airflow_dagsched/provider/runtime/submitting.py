@@ -46,6 +46,7 @@ from airflow_dagsched.provider.runtime.allocation import (
 from airflow_dagsched.provider.runtime.attempt import Attempt
 from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
+from airflow_dagsched.provider.runtime.keep_warm import make_offer
 from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, offer_while_waiting
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
@@ -234,6 +235,7 @@ def _has_ended_well(
             env={**build_driver_environment(nonce, attempt.roots, packed, paths), **java},
             on_settings=look_at,
             on_line=lambda line: _take_line(attempt, nonce, line, allocation, watch),
+            offer=make_offer(attempt, allocation),
         )
     except AirflowException as error:
         failed = error
@@ -284,6 +286,7 @@ def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began:
         ends=tuple(ends[name] for name in targets if name in ends),
         begun={name: begun[name] - began for name in targets if name in begun},
         wanted=planned.wanted,
+        warm=(attempt.follower.warm_run or 1) > 1,
         memory_mb=more,
     )
 

@@ -10,8 +10,9 @@ from typing import TypeVar
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowConfigException
 
-from airflow_dagsched.class_archives.shelf import find_cache_dir
 from airflow_dagsched.errors import InvalidInput
+from airflow_dagsched.launch.secrecy.cache_folder import choose_cache_folder
+from airflow_dagsched.launch.warm.terms import read_duration
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ def has_class_archives() -> bool:
 
 def read_cache_dir() -> Path:
     """Where this host keeps what can be made again: ``[dagsched] cache_dir``, else a folder of the user's."""
-    return _read_option("cache_dir", _read_folder, "an absolute path, or empty") or find_cache_dir(os.environ)
+    return _read_option("cache_dir", _read_folder, "an absolute path, or empty") or choose_cache_folder(os.environ)
 
 
 def read_executor_archive() -> str:
@@ -56,6 +57,22 @@ def _read_folder(name: str) -> Path | None:
     if found and not Path(found).is_absolute():
         raise ValueError(found)
     return Path(found) if found else None
+
+
+def read_warm_s() -> float:
+    """Seconds that applications stay when their groups have ended, where a dataflow says nothing of it; 0: none."""
+    return _read_option("warm", lambda name: read_duration(conf.get("dagsched", name, fallback="")), "a time")
+
+
+def read_warm_runs() -> int:
+    """Runs that a warm application serves, at most."""
+    return _read_option("warm_runs", lambda name: _read_count(conf.getint("dagsched", name, fallback=50)), "1 or more")
+
+
+def _read_count(number: int) -> int:
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def _read_option(name: str, read: Callable[[str], T], kind: str) -> T:

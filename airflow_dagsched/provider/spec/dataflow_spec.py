@@ -52,6 +52,8 @@ class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for t
     pool_cores: int | None
     lease_s: float
     stall_s: float
+    warm_s: float
+    """Seconds that an application stays when its group has ended; 0: none does."""
     launch_args: Mapping[str, Any]
     """Arguments of the launch tasks, as the author gave them to the dataflow."""
     authors_args: Mapping[str, Any]

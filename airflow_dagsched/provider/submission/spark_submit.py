@@ -32,6 +32,7 @@ from airflow_dagsched.launch.secrecy.properties import read_properties, write_pr
 from airflow_dagsched.provider.submission.class_archive import ClassArchive
 from airflow_dagsched.provider.submission.draining import Drained
 from airflow_dagsched.provider.submission.submit_options import collect_options
+from airflow_dagsched.provider.warm.offer import HOST, RETAINED, Offer, build_request, store_request
 
 ENV_SETTINGS = {"yarn": "spark.yarn.appMasterEnv.", "k8s": "spark.kubernetes.driverEnv."}
 """How an author's ``env_vars`` reach what a manager starts, as the provider has it."""
@@ -60,6 +61,8 @@ class FollowedSubmit(SparkSubmitHook):
     """Looks at all settings, and at the names of those that come by arguments or a properties file; may raise."""
     environment: Mapping[str, str] = {}
     """Of the driver program, beside what the author sets."""
+    offer: Offer | None = None
+    """None: the application is this submit's own."""
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """One spark-submit. Raises :class:`InvalidInput` for a setting that a file does not carry as it is."""
@@ -73,6 +76,7 @@ class FollowedSubmit(SparkSubmitHook):
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings.encode(), 0o600)
             env |= {**given.environment, ENV_PROPERTIES: str(self._file)}
+            self._whole_environment = env
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
@@ -97,8 +101,11 @@ class FollowedSubmit(SparkSubmitHook):
 
     def _settle(self, collected: Mapping[str, str]) -> str:
         """The text of all settings, which somebody has looked at."""
+        if self.offer is not None:
+            collected = {**RETAINED, **collected}
         # What is written is what was looked at: nothing comes in between.
         self.on_settings(collected, frozenset(self._list_author_settings()))
+        self._settled = collected
         return write_properties(collected)
 
     def _collect_settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
@@ -118,6 +125,15 @@ class FollowedSubmit(SparkSubmitHook):
         """Names of what is in the settings beside those of the plan and the dataflow."""
         yield from collect_options(self)
         yield from (name for name in _read_properties_file(self._properties_file) if name not in self._conf)
+
+    def _build_spark_submit_command(self, application: str) -> list[str]:
+        """The command to run: spark-submit, or what finds a warm application, or starts one that stays."""
+        if self.offer is None:
+            return super()._build_spark_submit_command(application)
+        (manifest,), self._application_args = self._application_args or [], []
+        command = super()._build_spark_submit_command(HOST)
+        request = build_request(self.offer, command, manifest, self._settled, self._whole_environment)
+        return store_request(request, self._file.parent)
 
     def _build_spark_common_args(self) -> list[str]:
         """Nothing here is of settings, and nothing can say another place for the driver program."""

@@ -120,10 +120,12 @@ class LaunchOperator(SparkSubmitOperator):
         env: dict[str, str],
         on_settings: Any,
         on_line: Any,
+        offer: Any = None,
     ) -> None:
         """One spark-submit of the driver program; returns when it has ended well.
 
         :param on_settings: called with all settings and the names of those given here, before any is written.
+        :param offer: of warm applications; None: the application is this submit's own.
         Raises ``AirflowException`` where it ended otherwise.
         """
         self.conf = conf
@@ -132,6 +134,7 @@ class LaunchOperator(SparkSubmitOperator):
         self._hook.environment = env
         self._hook.on_settings = on_settings
         self._hook.on_line = on_line
+        self._hook.offer = offer
         super().execute(context)
 
     def end_submit(self) -> None:

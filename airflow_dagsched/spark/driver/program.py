@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,7 +26,7 @@ from airflow_dagsched.spark.driver.engine import run_group
 from airflow_dagsched.spark.driver.failures import describe_failure, read_text
 from airflow_dagsched.spark.driver.fitness import check_python, check_version
 from airflow_dagsched.spark.driver.launch_secrets import Refused, check_digest, take_private_content
-from airflow_dagsched.spark.driver.stop import Launcher, stop_now
+from airflow_dagsched.spark.driver.stop import Launcher, stop_now, stop_spark
 from airflow_dagsched.spark.files.driver_files import read_bytes
 from airflow_dagsched.spark.files.event_files import open_event_file
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
@@ -48,12 +48,33 @@ LAST_WORD_S = 2.0
 """Seconds that whoever reads our output has to take the rest of it; the event file has it, too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a run has its application from."""
+
+    open: Callable[[Iterable[str]], SparkSession]
+    """Gives its session; takes the secrets that Spark shows nowhere."""
+    leave: Callable[[], None]
+    """Lets go of it at once."""
+    run: int | None = None
+    """Which run of a warm application this is; None: the application is its own."""
+
+
+def open_own(secrets: Iterable[str]) -> SparkSession:
+    """The session of an application of this process's own."""
+    return redact_builder(SparkSession.builder, secrets).getOrCreate()
+
+
+OWN = Source(open_own, stop_spark)
+
+
 @dataclass
 class Driver:
     """One run of the program."""
 
     emitter: Emitter
     masking: Masking
+    source: Source = OWN
     began: float = field(default_factory=time.monotonic)
     """Seconds of the monotonic clock."""
     progress: ProgressWatch | None = None
@@ -77,10 +98,10 @@ class Driver:
         """Run the group; whether it ended well."""
         manifest, payload = self.unpack()
         with capture_output(self.emitter.add_line):
-            spark = redact_builder(SparkSession.builder, self.masking.known).getOrCreate()
+            spark = self.source.open(self.masking.known)
             check_version(spark.version)
             sc = spark.sparkContext
-            self.emitter.emit(Started(str(sc.applicationId), sc.uiWebUrl))
+            self.emitter.emit(Started(str(sc.applicationId), sc.uiWebUrl, self.source.run))
             mask, watch = partial(self.masking.value, keys=True), partial(self.watch_group, spark, manifest)
             return run_group(spark, manifest, payload, self.emitter.emit, mask=mask, watch=watch)
 
@@ -122,7 +143,7 @@ class Driver:
             if self.progress is not None:
                 self.emitter.emit(*self.progress.list_stalled(time.monotonic()))
             self.finish(False, failure)
-        stop_now(STOPPED)
+        stop_now(STOPPED, self.source.leave)
 
     def finish(self, ok: bool, failure: Failure | None) -> None:
         """Send the last event."""
@@ -152,8 +173,8 @@ def find_events_path(text: str) -> str | None:
     return None
 
 
-def main(arguments: list[str]) -> int:
-    """Run the group of the manifest at ``arguments[0]``; the exit code."""
+def main(arguments: list[str], source: Source = OWN) -> int:
+    """Run the group of the manifest at ``arguments[0]`` in the application of ``source``; the exit code."""
     text = read_bytes(arguments[0]).decode()
     masking = Masking()
     # Found before the manifest is accepted: a refusal, too, has to reach the launch task.
@@ -165,7 +186,7 @@ def main(arguments: list[str]) -> int:
         # Not into the file, which is the other program's.
         Driver(Emitter(None, nonce, sys.stdout, masking), masking).finish(False, refused)
         return REFUSED
-    driver = Driver(Emitter(file, nonce, out, masking), masking)
+    driver = Driver(Emitter(file, nonce, out, masking), masking, source)
     # How spark-submit, YARN and Kubernetes all end a driver.
     signal.signal(signal.SIGTERM, lambda *_: driver.stop(Failure("lost_driver", "stopped: the driver was told to end")))
     try:

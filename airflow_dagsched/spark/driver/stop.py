@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -45,18 +46,18 @@ def _read_start_time(pid: int) -> str | None:
     return "ended" if fields[0] in "ZX" else fields[19]
 
 
-def stop_now(code: int) -> NoReturn:
-    """End the process with ``code``, after trying to stop Spark."""
-    thread = threading.Thread(target=stop_spark, daemon=True)
-    thread.start()
-    thread.join(STOP_S)
-    # Not sys.exit: that waits for the threads of steps, and py4j's.
-    os._exit(code)
-
-
 def stop_spark() -> None:
     """Stop the application of this process, if it has one."""
     sc = SparkContext._active_spark_context
     with suppress(Exception):
         if sc is not None:
             sc.stop()
+
+
+def stop_now(code: int, leave: Callable[[], None] = stop_spark) -> NoReturn:
+    """End the process with ``code``, after trying to ``leave`` Spark."""
+    thread = threading.Thread(target=leave, daemon=True)
+    thread.start()
+    thread.join(STOP_S)
+    # Not sys.exit: that waits for the threads of steps, and py4j's.
+    os._exit(code)

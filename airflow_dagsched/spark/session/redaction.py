@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
@@ -20,16 +20,26 @@ DEFAULT = "(?i)secret|password|token|access[.]?key|credential"
 
 def redact_builder(builder: SparkSession.Builder, secrets: Iterable[str]) -> SparkSession.Builder:
     """``builder`` of a session whose Spark shows no ``secrets``, beside what its settings say it shows not."""
+
+    def read_setting(name: str) -> str | None:
+        SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
+        return SparkConf().get(name, None)
+
+    for name, pattern in list_redactions(secrets, read_setting).items():
+        builder = builder.config(name, pattern)
+    return builder
+
+
+def list_redactions(secrets: Iterable[str], read_setting: Callable[[str], str | None]) -> dict[str, str]:
+    """Settings by which Spark shows no ``secrets``, beside what it shows not by those that ``read_setting`` gives."""
     # The longest first, for Java takes the first that fits: of a secret that begins another nothing is left over.
     forms = sorted({form for secret in secrets for form in list_forms(secret)}, key=lambda form: (-len(form), form))
     if not forms:
-        return builder
-    SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
-    conf, pattern = SparkConf(), "|".join(map(_escape_text, forms))
-    shown = {SETTINGS: conf.get(SETTINGS, DEFAULT), TEXTS: conf.get(TEXTS, None)}
-    for name, before in shown.items():
-        builder = builder.config(name, f"{before}|{pattern}" if before else pattern)
-    return builder
+        return {}
+    pattern = "|".join(map(_escape_text, forms))
+    names = read_setting(SETTINGS)
+    shown = {SETTINGS: DEFAULT if names is None else names, TEXTS: read_setting(TEXTS)}
+    return {name: f"{before}|{pattern}" if before else pattern for name, before in shown.items()}
 
 
 def _escape_text(text: str) -> str:

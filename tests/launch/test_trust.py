@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.class_archives.choose import choose_archive
-from airflow_dagsched.class_archives.trust import find_stranger
+from airflow_dagsched.launch.secrecy.trust import find_stranger
 from tests.class_archives.hosts import PlayedHost
 
 

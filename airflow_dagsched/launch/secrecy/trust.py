@@ -19,8 +19,7 @@ def find_stranger(file: Path) -> str:
     written by no one else: who may write a folder may put something else in the place of what is in it.
     Raises ``OSError`` for a file that is not there.
     """
-    own = find_strange_file(file) or _find_strange_folder(file.parent)
-    return own or next(filter(None, map(_find_strange_parent, list_parents(file.parent))), "")
+    return find_strange_file(file) or _find_strange_folder(file.parent) or find_stranger_above(file.parent)
 
 
 def find_strange_file(file: Path) -> str:
@@ -29,6 +28,11 @@ def find_strange_file(file: Path) -> str:
     if not stat.S_ISREG(found.st_mode):
         return f"{file} is no regular file"
     return _find_other_writer(file, found)
+
+
+def find_stranger_above(path: Path) -> str:
+    """What lets others put something else in the place of ``path``, an absolute one; empty if nothing does."""
+    return next(filter(None, map(_find_strange_parent, list_parents(path))), "")
 
 
 def list_parents(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,102 @@
+"""What an application must have in common with a run to go on with it.
+
+::
+
+    equal        who starts it, where, over what, by what Java options, settings, environment, Python, in what pool
+    as large     memory: a larger application serves a smaller run
+    as new       this package, and the author's modules: one of older code ends
+    its own      names, files of one submit, what Airflow says of one task: no two runs have these in common
+
+Whatever is not known to be a run's own counts: an application that nobody finds again costs time, one that is taken
+wrongly costs answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+OF_ONE_RUN = frozenset({"spark.app.name"})
+"""Settings that say nothing of how an application works."""
+SIZES = ("spark.driver.memory", "spark.executor.memory")
+OWN_PREFIXES = ("AIRFLOW_CTX_", "DAGSCHED_")
+OWN_VARIABLES = frozenset({"_", "OLDPWD", "SHLVL", "PWD", "TRACEPARENT", "TRACESTATE", "_AIRFLOW_PROCESS_CONTEXT"})
+"""Of the environment of one task: what the steps see of these is their own run's."""
+JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+_CLASS_ARCHIVE = re.compile(r"-X(?:X:(?:[+-]?AutoCreate)?(?:SharedArchiveFile|AOTCache)|share:|log:(?:cds|aot))\S*")
+"""Options that only say what Java loads faster: an archive that is there since the first run changes nothing else."""
+_SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+_UNITS = {"k": 1 / 1024, "": 1.0, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
+"""In MiB; Spark takes a bare number for MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The application that a run can go on with."""
+
+    key: str
+    """Of all that must be equal."""
+    code: str
+    """Of the package and the author's modules."""
+    sizes: Mapping[str, float]
+    """Setting -> MiB, at least."""
+
+    def fits(self, other: Wanted) -> bool:
+        """Whether an application as ``other`` is as large, and all else equal but its code."""
+        large = all(other.sizes.get(name, 0.0) >= size for name, size in self.sizes.items())
+        return self.key == other.key and large
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How an application would be started for the run, as far as others may have it in common."""
+
+    command: tuple[str, ...]
+    """What is run, without the names of its own files."""
+    settings: Mapping[str, str]
+    environment: Mapping[str, str]
+    connection: str
+    pool: str
+    queue: str
+    folder: str
+    """Working folder: what paths that are not absolute mean."""
+    user: int
+    python: str
+
+
+def describe_wanted(start: Start, files: Iterable[tuple[str, int, int]]) -> Wanted:
+    """What a run that is started so can go on with.
+
+    :param files: name, bytes and time of last change of each file of code.
+    """
+    sizes = {name: size for name in SIZES if (size := read_mib(start.settings.get(name, ""))) is not None}
+    settings = {
+        name: _leave_out_archive(value) if name in JAVA_OPTIONS else value
+        for name, value in start.settings.items()
+        if name not in OF_ONE_RUN and name not in sizes
+    }
+    environment = {name: value for name, value in start.environment.items() if not is_of_one_task(name)}
+    rest = [start.command, start.connection, start.pool, start.queue, start.folder, start.user, start.python]
+    return Wanted(_hash_value([settings, environment, rest]), _hash_value(sorted(files)), sizes)
+
+
+def is_of_one_task(variable: str) -> bool:
+    """Whether an environment variable is another one in each task."""
+    return variable in OWN_VARIABLES or variable.startswith(OWN_PREFIXES)
+
+
+def read_mib(told: str) -> float | None:
+    """MiB in a size as Spark takes it; None for what is none."""
+    match = _SIZE.fullmatch(told.strip())
+    return float(match[1]) * _UNITS[match[2].lower()] if match else None
+
+
+def _leave_out_archive(options: str) -> str:
+    return " ".join(_CLASS_ARCHIVE.sub("", options).split())
+
+
+def _hash_value(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

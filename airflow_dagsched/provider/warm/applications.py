@@ -1,0 +1,81 @@
+"""The warm applications of this user on this machine, by the folders that their hosts keep."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_dagsched.launch.warm.about import About, read_about
+from airflow_dagsched.launch.warm.messages import EndAsked, Message, Status, StatusAsked, decode_message, encode_message
+from airflow_dagsched.private_socket import NAME, connect_to, receive_text, send_text
+from airflow_dagsched.process_names import is_gone
+
+ANSWER_WITHIN_S = 5.0
+"""A host that cleans up answers when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One that somebody may still be at home in."""
+
+    folder: Path
+    about: About
+
+    @property
+    def name(self) -> str:
+        """As a person names it."""
+        return self.folder.name
+
+
+def list_applications(folder: Path) -> Iterator[Application]:
+    """Those in ``folder``, the oldest first; what is left of others is removed."""
+    found = [(about, each) for each in _list_folders(folder) if (about := read_about(each)) is not None]
+    for about, each in sorted(found, key=lambda pair: (pair[0].began, pair[1].name)):
+        if _is_left(each, about):
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            yield Application(each, about)
+
+
+def _list_folders(folder: Path) -> list[Path]:
+    try:
+        return [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()]
+    except FileNotFoundError:
+        return []
+
+
+def _is_left(folder: Path, about: About) -> bool:
+    """Whether nobody is at home, and nobody comes."""
+    if not (folder / NAME).exists():
+        return is_gone(about.starter)
+    try:
+        connect_to(folder, ANSWER_WITHIN_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def ask_status(application: Application) -> Status | None:
+    """How it stands; None: nobody says."""
+    answer = _ask(application, StatusAsked())
+    return answer if isinstance(answer, Status) else None
+
+
+def tell_end(application: Application, reason: str, *, at_once: bool = False) -> Status | None:
+    """Have it end: when its run has ended, or at once; how it stood."""
+    answer = _ask(application, EndAsked(reason, at_once))
+    return answer if isinstance(answer, Status) else None
+
+
+def _ask(application: Application, message: Message) -> Message | None:
+    try:
+        with connect_to(application.folder, ANSWER_WITHIN_S) as link:
+            send_text(link, encode_message(message))
+            received = receive_text(link)
+            return decode_message(received[0]) if received is not None else None
+    except (OSError, ValueError):
+        return None

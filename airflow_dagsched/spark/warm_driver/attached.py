@@ -1,0 +1,58 @@
+"""A run's way into the application that another process holds: its own session, over the same Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from airflow_dagsched.spark.session.redaction import list_redactions
+
+
+@dataclass
+class ApplicationLost(RuntimeError):
+    """The application cannot be had; the message is what its keeper met."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def attach_session(secrets: Iterable[str], lost: str = "") -> SparkSession:
+    """A new session of the application whose gateway the environment names, as this process's own.
+
+    :param secrets: that Spark does not show from now on.
+    :param lost: why there is no application, if the keeper says so.
+    Raises :class:`ApplicationLost`.
+    """
+    if lost:
+        raise ApplicationLost(lost)
+    SparkContext._ensure_initialized()
+    gateway: Any = SparkContext._gateway
+    jvm: Any = SparkContext._jvm
+    root = jvm.SparkSession.getDefaultSession()
+    if root.isEmpty() or root.get().sparkContext().isStopped():
+        raise ApplicationLost("SparkContext was shut down")
+    java = root.get().sparkContext()
+    for name, pattern in list_redactions(secrets, lambda name: _read_setting(java.conf(), name)).items():
+        # New sessions take their settings from here, and Spark's own pages and logs look here each time.
+        java.conf().set(name, pattern)
+    own = jvm.JavaSparkContext(java)
+    sc = SparkContext(jsc=own, gateway=gateway, conf=SparkConf(_jconf=java.getConf()))
+    # As the session that a driver program makes: the default one, and this thread's.
+    return SparkSession(sc, jsparkSession=root.get().newSession())
+
+
+def _read_setting(conf: Any, name: str) -> str | None:
+    return str(conf.get(name)) if conf.contains(name) else None
+
+
+def let_go() -> None:
+    """Let nothing of this run go on in Java, as far as this process can say so at once."""
+    sc = SparkContext._active_spark_context
+    if sc is not None:
+        sc.cancelAllJobs()

@@ -1,0 +1,166 @@
+"""What Java holds beside sessions: looked at before the first run, put back after each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
+from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+BY_FILES = (".xml", "SparkConf", "because")
+"""How the sources of Hadoop settings end, or what is in them, that nobody set while steps ran."""
+END_IDLE = "cleanupIdleWorkers"
+IN_MEMORY = "in-memory"
+_UNNAMED = re.compile(r"\bThread\[(?:#\d+,)?(Thread-\d+),")
+"""Java's name of a thread that nobody gave one: so Py4J leaves those of its connections."""
+
+
+class JavaState:
+    """Of one application. What it reads of Spark is public in Java, though private in Scala."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._root: Any = spark._jsparkSession
+        self._jvm: Any = spark._jvm
+        self._jsc: Any = spark.sparkContext._jsc
+        self._sc: Any = self._jsc.sc()
+        self._gateway: Any = spark.sparkContext._gateway
+        java: Any = self._jvm
+        self._settings = self._sc.conf().clone()
+        self._shown = str(self._settings.toDebugString())
+        self._properties = java.System.getProperties().clone()
+        self._zone, self._locale = java.java.util.TimeZone.getDefault(), java.java.util.Locale.getDefault()
+        self._levels = dict(self._list_levels())
+        self._listeners = java.java.util.ArrayList(self._sc.listenerBus().listeners())
+        self._connections: frozenset[str] = frozenset()
+        self._connections = self.list_connections()
+        self._catalog = str(spark.conf.get("spark.sql.catalogImplementation"))
+
+    def put_back(self) -> None:
+        """All that can be: settings, properties, levels, listeners."""
+        self._put_settings_back()
+        self._jvm.System.setProperties(self._properties.clone())
+        self._jvm.java.util.TimeZone.setDefault(self._zone)
+        self._jvm.java.util.Locale.setDefault(self._locale)
+        self._put_levels_back()
+        for listener in self._jvm.java.util.ArrayList(self._sc.listenerBus().listeners()):
+            if not self._listeners.contains(listener):
+                self._sc.removeSparkListener(listener)
+
+    def _put_settings_back(self) -> None:
+        live = self._sc.conf()
+        if str(live.toDebugString()) == self._shown:
+            return
+        before = {str(pair._1()): str(pair._2()) for pair in self._settings.getAll()}
+        now = {str(pair._1()): str(pair._2()) for pair in live.getAll()}
+        for name in now.keys() - before.keys():
+            live.remove(name)
+        for name, value in before.items():
+            if now.get(name) != value:
+                live.set(name, value)
+
+    def _get_logging(self) -> Any:
+        return self._jvm.org.apache.logging.log4j.LogManager.getContext(False)
+
+    def _list_levels(self) -> Iterator[tuple[str, str]]:
+        for entry in self._get_logging().getConfiguration().getLoggers().entrySet():
+            yield str(entry.getKey()), str(entry.getValue().getLevel())
+
+    def _put_levels_back(self) -> None:
+        now = dict(self._list_levels())
+        if now == self._levels:
+            return
+        context = self._get_logging()
+        configuration = context.getConfiguration()
+        for name in now.keys() - self._levels.keys():
+            configuration.removeLogger(name)
+        for name, level in self._levels.items():
+            found = configuration.getLoggers().get(name)
+            if found is not None:
+                found.setLevel(self._jvm.org.apache.logging.log4j.Level.toLevel(level))
+        context.updateLoggers()
+
+    def forget_checkpoint_folder(self) -> None:
+        """No run has one before it sets its own."""
+        # Scala's setter: its name is none of Python's.
+        getattr(self._sc, "checkpointDir_$eq")(self._jvm.scala.Option.apply(None))
+
+    def end_python_workers(self) -> None:
+        """On this machine Python functions run in processes of Java's, which would go on to the next run with all that
+        this one's functions left in them. The process that forks them has run no function.
+        """
+        env = self._jvm.org.apache.spark.SparkEnv.get()
+        field = env.getClass().getDeclaredField("pythonWorkers")
+        field.setAccessible(True)
+        factories = field.get(env).valuesIterator()
+        while factories.hasNext():
+            self._end_idle_workers(factories.next())
+
+    def _end_idle_workers(self, factory: Any) -> None:
+        # As the factory itself does with those that idle for a minute. Scala may put its class before the name.
+        method = next(one for one in factory.getClass().getDeclaredMethods() if str(one.getName()).endswith(END_IDLE))
+        method.setAccessible(True)
+        method.invoke(factory, self._gateway.new_array(self._jvm.java.lang.Object, 0))
+
+    def list_bindings(self) -> Any:
+        """Names of the objects that Java holds for Python processes."""
+        server = JavaObject("GATEWAY_SERVER", self._gateway._gateway_client)
+        return server.getGateway().getBindings().keySet()
+
+    def release_bindings(self, held: Any) -> None:
+        """Let go of all objects but those ``held``, and those that this process has had since it looked."""
+        if held is None:
+            return
+        names = self._jvm.java.util.HashSet(held)
+        # A process that has ended tells nobody what it no longer needs. Py4J's own list is of this one: each is its
+        # gateway's address, "o" and a number.
+        for key in list(ThreadSafeFinalizer.finalizers):
+            names.add("o" + key.rpartition("o")[2])
+        self.list_bindings().retainAll(names)
+
+    # What is only looked at
+
+    def count_jobs(self) -> int:
+        """Jobs at work."""
+        return len(self._jsc.statusTracker().getActiveJobIds())
+
+    def list_connections(self) -> frozenset[str]:
+        """Threads that serve Python processes, but for those that did at first: this one's."""
+        threads = str(self._jvm.java.lang.Thread.getAllStackTraces().keySet().toString())
+        return frozenset(_UNNAMED.findall(threads)) - self._connections
+
+    def describe_files(self) -> str:
+        """Files, jars and archives that executors are sent."""
+        return f"{self._sc.addedFiles()} {self._sc.addedJars()} {self._sc.addedArchives()}"
+
+    def list_hadoop_settings(self) -> frozenset[tuple[str, str]]:
+        """Those that come from no file."""
+        text = self._jvm.java.io.StringWriter()
+        self._sc.hadoopConfiguration().writeXml(text)
+        found = ET.fromstring(str(text.toString()))
+        return frozenset(
+            (str(each.findtext("name")), str(each.findtext("value")))
+            for each in found.iter("property")
+            if not any(sign in (source.text or "") for source in each.iter("source") for sign in BY_FILES)
+        )
+
+    def list_catalog(self) -> tuple[str, ...]:
+        """Databases, tables and functions of a catalog that would end with the application."""
+        if self._catalog != IN_MEMORY:
+            return ()
+        catalog = self._root.sharedState().externalCatalog()
+        found = []
+        for name in self._iterate(catalog.listDatabases()):
+            tables = catalog.listTables(name).mkString(",")
+            found.append(f"{name}: {tables}; {catalog.listFunctions(name, '*').mkString(',')}")
+        return tuple(found)
+
+    def count_queries(self) -> int:
+        """Streaming queries at work."""
+        return int(self._root.sharedState().activeStreamingQueries().size())
+
+    def _iterate(self, sequence: Any) -> Iterator[str]:
+        return (str(sequence.apply(at)) for at in range(int(sequence.size())))

@@ -1,0 +1,1 @@
+"""Warm applications from a relay to their end, on real Spark."""

@@ -1,0 +1,197 @@
+"""Runs of steps through real relays and real hosts, as launch tasks start them but without Airflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from airflow_dagsched.launch.protocol.events import Event, Finished, Started, StepDone, StepLog, decode_batch
+from airflow_dagsched.launch.protocol.manifest import (
+    ENV_MANIFEST_SHA256,
+    ENV_NONCE,
+    ENV_PAYLOAD,
+    ENV_PAYLOAD_SHA256,
+    PAYLOAD_KEY,
+    SECRETS_KEY,
+    hash_content,
+)
+from airflow_dagsched.launch.warm.messages import Status
+from airflow_dagsched.launch.warm.terms import Terms
+from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications, tell_end
+from airflow_dagsched.provider.warm.offer import HOST, Offer, build_request, store_request
+from tests.spark.running import Flow, manifest_of
+
+SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
+SETTINGS = {"spark.ui.enabled": "false", "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "2"}
+LONG_S = 400.0
+NONCE = "n0nce"
+
+
+@dataclass
+class Served:
+    """One run that has ended."""
+
+    code: int
+    output: str
+    batches: list[tuple[Event, ...]]
+
+    @property
+    def events(self) -> list[Event]:
+        return [event for batch in self.batches for event in batch]
+
+    @property
+    def number(self) -> int | None:
+        """Which run of its application it was."""
+        return next((each.warm_run for each in self.events if isinstance(each, Started)), None)
+
+    @property
+    def application(self) -> str | None:
+        return next((each.application_id for each in self.events if isinstance(each, Started)), None)
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {each.step: each.state for each in self.events if isinstance(each, StepDone)}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {each.step: each.value for each in self.events if isinstance(each, StepDone)}
+
+    @property
+    def finished(self) -> Finished | None:
+        return next((each for each in self.events if isinstance(each, Finished)), None)
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for each in self.events if isinstance(each, StepLog) for line in each.lines]
+
+
+@dataclass
+class Begun:
+    """A run that goes on."""
+
+    relay: subprocess.Popen[str]
+    folder: Path
+    output: Path
+
+    def end(self) -> Served:
+        """Wait for its end."""
+        code = self.relay.wait(LONG_S)
+        text = self.output.read_text("utf-8", "replace")
+        events = self.folder / "events"
+        written = events.read_text().splitlines() if events.exists() else []
+        return Served(code, text, [decode_batch(line) for line in written])
+
+    def has_said(self, text: str) -> bool:
+        """Whether its output has it."""
+        return text in self.output.read_text("utf-8", "replace")
+
+
+@dataclass
+class Lab:
+    """A cache folder with its warm applications, and runs."""
+
+    folder: Path
+    master: str = "local[2]"
+    settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
+    terms: Terms = field(default_factory=lambda: Terms(60.0, 50))
+    roots: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        (self.folder / "cache" / "warm").mkdir(parents=True, mode=0o700, exist_ok=True)
+        (self.folder / "cache").chmod(0o700)
+        (self.folder / "cache" / "warm").chmod(0o700)
+
+    @property
+    def warm(self) -> Path:
+        return self.folder / "cache" / "warm"
+
+    def begin(self, flow: Flow, *, environment: Mapping[str, str] | None = None, **fields: Any) -> Begun:
+        """Start a relay, as the process of a launch task would."""
+        own = self.folder / uuid.uuid4().hex[:8]
+        own.mkdir(mode=0o700)
+        made = manifest_of(own, flow, events=str(own / "events"), **{"launcher_pid": os.getpid(), **fields})
+        (own / "manifest").write_text(made.to_json())
+        calls = {name: cloudpickle.dumps(call) for name, call in flow.calls.items()}
+        content = cloudpickle.dumps({PAYLOAD_KEY: made.to_json().encode(), SECRETS_KEY: b"[]", **calls})
+        (own / "payload").write_bytes(content)
+        lines = "".join(f"{name} {value}\n" for name, value in self.settings.items())
+        (own / "spark.properties").write_text(lines)
+        told = {
+            **os.environ,
+            ENV_NONCE: NONCE,
+            ENV_MANIFEST_SHA256: hash_content(made.to_json().encode()),
+            ENV_PAYLOAD: str(own / "payload"),
+            ENV_PAYLOAD_SHA256: hash_content(content),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            **(environment or {}),
+        }
+        command = [SPARK_SUBMIT, "--master", self.master, "--properties-file", str(own / "spark.properties"), HOST]
+        offer = Offer(
+            self.terms, self.folder / "cache", "dag.flow", "spark_default", "default_pool", "default", self.roots
+        )
+        request = build_request(offer, command, str(own / "manifest"), self.settings, told)
+        output = own / "output"
+        with output.open("w") as out:
+            relay = subprocess.Popen(
+                store_request(request, own), env=told, stdout=out, stderr=subprocess.STDOUT, text=True,
+                start_new_session=True,
+            )  # fmt: skip
+        return Begun(relay, own, output)
+
+    def run(self, flow: Flow, **how: Any) -> Served:
+        """Have it served."""
+        return self.begin(flow, **how).end()
+
+    def list_warm(self) -> list[Application]:
+        return list(list_applications(self.warm))
+
+    def find_status(self) -> Status | None:
+        """Of the only application."""
+        found = self.list_warm()
+        return ask_status(found[0]) if found else None
+
+    def end_all(self) -> None:
+        for each in self.list_warm():
+            tell_end(each, "the test is over", at_once=True)
+        wait_until(lambda: not any(self.warm.iterdir()), "the applications end")
+
+
+@contextmanager
+def open_lab(folder: Path, **how: Any) -> Iterator[Lab]:
+    lab = Lab(folder, **how)
+    try:
+        yield lab
+    finally:
+        lab.end_all()
+
+
+def wait_until(holds: Callable[[], object], what: str, within_s: float = 60.0) -> None:
+    """Wait for a condition, with a deadline."""
+    until = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < until, f"not within {within_s:.0f} s: {what}"
+        time.sleep(0.05)
+
+
+def flow_of(*functions: Callable[..., Any], **spec: Any) -> Flow:
+    """A flow of steps, each called by its name."""
+    flow = Flow()
+    for function in functions:
+        flow.step(function, **spec)
+    return flow
+
+
+def load(text: str) -> Any:
+    return json.loads(text)

@@ -1,0 +1,165 @@
+"""Runs in one application, and what ends it: by real relays, hosts and Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_dagsched.launch.warm.terms import Terms
+from airflow_dagsched.provider.warm.applications import tell_end
+from tests.warm.kit import Begun, Lab, flow_of, open_lab, wait_until
+
+pytestmark = [pytest.mark.spark]
+
+
+def rows(spark: Any) -> Any:
+    return spark.range(10)
+
+
+def total(rows: Any) -> int:
+    print("counted")
+    return int(rows.count())
+
+
+def wait(spark: Any) -> None:
+    import time
+
+    print("waits", flush=True)
+    time.sleep(600)
+
+
+def fail(spark: Any) -> None:
+    raise ValueError("no such thing")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(tmp_path) as lab:
+        yield lab
+
+
+def find_host(lab: Lab) -> dict[str, int]:
+    """Processes of the only application, by what they are."""
+    mine = str(lab.list_warm()[0].folder)
+    found = {
+        int(each.name): each.joinpath("cmdline").read_bytes().split(b"\0")
+        for each in Path("/proc").iterdir()
+        if each.name.isdigit() and mine.encode() in _read(each / "cmdline")
+    }
+    java = next(pid for pid, words in found.items() if words[0].endswith(b"java"))
+    host = next(pid for pid in list_children(java) if pid in found)
+    children = [pid for pid in list_children(host) if pid in found]
+    return {"java": java, "host": host, **dict(zip(("keeper", "run"), children, strict=False))}
+
+
+def list_children(pid: int) -> list[int]:
+    told = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
+    return sorted({int(number) for text in told for number in text.split()})
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def is_gone(pid: int) -> bool:
+    return not _read(Path(f"/proc/{pid}/cmdline"))
+
+
+def begin_waiting(lab: Lab) -> Begun:
+    begun = lab.begin(flow_of(wait, dated=True))
+    wait_until(lambda: lab.list_warm() and "run" in find_host(lab), "a run at work", 400)
+    wait_until(lambda: begun.has_said("waits"), "the step is called", 60)
+    return begun
+
+
+def test_runs_go_on_in_one_application_until_one_fails(lab: Lab) -> None:
+    """Equal rows, one application; a run that failed ends it, and says why as a cold one does."""
+    first, second = (lab.run(flow_of(rows, total, dated=True)) for _ in range(2))
+    assert (first.number, second.number) == (1, 2), second.output
+    assert first.application == second.application
+    assert first.values == second.values == {"rows": None, "total": 10}
+    assert second.lines == ["counted"]
+    failed = lab.run(flow_of(fail, dated=True))
+    assert (failed.code, failed.number) == (1, 3)
+    assert "no such thing" in str([each for each in failed.events if getattr(each, "failure", None)])
+    assert not lab.list_warm()
+
+
+@pytest.mark.parametrize("what", ["host", "java", "keeper", "run", "relay"])
+def test_a_kill_ends_the_run_and_the_application(lab: Lab, what: str) -> None:
+    """Nothing is left, and the next run starts cold."""
+    assert lab.run(flow_of(rows, total, dated=True)).code == 0
+    begun = begin_waiting(lab)
+    processes = {**find_host(lab), "relay": begun.relay.pid}
+    os.kill(processes[what], signal.SIGKILL)
+    served = begun.end()
+    assert served.code != 0
+    wait_until(lambda: all(is_gone(pid) for pid in processes.values()), f"all ends with {what}", 60)
+    assert not lab.list_warm()
+    again = lab.run(flow_of(rows, total, dated=True))
+    assert (again.code, again.number, again.values["total"]) == (0, 1, 10), again.output
+
+
+def test_a_launch_that_is_told_to_end_says_its_last_word(lab: Lab) -> None:
+    """As a driver of its own does at SIGTERM; the application goes with it."""
+    begun = begin_waiting(lab)
+    begun.relay.send_signal(signal.SIGTERM)
+    served = begun.end()
+    assert served.finished is not None
+    assert served.finished.failure is not None
+    assert served.finished.failure.message == "stopped: the driver was told to end"
+    wait_until(lambda: not lab.list_warm(), "the application ends")
+
+
+def test_it_ends_after_its_runs_and_its_time(tmp_path: Path) -> None:
+    with open_lab(tmp_path / "runs", terms=Terms(60.0, 2)) as lab:
+        numbers = [lab.run(flow_of(rows, total, dated=True)).number for _ in range(3)]
+        assert numbers == [1, 2, 1]
+        (application,) = lab.list_warm()
+        tell_end(application, "it is told to")
+        wait_until(lambda: not lab.list_warm(), "it ends")
+    with open_lab(tmp_path / "time", terms=Terms(0.5, 50)) as lab:
+        assert lab.run(flow_of(rows, total, dated=True)).code == 0
+        wait_until(lambda: not any(lab.warm.iterdir()), "its time is over")
+
+
+def test_other_settings_or_less_memory_are_another_application(lab: Lab) -> None:
+    first = lab.run(flow_of(rows, total, dated=True))
+    lab.settings["spark.driver.memory"] = "600m"
+    smaller = lab.run(flow_of(rows, total, dated=True))
+    assert (smaller.application, smaller.number) == (first.application, 2)
+    lab.settings["spark.sql.shuffle.partitions"] = "3"
+    other = lab.run(flow_of(rows, total, dated=True))
+    assert other.application != first.application
+    lab.settings["spark.driver.memory"] = "800m"
+    larger = lab.run(flow_of(rows, total, dated=True))
+    assert larger.application not in (first.application, other.application)
+
+
+def test_a_changed_module_ends_it(tmp_path: Path) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "own.py").write_text("x = 1\n")
+    with open_lab(tmp_path / "lab", roots=(modules,)) as lab:
+        first = lab.run(flow_of(rows, total, dated=True))
+        (modules / "own.py").write_text("x = 22\n")
+        second = lab.run(flow_of(rows, total, dated=True))
+        assert second.number == 1
+        assert second.application != first.application
+        wait_until(lambda: len(lab.list_warm()) == 1, "the first one ends")
+
+
+def test_one_whose_launch_died_while_it_started_ends(lab: Lab) -> None:
+    begun = lab.begin(flow_of(rows, total, dated=True))
+    wait_until(lambda: any(lab.warm.iterdir()), "it is being started", 60)
+    os.killpg(begun.relay.pid, signal.SIGKILL)
+    begun.relay.wait(60)
+    wait_until(lambda: not lab.list_warm(), "it ends", 200)
