@@ -94,11 +94,11 @@ provider
   mirrors                                                launch/protocol switch switch/log
   spec                                                   model plan plan/grouping launch/protocol launch/managers
                                                          launch/streams launch/secrecy launch/warm
-  clusters          .spec                                model plan plan/checking plan/pruning plan/problem
-                                                         launch/managers launch/planning launch/escalation
-  moving                                                 launch/protocol launch/moves
   warm                                                   launch/protocol launch/secrecy launch/warm private_socket
                                                          process_names
+  clusters          .spec .warm                          model plan plan/checking plan/pruning plan/problem
+                                                         launch/warm launch/managers launch/planning launch/escalation
+  moving                                                 launch/protocol launch/moves
   submission        .spec .clusters .warm                model plan plan/reasons plan/report plan/pruning
                                                          launch/protocol launch/secrecy launch/retention launch/steps
                                                          launch/streams launch/managers launch/class_archive

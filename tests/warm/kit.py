@@ -165,7 +165,7 @@ class Lab:
     def end_all(self) -> None:
         for each in self.list_warm():
             tell_end(each, "the test is over", at_once=True)
-        wait_until(lambda: not any(self.warm.iterdir()), "the applications end")
+        wait_until(lambda: not self.list_warm(), "the applications end")
 
 
 @contextmanager

@@ -87,4 +87,4 @@ def test_many_runs_are_as_cold_ones_and_leave_memory_flat(tmp_path: Path) -> Non
         assert slopes["files"] < 0.05, slopes
         last = lab.run(flow_of(orders, by_shop, largest, dated=True), interval_key="0", run_id="last")
         assert last.number == RUNS
-        wait_until(lambda: not any(lab.warm.iterdir()), "it has served its runs")
+        wait_until(lambda: not lab.list_warm(), "it has served its runs")

@@ -128,7 +128,7 @@ def test_it_ends_after_its_runs_and_its_time(tmp_path: Path) -> None:
         wait_until(lambda: not lab.list_warm(), "it ends")
     with open_lab(tmp_path / "time", terms=Terms(0.5, 50)) as lab:
         assert lab.run(flow_of(rows, total, dated=True)).code == 0
-        wait_until(lambda: not any(lab.warm.iterdir()), "its time is over")
+        wait_until(lambda: not lab.list_warm(), "its time is over")
 
 
 def test_other_settings_or_less_memory_are_another_application(lab: Lab) -> None:

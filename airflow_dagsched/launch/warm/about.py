@@ -13,6 +13,8 @@ from airflow_dagsched.launch.warm.terms import Terms
 FOLDER = "warm"
 """Of all of them, in the cache folder."""
 ABOUT, OUTPUT = "about.json", "output.log"
+ENDED = "ended.log"
+"""Beside the folders: why applications ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class About:
 
     label: str
     """DAG and dataflow that it was started for."""
+    connection: str
     began: float
     """Seconds since 1970."""
     wanted: Wanted

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from airflow_dagsched.launch.managers.author_sizes import hide_values, name_options
 from airflow_dagsched.launch.planning.facts import ONLY, Facts, Origin
+from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.problem.run import FixedGroup, Policy
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
 from airflow_dagsched.plan.settings_file import parse_placement_settings
-from airflow_dagsched.provider.spec.configuration import is_planning
+from airflow_dagsched.provider.spec.configuration import find_cache_folder, is_planning
 from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
+from airflow_dagsched.provider.warm.applications import has_warm
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec, LaunchSpec
@@ -42,10 +44,13 @@ def gather_plan_facts(
     """
     flow = launch.flow
     known = recall_history(history or locate_history(flow))
+    # What is priced is what a launch would find now, on this machine.
+    is_warm = flow.warm_s > 0 and not per_step and has_warm(find_cache_folder() / FOLDER, flow.conn_id)
+    settings = replace(flow.settings, warm=is_warm)
     return Facts(
         dataflow=flow.graph.dataflow,
         cluster=found.cluster,
-        settings=replace(flow.settings, apart=(), together=(), warm=False) if per_step else flow.settings,
+        settings=replace(settings, apart=(), together=()) if per_step else settings,
         policy=Policy(flow.placement, parse_placement_settings(flow.settings, flow.placement_settings), known),
         groups=_fix_units(flow) if per_step else _list_groups(launch),
         history=known,

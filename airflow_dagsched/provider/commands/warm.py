@@ -6,10 +6,13 @@ import sys
 from typing import Any
 
 from airflow_dagsched.launch.protocol.printable import format_duration
-from airflow_dagsched.launch.warm.about import FOLDER
+from airflow_dagsched.launch.warm.about import ENDED, FOLDER
 from airflow_dagsched.launch.warm.messages import Status
 from airflow_dagsched.provider.spec.configuration import read_cache_dir
 from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications, tell_end
+
+SHOWN = 5
+"""Of those that have ended."""
 
 
 def list_warm(args: Any) -> None:
@@ -19,6 +22,9 @@ def list_warm(args: Any) -> None:
         print(describe_application(each, ask_status(each)))
     if not found:
         print("no application is warm on this machine")
+    ended = find_cache_folder() / FOLDER / ENDED
+    for line in ended.read_text("utf-8").splitlines()[-SHOWN:] if ended.exists() else ():
+        print(f"ended: {line}")
 
 
 def stop(args: Any) -> None:

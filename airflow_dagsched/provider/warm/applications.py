@@ -59,6 +59,11 @@ def _is_left(folder: Path, about: About) -> bool:
     return False
 
 
+def has_warm(folder: Path, connection: str) -> bool:
+    """Whether an application over ``connection`` is there; whether it fits a launch, that launch finds out."""
+    return any(each.about.connection == connection for each in list_applications(folder))
+
+
 def ask_status(application: Application) -> Status | None:
     """How it stands; None: nobody says."""
     answer = _ask(application, StatusAsked())

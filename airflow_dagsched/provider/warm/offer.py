@@ -70,7 +70,15 @@ def build_request(
     wanted = describe_wanted(start, list_code(offer.roots, settings))
     launcher, owner = name_process(os.getpid()), find_owner(os.getpid())
     return Request(
-        tuple(command), manifest, str(offer.cache / FOLDER), offer.label, wanted, offer.terms, launcher, owner
+        command=tuple(command),
+        manifest=manifest,
+        folder=str(offer.cache / FOLDER),
+        label=offer.label,
+        connection=offer.connection,
+        wanted=wanted,
+        terms=offer.terms,
+        launcher=launcher,
+        owner=owner,
     )
 
 

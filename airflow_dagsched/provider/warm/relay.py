@@ -58,6 +58,8 @@ class Relay:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._output: BinaryIO | None = None
+        self._folder: Path | None = None
+        """Of the application that has taken the run."""
         self._host: subprocess.Popen[bytes] | None = None
         """The application, where this run started it."""
         self._told = False
@@ -102,7 +104,7 @@ class Relay:
         except (OSError, ValueError):
             answer = Refused("nobody answers")
         if isinstance(answer, Taken) and link is not None:
-            self._output = self._output or output
+            self._output, self._folder = self._output or output, folder
             return link
         if link is not None:
             link.close()
@@ -133,7 +135,13 @@ class Relay:
         request, folder = self._request, Path(self._request.folder, secrets.token_hex(4))
         folder.mkdir(mode=0o700)
         about = About(
-            request.label, time.time(), request.wanted, request.terms, name_process(os.getpid()), request.owner
+            label=request.label,
+            connection=request.connection,
+            began=time.time(),
+            wanted=request.wanted,
+            terms=request.terms,
+            starter=name_process(os.getpid()),
+            owner=request.owner,
         )
         write_file(folder / ABOUT, about.to_json().encode(), 0o600)
         return folder
@@ -175,11 +183,19 @@ class Relay:
                 _end_group(self._host)
             with suppress(subprocess.TimeoutExpired):
                 self._host.wait(LEAVES_WITHIN_S)
+        else:
+            self._await_end()
         self._pass_output()
         if code is not None:
             return code
         ended = self._host.poll() if self._host is not None else None
         return LOST if not ended else ended if ended > 0 else 128 - ended
+
+    def _await_end(self) -> None:
+        """Until an application that another run started is gone: who tries again shall not meet what it still does."""
+        until = time.monotonic() + LEAVES_WITHIN_S
+        while self._folder is not None and (self._folder / NAME).exists() and time.monotonic() < until:
+            time.sleep(START_LOOK_S)
 
     def _pass_output(self) -> None:
         """What Java and the host have printed since."""

@@ -21,6 +21,7 @@ class Request:
     folder: str
     """Of all warm applications of this user."""
     label: str
+    connection: str
     wanted: Wanted
     terms: Terms
     launcher: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -56,3 +57,10 @@ def let_go() -> None:
     sc = SparkContext._active_spark_context
     if sc is not None:
         sc.cancelAllJobs()
+
+
+def remove_temporary() -> None:
+    """Remove the folder that PySpark made for this run: Java would keep it for as long as it runs."""
+    sc = SparkContext._active_spark_context
+    if sc is not None:
+        shutil.rmtree(sc._temp_dir, ignore_errors=True)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_dagsched.launch.warm.about import About, read_about
+from airflow_dagsched.launch.warm.about import ENDED, About, read_about
 from airflow_dagsched.launch.warm.identity import is_of_one_task
 from airflow_dagsched.launch.warm.messages import (
     EndAsked,
@@ -35,12 +35,14 @@ from airflow_dagsched.launch.warm.serving import Command, Event, Serving, take_e
 from airflow_dagsched.private_socket import check_peer, listen_in, receive_text, send_text
 from airflow_dagsched.process_names import is_gone
 from airflow_dagsched.spark.driver.program import FAILED, OK, STOPPED, Source, main
-from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go
+from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_temporary
 from airflow_dagsched.spark.warm_driver.children import Child, fork_child
 from airflow_dagsched.spark.warm_driver.keeper import run_keeper
 from airflow_dagsched.spark.warm_driver.orders import Answer, Order, decode_answer, encode_order
 
 LOOK_S = 0.25
+MOST_ENDS = 100
+"""That are remembered."""
 ANSWER_WITHIN_S = 2.0
 """Seconds a process of this user has to say what it wants, and the keeper to stop Spark."""
 
@@ -306,6 +308,7 @@ class Host:
         if self.asked is not None:
             self.asked.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+        note_end(self.folder, self.about, self.serving)
 
     def _describe(self) -> Status:
         now, deadline = time.monotonic(), self.serving.find_deadline(self.about.terms)
@@ -316,6 +319,15 @@ class Host:
         )
 
 
+def note_end(folder: Path, about: About, serving: Serving) -> None:
+    """Keep a line on why an application ended, for whoever wonders why a launch was cold."""
+    line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {folder.name} {about.label}: {serving.runs} runs; {serving.reason}"
+    file = folder.with_name(ENDED)
+    with suppress(OSError):
+        before = file.read_text("utf-8").splitlines()[-MOST_ENDS:] if file.exists() else []
+        file.write_text("\n".join([*before, line]) + "\n", "utf-8")
+
+
 def _send(link: socket.socket, message: Message) -> None:
     with suppress(OSError):  # whoever it was is gone
         send_text(link, encode_message(message))
@@ -323,7 +335,10 @@ def _send(link: socket.socket, message: Message) -> None:
 
 def _run_driver(manifest: str, number: int, lost: str) -> int:
     """The driver program, in the application that another process holds; its exit code."""
-    return main([manifest], Source(lambda secrets: attach_session(secrets, lost), let_go, number))
+    try:
+        return main([manifest], Source(lambda secrets: attach_session(secrets, lost), let_go, number))
+    finally:
+        remove_temporary()
 
 
 def run_host(folder: Path) -> int:
