@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,7 +14,7 @@ BY_FILES = (".xml", "SparkConf", "because")
 """How the sources of Hadoop settings end, or what is in them, that nobody set while steps ran."""
 END_IDLE = "cleanupIdleWorkers"
 IN_MEMORY = "in-memory"
-_UNNAMED = re.compile(r"\bThread\[(?:#\d+,)?(Thread-\d+),")
+UNNAMED = "Thread-"
 """Java's name of a thread that nobody gave one: so Py4J leaves those of its connections."""
 
 
@@ -129,8 +128,12 @@ class JavaState:
 
     def list_connections(self) -> frozenset[str]:
         """Threads that serve Python processes, but for those that did at first: this one's."""
-        threads = str(self._jvm.java.lang.Thread.getAllStackTraces().keySet().toString())
-        return frozenset(_UNNAMED.findall(threads)) - self._connections
+        found = self._jvm.java.lang.Thread.getAllStackTraces().entrySet()
+        names = {str(each.getKey().getName()): each for each in found}
+        # Libraries leave theirs without a name, too: what serves a Python process stands in Py4J's code.
+        new = (name for name in names if name.startswith(UNNAMED) and name not in self._connections)
+        to_text = self._jvm.java.util.Arrays.toString
+        return frozenset(name for name in new if "py4j." in str(to_text(names[name].getValue())))
 
     def describe_files(self) -> str:
         """Files, jars and archives that executors are sent."""
