@@ -129,11 +129,10 @@ class JavaState:
     def list_connections(self) -> frozenset[str]:
         """Threads that serve Python processes, but for those that did at first: this one's."""
         found = self._jvm.java.lang.Thread.getAllStackTraces().entrySet()
-        names = {str(each.getKey().getName()): each for each in found}
+        names = {str(each.getKey().getName()): each.getValue() for each in found}
         # Libraries leave theirs without a name, too: what serves a Python process stands in Py4J's code.
         new = (name for name in names if name.startswith(UNNAMED) and name not in self._connections)
-        to_text = self._jvm.java.util.Arrays.toString
-        return frozenset(name for name in new if "py4j." in str(to_text(names[name].getValue())))
+        return frozenset(name for name in new if any("py4j." in str(frame) for frame in names[name]))
 
     def describe_files(self) -> str:
         """Files, jars and archives that executors are sent."""
