@@ -3,7 +3,7 @@
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (three quarters of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
-# make test-faults    the protocol in every order, then streams whose processes are killed in each of its states (at most 20 minutes)
+# make test-faults    every order of the model, and streams whose processes are killed in every state of a switch (at most 20 minutes)
 # make test-proof    millions of rows through a stream that is changed three times, by replay, by an inbox, in turn
 # make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
@@ -58,9 +58,9 @@ test-cluster: .venv/installed
 	@tools/hdfs.sh >/dev/null
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster tests/seeds $(TESTS)
 
+# Searches of the model first, which take one of the two cores for minutes; each says how many states it has seen.
 test-faults: .venv/installed
-	@$(PY) -m pytest -q -s tests/switch/test_model.py tests/switch/inbox/test_inbox_model.py tests/switch/test_machine.py
-	@$(WITH_JAVA) $(PY) -m pytest -n 2 --timeout 900 -m faults tests/faults $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -n 2 -rP --timeout 900 -m faults tests/switch tests/faults $(TESTS)
 
 test-proof: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 1500 -m proof tests/proof $(TESTS)

@@ -50,13 +50,12 @@ class DriverActor:
             self.go_on()
             wait_until(lambda: not self._is_alive() or self._is_at_work(), lambda: f"{self}")
 
-    def kill(self) -> str:
+    def kill(self) -> list[str]:
         """See ``Actor``."""
-        if self._driver is None:
-            return ""
-        was_alive = self._is_alive()
+        if self._driver is None or not self._is_alive():
+            return []
         self._driver.kill()
-        return self._name if was_alive else ""
+        return [self._name]
 
     def _is_at_work(self) -> bool:
         signs = map(read_sign, self._list_places())

@@ -16,88 +16,86 @@ from airflow_dagsched.switch.log.signs_files import read_sign
 from airflow_dagsched.switch.log.spawned import is_there, read_spawned
 from airflow_dagsched.switch.places import EpochPlaces
 from demo import processes
-from tests.faults.follow import TRIGGER, WORKER
-from tests.faults.play import Actor, Play
+from tests.faults.follow import TRIGGER, WORKER, name_outcome
+from tests.faults.play import Play
 from tests.streams.kit import ROOT, wait_until
 
 
-class FollowerActor:
-    """The task that follows an epoch: now its worker, which starts the driver, now its trigger.
+class TasksActor:
+    """The process in which each epoch's task is: now as a worker, which starts the driver, now as a trigger.
 
-    It is killed as ``trigger`` or ``worker`` of its name.
+    :param roles: epoch -> what it is: its task is killed as ``trigger of`` that, or ``worker of`` it.
     """
 
-    def __init__(self, play: Play, epoch: int) -> None:
-        self.epoch = epoch
-        self.name = ""
+    def __init__(self, play: Play, roles: Mapping[int, str]) -> None:
+        self.roles = roles
         self._play = play
         self._process: subprocess.Popen[bytes] | None = None
         self._said = 0
         """Length of what those before it have printed."""
         folder = play.flow.work_dir.parent
-        self._outcome, self._output = folder / f"outcome-{epoch}.json", folder / f"follower-{epoch}.log"
+        self._outcomes, self._output = folder / "outcomes", folder / "tasks.log"
+        self._outcomes.mkdir()
         play.undo.callback(self._end)
 
     def go_on(self) -> None:
         """See ``Actor``."""
-        if self._is_alive() or self.has_ended() or self._play.find(self.epoch) is None:
+        if self._process is not None and self._process.poll() is None:
             return
         self._said = len(self._read_output())
-        command = (sys.executable, "-m", "tests.faults.follow", self._play.flow.places.folder, self.epoch)
-        self._process = processes.start([*map(str, command), str(self._outcome)], os.environ, self._output, Path(ROOT))
+        command = (sys.executable, "-m", "tests.faults.follow", self._play.flow.places.folder, self._outcomes)
+        self._process = processes.start([*map(str, command)], os.environ, self._output, Path(ROOT))
 
-    def _is_alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    def has_ended(self) -> bool:
+    def has_ended(self, epoch: int) -> bool:
         """Whether the task is over."""
-        return self._outcome.exists()
+        return name_outcome(self._outcomes, epoch).exists()
 
-    def read_outcome(self) -> Any:
+    def read_outcome(self, epoch: int) -> Any:
         """What the task came to."""
-        return json.loads(self._outcome.read_text())
+        return json.loads(name_outcome(self._outcomes, epoch).read_text())
 
     def settle(self) -> None:
-        """See ``Actor``."""
+        """See ``Actor``: until each task is where it stays for a while, or has ended."""
         self.go_on()
-        wait_until(lambda: not self._is_alive() or self._is_settled(), lambda: f"{self}")
+        wait_until(lambda: all(map(self._is_settled, self.roles)), lambda: f"{self}")
 
-    def kill(self) -> str:
+    def _is_settled(self, epoch: int) -> bool:
+        found, phase = self._play.find(epoch), self._find_phase(epoch)
+        if found is None or self.has_ended(epoch):
+            return True
+        # In its worker until its queries run; of one that is given up it is about to end.
+        return found.aborted is None and (phase == TRIGGER or (phase == WORKER and found.started is None))
+
+    def kill(self) -> list[str]:
         """See ``Actor``; drivers that it started go on."""
-        phase = self._find_phase()
-        return f"{phase} of {self.name}" if self._kill() else ""
+        there = [epoch for epoch in self.roles if self._play.find(epoch) is not None and not self.has_ended(epoch)]
+        killed = [f"{self._find_phase(epoch)} of {self.roles[epoch]}" for epoch in there]
+        self._kill()
+        return killed
 
-    def _is_settled(self) -> bool:
-        """Whether it is where it stays for a while: in its worker until its queries run."""
-        phase, found = self._find_phase(), self._play.find(self.epoch)
-        return phase == TRIGGER or (phase == WORKER and found is not None and found.started is None)
-
-    def _find_phase(self) -> str:
-        """Where it was last; empty: it has not begun."""
+    def _find_phase(self, epoch: int) -> str:
+        """Where the task was last; empty: it has not begun."""
+        phases = {f"{phase} {epoch}": phase for phase in (WORKER, TRIGGER)}
         lines = self._read_output()[self._said :].splitlines()
-        return next((line for line in reversed(lines) if line in (WORKER, TRIGGER)), "")
-
-    def _kill(self) -> bool:
-        if self._process is None or self._process.poll() is not None:
-            return False
-        self._process.kill()
-        self._process.wait()
-        return True
+        return next((phases[line] for line in reversed(lines) if line in phases), "")
 
     def _read_output(self) -> str:
         return self._output.read_text() if self._output.exists() else ""
 
+    def _kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
     def _end(self) -> None:
         self._kill()
-        if self._play.find(self.epoch) is not None:
-            kill_driver(self._play.locate(self.epoch))
+        for epoch in self._play.story.epochs:
+            kill_driver(self._play.locate(epoch))
 
     def __repr__(self) -> str:
-        told = [self._read_output()[-2500:] or "not started"]
-        if self._play.find(self.epoch) is not None:
-            output = self._play.locate(self.epoch).output
-            told.append(output.read_text(errors="replace")[-2500:] if output.exists() else "no driver")
-        return "\n".join(told)
+        outputs = [self._play.locate(epoch).output for epoch in self._play.story.epochs]
+        told = [each.read_text(errors="replace")[-2500:] for each in outputs if each.exists()]
+        return "\n".join([self._read_output()[-4000:], *told])
 
 
 class FollowedDriver:
@@ -123,24 +121,16 @@ class FollowedDriver:
 
         self._play.wait(is_settled)
 
-    def kill(self) -> str:
+    def kill(self) -> list[str]:
         """See ``Actor``."""
         if self._play.find(self._epoch) is None or not kill_driver(self._play.locate(self._epoch)):
-            return ""
+            return []
         # As for a driver that is started again in a play.
         self._play.feed.add()
-        return self._name
+        return [self._name]
 
     def __repr__(self) -> str:
         return f"{read_sign(self._play.locate(self._epoch))}" if self._play.find(self._epoch) is not None else "none"
-
-
-def make_cast(play: Play, tasks: Mapping[str, FollowerActor]) -> dict[str, Actor]:
-    """These tasks under their names, and the driver of each."""
-    for name, task in tasks.items():
-        task.name = name
-    drivers = {f"{name} driver": FollowedDriver(play, f"{name} driver", task.epoch) for name, task in tasks.items()}
-    return {**tasks, **drivers}
 
 
 def is_starting(places: EpochPlaces) -> bool:

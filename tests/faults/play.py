@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,8 +66,8 @@ class Actor(Protocol):
     def settle(self) -> None:
         """Wait until it is at work, if it is to be in this state."""
 
-    def kill(self) -> str:
-        """Kill it with SIGKILL; what it was then, empty: it did not run."""
+    def kill(self) -> Sequence[str]:
+        """Kill it with SIGKILL; what it was then, none: it did not run."""
 
 
 class Play:
@@ -84,6 +85,7 @@ class Play:
         self.seen: dict[str, set[State]] = defaultdict(set)
         """What was killed -> states in which it ran until then."""
         self._log = FlowLog(flow.places.log)
+        self._follower = Executor(flow.places.folder, {})
 
     @property
     def story(self) -> Story:
@@ -115,9 +117,10 @@ class Play:
         return find_state(story, seen.held) in seen.paused
 
     def list_due(self) -> set[int]:
-        """Epochs, and what stands for one, whose driver somebody is to start; also where a state is held in which they
-        have run: it is held long enough.
+        """Epochs, and what stands for one, whose driver somebody is to start, as it looks to who follows the flow: he
+        advances it, too. Also where a state is held in which they have run: it is held long enough.
         """
+        self._follower.step()
         story = self.story
         seen = self._look(story)
         commands = advance(story, replace(seen, paused=frozenset())).commands
@@ -152,9 +155,8 @@ class Play:
         for name in victims:
             self.cast[name].settle()
         assert self.is_in(state), self._tell()
-        for killed in [self.cast[name].kill() for name in victims]:
-            if killed:
-                self.seen[killed].add(state)
+        for killed in chain.from_iterable([self.cast[name].kill() for name in victims]):
+            self.seen[killed].add(state)
 
     def _tell(self) -> str:
         last = [str(each) for each in self.flow.read()[-5:]]
@@ -203,7 +205,7 @@ def play_given_up(play: Play, victims: Victims) -> None:
 
 
 @contextmanager
-def asking(play: Play, graph: Graph, states: Collection[State]) -> Iterator[dict[State, ExitStack]]:
+def asking(play: Play, graph: Graph, states: Sequence[State]) -> Iterator[dict[State, ExitStack]]:
     """The graph is asked for, and each of these states held until it is let go."""
     flow, held = play.flow, play.flow.work_dir / f"held-{graph.code}"
     graph = replace(graph, sums=hold_back(graph.sums, held))

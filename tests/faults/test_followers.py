@@ -1,5 +1,5 @@
-"""Tasks that follow the two graphs are killed in each state of a switch, with drivers or without: the next one goes on,
-starts what is lost, and ends as it must. Nothing is deferred for ever.
+"""Tasks that follow the graphs are killed in each state of a switch, with drivers or without: the next ones go on,
+start what is lost, and end as they must. Nothing is deferred for ever.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import pytest
 from airflow_dagsched.switch.log.signs_files import place_order
 from airflow_dagsched.switch.state import State
 from tests.faults.combinations import list_states
-from tests.faults.followers import FollowerActor, make_cast
+from tests.faults.followers import FollowedDriver, TasksActor
 from tests.faults.play import (
     NEW_EPOCH,
     OLD_EPOCH,
     THIRD_EPOCH,
+    Actor,
+    Play,
     Plot,
     Victims,
     play_given_up,
@@ -28,8 +30,7 @@ from tests.streams.kit import Flow
 
 pytestmark = [pytest.mark.spark, pytest.mark.airflow, pytest.mark.faults]
 
-TASKS = ("old", "new")
-EVERYBODY = ("old driver", "new driver", *TASKS)
+TASKS, EVERYBODY = ("tasks",), ("old driver", "new driver", "tasks")
 WITH_TASK = ("replay, trigger of old", "replay, trigger of new", "replay, worker of new")
 
 
@@ -61,19 +62,24 @@ def play_followed(tmp_path: Path, plot: Plot, victims: Victims, *, gives_up: boo
     """
     flow = Flow(tmp_path)
     with playing(flow, plot) as play:
-        old, new, third = (FollowerActor(play, epoch) for epoch in (OLD_EPOCH, NEW_EPOCH, THIRD_EPOCH))
-        play.cast = make_cast(play, {"old": old, "new": new})
+        tasks = TasksActor(play, {})
+        play.cast = make_cast(play, tasks, OLD_EPOCH, NEW_EPOCH)
         play_switch(play, victims)
         if gives_up:
-            play.wait(old.has_ended)
-            play.cast = make_cast(play, {"old": new, "new": third})
+            play.cast = make_cast(play, tasks, NEW_EPOCH, THIRD_EPOCH)
             play_given_up(play, victims)
         assert place_order(play.locate(NEW_EPOCH), "stop", "a test", time.time(), "enough")
-        tasks = [old, new, third] if gives_up else [old, new]
-        play.wait(lambda: all(each.has_ended() for each in tasks))
+        play.wait(lambda: all(map(tasks.has_ended, play.story.epochs)))
     plot.check(flow, play.feed)
-    replaced, stopped = old.read_outcome(), new.read_outcome()
+    replaced, stopped = tasks.read_outcome(OLD_EPOCH), tasks.read_outcome(NEW_EPOCH)
     assert (replaced["state"], replaced["returned"]["replaced_by"]) == ("success", NEW_EPOCH)
     assert stopped == {"state": "success", "returned": {"epoch": NEW_EPOCH}}
-    assert not gives_up or third.read_outcome()["state"] == "failed"
+    assert not gives_up or tasks.read_outcome(THIRD_EPOCH)["state"] == "failed"
     return play.seen
+
+
+def make_cast(play: Play, tasks: TasksActor, old: int, new: int) -> dict[str, Actor]:
+    """Of a switch from one epoch to another."""
+    tasks.roles = {old: "old", new: "new"}
+    drivers = (FollowedDriver(play, "old driver", old), FollowedDriver(play, "new driver", new))
+    return {"old driver": drivers[0], "new driver": drivers[1], "tasks": tasks}

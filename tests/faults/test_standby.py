@@ -12,10 +12,11 @@ import psutil
 import pytest
 
 from airflow_dagsched.switch.log.signs_files import place_order
-from airflow_dagsched.switch.log.standbys import find_standby
+from airflow_dagsched.switch.log.standbys import find_standby, list_standbys
+from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.records import Started
 from tests.faults.combinations import list_states
-from tests.faults.followers import FollowerActor, kill_driver
+from tests.faults.followers import TasksActor, kill_driver
 from tests.faults.play import NEW_EPOCH, OLD_EPOCH, Play, asking, playing
 from tests.faults.plots import STANDBY
 from tests.streams.kit import Flow, wait_until
@@ -30,6 +31,11 @@ class StandbyActor:
 
     def __init__(self, play: Play) -> None:
         self._play = play
+        play.undo.callback(self._end)
+
+    def _end(self) -> None:
+        for folder in list_standbys(self._play.flow.places):
+            kill_driver(EpochPlaces(folder))
 
     def find(self) -> str:
         """Its Spark application; empty: none stands by."""
@@ -43,10 +49,10 @@ class StandbyActor:
         """See ``Actor``."""
         self._play.wait(lambda: self.find() != "")
 
-    def kill(self) -> str:
+    def kill(self) -> list[str]:
         """See ``Actor``."""
         places = find_standby(self._play.flow.places)
-        return "standby" if places is not None and kill_driver(places) else ""
+        return ["standby"] if places is not None and kill_driver(places) else []
 
 
 class HolderActor:
@@ -65,21 +71,24 @@ class HolderActor:
     def settle(self) -> None:
         """See ``Actor``."""
 
-    def kill(self) -> str:
+    def kill(self) -> list[str]:
         """See ``Actor``."""
         python = [each for each in self._play.flow.read() if isinstance(each, Started)][-1].x_pid
         os.killpg(os.getpgid(python), signal.SIGKILL)
         wait_until(lambda: not psutil.pid_exists(python), lambda: f"{python} is there still")
         self._play.feed.add()
-        return "driver"
+        return ["driver"]
 
 
 def test_a_standby_is_killed_and_takes_over_while_a_graph_is_changed(tmp_path: Path):
     flow = Flow(tmp_path)
     with playing(flow, STANDBY) as play:
-        tasks = [FollowerActor(play, epoch) for epoch in (OLD_EPOCH, NEW_EPOCH)]
-        standby, holder = StandbyActor(play), HolderActor(play)
-        play.cast = {"old": tasks[0], "new": tasks[1], "standby": standby, "driver": holder}
+        tasks, standby, holder = (
+            TasksActor(play, {OLD_EPOCH: "old", NEW_EPOCH: "new"}),
+            StandbyActor(play),
+            HolderActor(play),
+        )
+        play.cast = {"tasks": tasks, "standby": standby, "driver": holder}
         flow.ask(STANDBY.old)
         play.wait_for_batches(OLD_EPOCH, 3)
         play.kill("steady", ["standby"])
@@ -93,7 +102,7 @@ def test_a_standby_is_killed_and_takes_over_while_a_graph_is_changed(tmp_path: P
         take_over(play, standby, holder)
         play.wait_for_batches(NEW_EPOCH, 2)
         assert place_order(play.locate(NEW_EPOCH), "stop", "a test", time.time(), "enough")
-        play.wait(lambda: all(each.has_ended() for each in tasks))
+        play.wait(lambda: all(map(tasks.has_ended, play.story.epochs)))
     STANDBY.check(flow, play.feed)
     assert {f"standby, {who}": states for who, states in play.seen.items()} == {
         who: list_states(who) for who in ("standby, standby", "standby, driver")

@@ -40,11 +40,11 @@ class WorkerActor:
         """See ``Actor``."""
         wait_until(lambda: bool(self._list_busy()), lambda: f"{self}")
 
-    def kill(self) -> str:
+    def kill(self) -> list[str]:
         """See ``Actor``; with its executors."""
         for host in self._list_busy():
             self._cluster.kill(host)
-        return "worker"
+        return ["worker"]
 
     def _list_busy(self) -> list[str]:
         return [host for host, page in self._cluster.workers().items() if page["executors"]]

@@ -39,12 +39,12 @@ def test_where_state_is_handed_on_two_executors_and_two_crashes():
     check("carry", executors=2, crashes=2, least=5_000)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_two_executors_and_one_crash_in_every_order():
     check("replay", executors=2, crashes=1, least=300_000)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_with_room_for_one_graph_two_executors_and_two_crashes():
     check("sequential", executors=2, crashes=2, least=50_000, length=4)
 
