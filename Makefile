@@ -3,7 +3,7 @@
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (three quarters of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
-# make test-faults    every order of the model, and streams whose processes are killed in every state of a switch (at most 20 minutes)
+# make test-faults    every order of the model; streams whose processes are killed in each state (at most 20 minutes)
 # make test-proof    millions of rows through a stream that is changed three times, by replay, by an inbox, in turn
 # make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form

@@ -138,6 +138,8 @@ class Play:
         def is_over() -> bool:
             if is_so():
                 return True
+            new = self.find(NEW_EPOCH)
+            assert new is None or new.aborted is None, f"{new}\n{self._tell()}"
             for actor in self.cast.values():
                 actor.go_on()
             self.feed.go_on(self.plot.readers(self.flow))

@@ -126,8 +126,8 @@ class Starter:
 
     @contextmanager
     def _claim_start(self, places: EpochPlaces, number: int) -> Iterator[bool]:
-        """Whether a driver is to be started still, which nobody else does meanwhile: the tasks of both graphs see at one
-        moment that it is missing, and two drivers at once would be in each other's way.
+        """Whether a driver is still to be started, which nobody else does meanwhile: the tasks of both graphs may see
+        at one moment that it is missing, and two drivers at once would be in each other's way.
         """
         places.folder.mkdir(parents=True, exist_ok=True)
         with places.starting.open("w") as lock:
