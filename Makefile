@@ -3,7 +3,7 @@
 # make test    all tests but the slow ones; TESTS="..." passes arguments to pytest
 # make test-system    the slow ones: whole jobs that fail, are killed, cleared, backfilled (three quarters of an hour)
 # make test-cluster   plans on real Spark workers and a real HDFS, and against recorded managers (some minutes)
-# make test-faults    streams whose processes are killed in every state of a switch (at most 20 minutes)
+# make test-faults    every order of the model; streams whose processes are killed in each state (at most 20 minutes)
 # make test-proof    millions of rows through a stream that is changed three times, by replay, by an inbox, in turn
 # make test-warm    hundreds of runs through one warm application, whose processes are killed at many points
 # make test-versions  the driver program on the oldest and the newest Spark (tools/spark_versions.txt; some minutes)
@@ -60,8 +60,9 @@ test-cluster: .venv/installed
 	@tools/hdfs.sh >/dev/null
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m cluster tests/cluster tests/seeds $(TESTS)
 
+# Searches of the model first, which take one of the two cores for minutes; each says how many states it has seen.
 test-faults: .venv/installed
-	@$(WITH_JAVA) $(PY) -m pytest --timeout 900 -m faults tests/switch/test_model.py tests/faults $(TESTS)
+	@$(WITH_JAVA) $(PY) -m pytest -n 2 -rP --timeout 900 -m faults tests/switch tests/faults $(TESTS)
 
 test-warm: .venv/installed
 	@$(WITH_JAVA) $(PY) -m pytest --timeout 3600 -m warm tests/warm $(TESTS)

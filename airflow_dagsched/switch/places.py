@@ -7,6 +7,7 @@
         epochs/<folder>/manifest.json plan.json                     for people, without secrets
                         private/                                    what a driver is started from again, secrets too
                         status.json exit.json starts.json follower.json spawned.json    replaced in place
+                        starting.lock
                         orders/<order>.json                         made exclusively
                         queries/<step>/checkpoint newest.json    empty/<source>/
                         aside/<step>/<draft>  compare/<step>-<batch>.json  output/driver.log
@@ -70,6 +71,11 @@ class EpochPlaces:
     def spawned(self) -> Path:
         """The process that was started last."""
         return self.folder / "spawned.json"
+
+    @property
+    def starting(self) -> Path:
+        """Held by the process that starts a driver."""
+        return self.folder / "starting.lock"
 
     @property
     def follower(self) -> Path:

@@ -145,9 +145,11 @@ def owned(story: Story, epoch: int, query: str) -> tuple[float | None, float | N
     return _get_upto(found.into, query), _get_upto(found.out, query)
 
 
-def awaits_state(story: Story, epoch: int) -> bool:
-    """Whether the epoch is to begin with the state of a graph that has not come to its end."""
-    record = story.epochs[epoch].record
+def awaits_state(story: Story, record: Epoch) -> bool:
+    """Whether the epoch is to begin with the state of a graph that has not come to its end.
+
+    :param record: of the epoch, or what stands for one, which is in no log.
+    """
     old = story.epochs.get(record.x_after)
     return record.channel == "carry" and old is not None and not old.drained
 

@@ -1,63 +1,56 @@
-"""Drivers of a switch are killed in each of its states, of the old graph, the new one, both: the same table in the end.
-
-What is impossible is left out: of the new graph nothing runs before its driver is started ("requested"), of the old one
-nothing once it has drained and gone, and in "steady" the killed driver is the only one.
-"""
+"""Drivers are killed in each state of a switch, of the old graph, the new one, both, or one of both: the same table."""
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from airflow_dagsched.switch.state import State
-from tests.faults.play import HELD, NEW, OLD, Play, held_states, playing
-from tests.streams.kit import Feed, Flow
-from tests.streams.rows import Rows
-from tests.streams.test_switch import check_table, is_over
+from tests.faults.combinations import list_states
+from tests.faults.drivers import DriverActor
+from tests.faults.play import NEW_EPOCH, OLD_EPOCH, THIRD_EPOCH, Plot, play_given_up, play_switch, playing
+from tests.faults.plots import CARRY_APART, REPLAY, REPLAY_APART
+from tests.streams.kit import Flow
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
-OLD_EPOCH, NEW_EPOCH = 1, 2
-BOTH = (OLD_EPOCH, NEW_EPOCH)
-BY_VICTIMS: dict[tuple[int, ...], set[State]] = {
-    (OLD_EPOCH,): {"steady", "requested", "deploying", "catching_up", "fenced"},
-    (NEW_EPOCH,): {"deploying", "catching_up", "fenced", "retiring"},
-    BOTH: {"steady", "requested", "deploying", "catching_up", "fenced", "retiring"},
-}
-"""Epochs whose drivers are killed -> states in which at least one of them runs."""
+OLD, NEW = "old driver", "new driver"
+EITHER = pytest.mark.parametrize("victims", [(OLD,), (NEW,), (OLD, NEW)], ids="+".join)
 
 
-@pytest.mark.parametrize("victims", list(BY_VICTIMS), ids=["old", "new", "both"])
-def test_whoever_is_killed_in_any_state_the_table_is_the_same(tmp_path: Path, victims: tuple[int, ...]):
+@EITHER
+def test_drivers_of_a_switch_are_killed_in_any_state(tmp_path: Path, victims: tuple[str, ...]):
+    assert play_apart(tmp_path, REPLAY_APART, victims) == {who: list_states(f"replay, {who}") for who in victims}
+
+
+@EITHER
+def test_where_state_is_handed_on_drivers_are_killed_in_any_state(tmp_path: Path, victims: tuple[str, ...]):
+    assert play_apart(tmp_path, CARRY_APART, victims) == {who: list_states(f"carry, {who}") for who in victims}
+
+
+def test_the_driver_of_both_graphs_is_killed_in_any_state(tmp_path: Path):
     flow = Flow(tmp_path)
-    feed = Feed(flow, Rows())
-    with playing(flow, feed) as play:
-        play.ask(OLD_EPOCH, OLD)
-        play.wait(lambda: len(flow.list_batches(OLD_EPOCH)) >= 3, [OLD_EPOCH])
-        play.kill("steady", victims)
-        before = len(flow.list_batches(OLD_EPOCH))
-        play.wait(lambda: len(flow.list_batches(OLD_EPOCH)) > before, [OLD_EPOCH])
-        places = play.ask(NEW_EPOCH, NEW)
-        with held_states(flow, places) as holds:
-            assert play.find_state(time.time()) == "requested"
-            play.kill("requested", victims)
-            play.wait(partial(is_in, play, "deploying"), BOTH)
-            play.kill("deploying", victims)
-            holds["requested"].close()
-            for state in HELD[1:]:
-                play.wait(partial(is_in, play, state), BOTH)
-                play.kill(state, victims)
-                holds[state].close()
-        play.wait(lambda: is_over(flow), BOTH)
-        play.wait(lambda: play.story.epochs[OLD_EPOCH].stopped is not None, BOTH)
-        play.stop(NEW_EPOCH)
-        assert play.seen >= BY_VICTIMS[victims]
-    check_table(flow, feed)
+    with playing(flow, REPLAY) as play:
+        both = DriverActor(play, "driver of both", OLD_EPOCH, NEW_EPOCH, THIRD_EPOCH)
+        play.cast = {"both": both}
+        play_switch(play, {"steady": ["both"]})
+        play_given_up(play, {"steady": ["both"]})
+        both.stop()
+    REPLAY.check(flow, play.feed)
+    assert play.seen == {"driver of both": list_states("replay, driver of both")}
 
 
-def is_in(play: Play, state: State) -> bool:
-    """Whether the switch is in that state now."""
-    return play.find_state(time.time()) == state
+def play_apart(tmp_path: Path, plot: Plot, victims: Collection[str]) -> dict[str, set[State]]:
+    """Play it with an application for each graph; in which states whose driver was killed."""
+    flow = Flow(tmp_path)
+    with playing(flow, plot) as play:
+        first, second = DriverActor(play, OLD, OLD_EPOCH), DriverActor(play, NEW, NEW_EPOCH)
+        play.cast = {OLD: first, NEW: second}
+        play_switch(play, {"steady": victims})
+        play.cast = {OLD: second.rename(OLD), NEW: DriverActor(play, NEW, THIRD_EPOCH)}
+        play_given_up(play, {"steady": victims})
+        second.stop()
+    plot.check(flow, play.feed)
+    return play.seen

@@ -107,13 +107,23 @@ class Flow:
 
     def ask(self, graph: Graph) -> EpochPlaces:
         """Make the folder of a new epoch, and ask for it: it is in the log then, and nothing runs."""
+        places = self.make_epoch(graph)
+        self.ask_for(places, graph)
+        return places
+
+    def make_epoch(self, graph: Graph) -> EpochPlaces:
+        """Make the folder of an epoch that nobody asks for yet."""
         places = self.places.name_epoch(uuid.uuid4().hex[:8])
         for name in graph.sources:
             self.name_source(name).mkdir(exist_ok=True)
         self._make_private_folder(places, graph)
-        settings = graph.settings
-        if settings.channel == "inbox" and not self.places.inbox_service.private.exists():
+        if graph.settings.channel == "inbox" and not self.places.inbox_service.private.exists():
             self._make_private_folder(self.places.inbox_service, graph)
+        return places
+
+    def ask_for(self, places: EpochPlaces, graph: Graph) -> None:
+        """Ask for the epoch of this folder, until it is in the log."""
+        settings = graph.settings
         wanted = Wanted(
             graph.code, f"run of {graph.code}", places.folder.name, {QUERY: graph.sources}, settings.window_s,
             channel=settings.channel, overlap=settings.overlap, confirm=settings.confirm, order=settings.order,
@@ -127,7 +137,6 @@ class Flow:
             return any(each.record.x_folder == wanted.folder for each in executor.log.story.epochs.values())
 
         wait_until(is_asked, lambda: f"asked for {wanted}")
-        return places
 
     def name_source(self, name: str) -> Path:
         """Folder with the files of a source."""

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import psutil
 import pyspark
 
 from airflow_dagsched.cli import main
@@ -36,8 +37,10 @@ class StandaloneCluster:
     ui: str
     pages: Mapping[str, str] = field(default_factory=dict)
     programs: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    late: dict[str, Callable[[], subprocess.Popen[bytes]]] = field(default_factory=dict)
-    """Host of a worker that is to join later -> what starts it."""
+    starts: Mapping[str, Callable[[], subprocess.Popen[bytes]]] = field(default_factory=dict)
+    """Host -> what starts its worker."""
+    late: list[str] = field(default_factory=list)
+    """Hosts whose workers are to join later, or were killed."""
 
     def connection(self) -> str:
         """An Airflow connection to it, as JSON."""
@@ -59,13 +62,18 @@ class StandaloneCluster:
 
     def kill(self, host: str) -> None:
         """End the worker there, as a machine ends that loses its power, and wait until the Master knows."""
+        # Its executors, too, and nothing is asked before: that would give them a moment to say something.
+        for process in processes.family(self.programs[host].pid):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         processes.stop(self.programs[host], grace_s=0.0)
+        self.late.append(host)
         until(f"worker {host} gone", lambda: host not in self._alive() or None, timeout_s=60.0)
 
     def join(self) -> str:
-        """Start the next worker that is to join later, and wait until it has; its host."""
-        host = next(iter(self.late))
-        self.programs[host] = self.late.pop(host)()
+        """Start the next worker that is to join later, or again, and wait until it has; its host."""
+        host = self.late.pop(0)
+        self.programs[host] = self.starts[host]()
         until(f"worker {host} there", lambda: host in self._alive() or None, timeout_s=120.0)
         return host
 
@@ -114,9 +122,9 @@ def standalone_cluster(
             size = ("--cores", width, "--memory", f"{memory_mb}m")
             starts[host] = partial(program, "worker.Worker", *where, *size, *offer, cluster.master)
         there = list(starts)[: workers - late]
-        programs = {host: starts.pop(host)() for host in there}
+        programs = {host: starts[host]() for host in there}
         until("Spark's workers", lambda: _registered(cluster, len(there)), timeout_s=120.0)
-        yield replace(cluster, programs=programs, late=starts)
+        yield replace(cluster, programs=programs, starts=starts, late=list(starts)[len(there) :])
 
 
 def _offer(folder: Path, slot: int) -> tuple[str, ...]:

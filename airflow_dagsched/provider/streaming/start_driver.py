@@ -4,11 +4,12 @@ takes its graph.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import subprocess
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from airflow_dagsched.provider.submission.started_settings import settle_command
 from airflow_dagsched.switch.advising.advice import Deploy
 from airflow_dagsched.switch.advising.situation import can_stop, count_start
 from airflow_dagsched.switch.log.executor import look_at
+from airflow_dagsched.switch.log.leases import list_held
 from airflow_dagsched.switch.log.signs_files import read_ended, read_starts, remove_order, write_starts
 from airflow_dagsched.switch.log.spawned import is_starting, write_spawned
 from airflow_dagsched.switch.log.standbys import find_standby, is_kept_away, make_standby
@@ -104,30 +106,44 @@ class Starter:
         self.start_epoch(epoch)
 
     def start_epoch(self, epoch: EpochStory) -> None:
-        """Start the epoch's driver now, if none starts already."""
+        """Start the epoch's driver now, if none works for it or starts already."""
         places, now = self.flow.name_epoch(epoch.record.x_folder), self.clock()
-        _bury_children()
-        if is_starting(places, now):
-            return
-        if epoch.stopped is not None:
-            self._take_stop_back(epoch)
-        # Before the start: one that kills whoever starts it must not go on for ever.
-        write_starts(places, count_start(epoch, read_starts(places), now))
-        self._spawn(places, now)
+        with self._claim_start(places, epoch.record.epoch) as is_free:
+            if not is_free:
+                return
+            if epoch.stopped is not None:
+                self._take_stop_back(epoch)
+            # Before the start: one that kills whoever starts it must not go on for ever.
+            write_starts(places, count_start(epoch, read_starts(places), now))
+            self._spawn(places, now)
 
     def _start_inbox(self) -> bool:
         places, now = self.flow.inbox_service, self.clock()
-        _bury_children()
-        if is_starting(places, now):
-            return False
-        write_starts(places, count_again(read_starts(places), read_ended(places), now))
-        self._spawn(places, now)
-        return True
+        with self._claim_start(places, INBOX_SERVICE) as is_free:
+            if is_free:
+                write_starts(places, count_again(read_starts(places), read_ended(places), now))
+                self._spawn(places, now)
+            return is_free
+
+    @contextmanager
+    def _claim_start(self, places: EpochPlaces, number: int) -> Iterator[bool]:
+        """Whether a driver is still to be started, which nobody else does meanwhile: the tasks of both graphs may see
+        at one moment that it is missing, and two drivers at once would be in each other's way.
+        """
+        places.folder.mkdir(parents=True, exist_ok=True)
+        with places.starting.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel's: a process that dies lets go
+            _bury_children()
+            now = self.clock()
+            yield not (is_starting(places, now) or list_held(self.flow, (number,), now))
 
     def _start_standby(self) -> bool:
+        with self._claim_start(EpochPlaces(self.flow.standbys), STANDBY) as is_free:
+            return is_free and self._start_next_standby()
+
+    def _start_next_standby(self) -> bool:
         owner, now = self.tell_story().old, self.clock()
         before = find_standby(self.flow)
-        _bury_children()
         if owner is None or (before is not None and (is_starting(before, now) or is_kept_away(before, now))):
             return False
         count = Starts(0, now) if before is None else count_again(read_starts(before), read_ended(before), now)

@@ -73,7 +73,7 @@ class EpochRun:
     def start(self) -> None:
         """Begin its queries, or wait for what they begin with. What fails is in ``failure`` then, and nothing runs."""
         try:
-            self._awaits_state = awaits_state(self._log.story, self.epoch.number)
+            self._awaits_state = awaits_state(self._log.story, self.epoch.record)
             if self._awaits_state:
                 self._get_ready()
             else:

@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -104,6 +107,30 @@ def test_a_driver_that_starts_is_not_started_again(tmp_path: Path):
     flow.join().step()
     assert flow.started == ["00000001"]
     assert read_spawned(flow.locate(1)).pid == os.getpid()  # type: ignore[union-attr]
+
+
+def test_of_two_tasks_that_start_a_driver_at_one_moment_one_does(tmp_path: Path):
+    """Those of both graphs look every second: what is lost is seen by both before either has started it."""
+    flow, other_begins = Flow(tmp_path, pid=os.getpid()), Event()
+    flow.ask(1)
+    flow.started.clear()
+    places = flow.locate(1)
+    places.spawned.unlink()
+
+    def start_slowly(places: EpochPlaces, work_dir: Path) -> int:
+        flow.started.append(places.folder.name)
+        other_begins.wait(0.5)  # the other one is not to begin
+        return os.getpid()
+
+    def start(other: bool) -> None:
+        starter = replace(flow.make_starter(flow.join()), start=start_slowly)
+        starter.start_epoch(flow.story.epochs[1])
+        if other:
+            other_begins.set()
+
+    with ThreadPoolExecutor() as tasks:
+        list(tasks.map(start, (False, True)))
+    assert flow.started == [places.folder.name]
 
 
 def test_starts_are_counted_until_a_batch_comes():

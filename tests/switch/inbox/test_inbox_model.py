@@ -25,7 +25,7 @@ def test_one_crash_anywhere():
     check(executors=1, crashes=1, least=5_000, length=2)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_two_executors_and_one_crash_in_every_order():
     check(executors=2, crashes=1, least=20_000, length=2)
 

@@ -122,6 +122,8 @@ class Preparation:
 
     def prepare(self, build: Build, name_checkpoint: Callable[[str], Path]) -> None:
         """Make them all. Raises ``UnknownLayout``, ``StepFailed``, what Spark raises, or as ``check``."""
+        # In folders of the epoch's: a driver that was replaced must not be in the way of the next one.
+        self._check()
         sources = tuple(self._empty(each) for each in self._epoch.manifest.sources)
         for written in build(self._session, sources):
             if written.query.step in self._reads:
@@ -137,6 +139,7 @@ class Preparation:
         return empty_source(self._session, source, folder, find_partition(source, path))
 
     def _prepare(self, written: QueryRows, checkpoint: Path) -> None:
+        self._check()
         interval = int(self._session.conf.get(_COMPACT_INTERVAL) or 0)
         prepare_checkpoint(
             checkpoint, self._reads[written.query.step], interval, lambda draft: self._run(written, draft)
