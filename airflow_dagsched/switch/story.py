@@ -146,10 +146,13 @@ def owned(story: Story, epoch: int, query: str) -> tuple[float | None, float | N
 
 
 def awaits_state(story: Story, epoch: int) -> bool:
-    """Whether the epoch is to begin with the state of a graph that has not come to its end."""
-    record = story.epochs[epoch].record
-    old = story.epochs.get(record.x_after)
-    return record.channel == "carry" and old is not None and not old.drained
+    """Whether the epoch is to begin with the state of a graph that has not come to its end.
+
+    :param epoch: or what the log has none of: what fills inboxes, which runs as one.
+    """
+    new = story.epochs.get(epoch)
+    old = story.epochs.get(new.record.x_after) if new is not None else None
+    return new is not None and new.record.channel == "carry" and old is not None and not old.drained
 
 
 def apply_record(story: Story, record: Record) -> Story:

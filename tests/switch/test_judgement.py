@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from airflow_dagsched.switch.fold import fold, restore_story
 from airflow_dagsched.switch.judgement import Judgement, judge_batch
+from airflow_dagsched.switch.places import INBOX_SERVICE
 from airflow_dagsched.switch.records import Record
-from airflow_dagsched.switch.story import KEPT_EPOCHS, Story, is_needed, owned
+from airflow_dagsched.switch.story import KEPT_EPOCHS, Story, awaits_state, is_needed, owned
 from tests.switch.drawn import (
     FIRST,
     go_on,
@@ -31,6 +32,7 @@ from tests.switch.drawn import (
     make_started,
     make_stopped,
     number,
+    tell,
 )
 from tests.switch.test_record_rules import CATCHING_UP, FENCED, PASSED, RETIRING, STEADY, STOPPED
 
@@ -198,3 +200,10 @@ def test_nothing_counts_before_the_fence_or_after_the_end():
 
 def test_without_rows_there_is_nothing_to_keep():
     assert judge_batch(STEADY, 1, "out", 2, None, None).kind == "none"
+
+
+def test_a_graph_awaits_the_state_of_one_that_runs_and_what_fills_inboxes_awaits_none():
+    story = tell(*FIRST, make_epoch(2, channel="carry"))
+    assert awaits_state(story, 2)
+    assert not awaits_state(story, 1)
+    assert not awaits_state(story, INBOX_SERVICE)
