@@ -100,14 +100,13 @@ class Application:
         self.flow = flow
         self._looks: list[Looks] = []
         epoch = self._accept(first)
-        self._begin(epoch, StreamApplication(main, epoch, open_run=self._open_run))
         if epoch.record.channel == "inbox":
-            program = InboxProgram(flow.places.inbox_service.folder)
-            service = program.accept()
+            # First: a graph waits for it to say what columns rows have.
+            service = InboxProgram(flow.places.inbox_service.folder).accept()
             self._begin(service, InboxApplication(main, service, open_run=self._open_service))
+        self._begin(epoch, StreamApplication(main, epoch, open_run=self._open_run))
 
     def _begin(self, epoch: AcceptedEpoch, stream: StreamApplication) -> None:
-        # A graph waits for the service to say what columns there are: each in a thread of its own.
         stream.begin(epoch, EpochLease(epoch))
         self._looks.append(Looks(stream))
 

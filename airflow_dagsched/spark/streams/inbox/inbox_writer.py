@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,15 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.session.observed import read_metrics
 from airflow_dagsched.spark.streams.drafts import NEW
-from airflow_dagsched.spark.streams.inbox.route_rows import EPOCH, REASONS, WHY, list_epochs, list_measures, route_rows
+from airflow_dagsched.spark.streams.inbox.route_rows import (
+    EPOCH,
+    REASONS,
+    WHY,
+    list_epochs,
+    list_measures,
+    list_spans,
+    route_rows,
+)
 from airflow_dagsched.spark.streams.sources import MICROS
 from airflow_dagsched.switch.inbox.entries import DEAD
 from airflow_dagsched.switch.inbox.routing import Route
@@ -48,11 +57,11 @@ class InboxWriter:
     def write(self, df: DataFrame, folder: str, route: Route, late_before: float) -> Counts:
         """Write the rows into a new draft, each where its rule says.
 
-        :param late_before: see ``route_rows``.
+        :param late_before: see ``list_spans``.
         """
         seen = Observation()
         measures = list_measures(self._event_time, route)
-        routed = route_rows(df, self._event_time, route, late_before, self._max_ahead_s)
+        routed = route_rows(df, self._event_time, list_spans(route, late_before, time.time() + self._max_ahead_s))
         writer = routed.observe(seen, *measures).write.partitionBy(EPOCH)
         rows = join_path(folder, NEW, ROWS_FOLDER)
         writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(rows)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, count_if, current_timestamp, lit, unix_micros, when
+from pyspark.sql.functions import col, count_if, element_at, lit, size, unix_micros, when
+from pyspark.sql.functions import filter as filter_of
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.spark.session.observed import quote_name
@@ -15,33 +17,56 @@ from airflow_dagsched.switch.inbox.routing import Route
 
 EPOCH, WHY = "dagsched_epoch", "dagsched_why"
 """Columns: the epoch that has the row; why none has it."""
+_PLACE = "dagsched_place"
 REASONS = ("no time", "ahead", "late", "passed")
 """It has no event time; that is too far ahead of the clock; it is too old for any graph; its windows are emitted."""
 
 
-def route_rows(rows: DataFrame, event_time: str, route: Route, late_before: float, max_ahead_s: float) -> DataFrame:
-    """``rows`` with ``EPOCH`` and ``WHY``.
+class Span(NamedTuple):
+    """What becomes of rows from an event time on, up to the next span's."""
+
+    begin: int
+    """In microseconds since 1970."""
+    epoch: int
+    why: str | None
+    """None: the epoch has them."""
+
+
+def list_spans(route: Route, late_before: float, latest: float) -> tuple[Span, ...]:
+    """All of them, the first of which has no begin.
 
     :param late_before: rows before this time, in seconds since 1970, are too late for every graph.
-    :param max_ahead_s: by which an event time may be ahead of the clock.
+    :param latest: rows behind it are too far ahead of the clock.
     """
+    late, dead, ahead = _to_micros(late_before), _to_micros(route.dead_before), _to_micros(latest) + 1
+    until, before = (_to_micros(route.before[0]), route.before[1]) if route.before else (0, route.last)
+
+    def judge(micros: int) -> Span:
+        # The first that holds is the reason.
+        is_so = zip(REASONS[1:], (micros >= ahead, micros < late, micros < dead), strict=True)
+        why = next((reason for reason, holds in is_so if holds), None)
+        return Span(micros, DEAD if why else before if micros < until else route.last, why)
+
+    begins = sorted({late, dead, ahead, until})
+    return tuple(judge(each) for each in (begins[0] - 1, *begins))
+
+
+def route_rows(rows: DataFrame, event_time: str, spans: Sequence[Span]) -> DataFrame:
+    """``rows`` with ``EPOCH`` and ``WHY``."""
     moment = col(quote_name(event_time))
-    micros = unix_micros(moment)
-    latest = current_timestamp() + lit(timedelta(seconds=max_ahead_s))
-    is_so = (moment.isNull(), moment > latest, _is_before(micros, late_before), _is_before(micros, route.dead_before))
-    why = lit(None).cast("string")
-    # The first that holds is the reason.
-    for reason, condition in reversed(tuple(zip(REASONS, is_so, strict=True))):
-        why = when(condition, lit(reason)).otherwise(why)
-    epoch = lit(route.last)
-    if route.before is not None:
-        epoch = when(_is_before(micros, route.before[0]), lit(route.before[1])).otherwise(epoch)
-    named = rows.withColumn(WHY, why)
-    return named.withColumn(EPOCH, when(col(WHY).isNotNull(), lit(DEAD)).otherwise(epoch))
+    begins = lit([each.begin for each in spans[1:]]).cast("array<bigint>")
+    # In a function of its own, and looked up, not compared with: times of a batch would else be in the code that Spark
+    # makes of all this, and that be compiled anew for each batch.
+    passed = size(filter_of(begins, lambda each: each <= unix_micros(moment)))
+    named = rows.withColumn(_PLACE, when(moment.isNull(), lit(1)).otherwise(passed + 2))
+    epochs = lit([DEAD, *(each.epoch for each in spans)])
+    reasons = lit([REASONS[0], *(each.why for each in spans)]).cast("array<string>")
+    named = named.withColumn(WHY, element_at(reasons, col(_PLACE)))
+    return named.withColumn(EPOCH, element_at(epochs, col(_PLACE))).drop(_PLACE)
 
 
-def _is_before(micros: Column, moment: float) -> Column:
-    return micros < lit(round(moment * MICROS))
+def _to_micros(moment: float) -> int:
+    return round(moment * MICROS)
 
 
 def list_measures(event_time: str, route: Route) -> list[Column]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox, write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.spark.streams.inbox.route_rows import list_spans
 from airflow_dagsched.spark.streams.sources import SETTINGS as SETTINGS_OF_STREAMS
 from airflow_dagsched.switch.inbox.routing import Route
 from airflow_dagsched.switch.places import InboxPlaces
@@ -71,3 +73,24 @@ def test_what_no_graph_takes_is_kept_with_the_reason(spark: SparkSession, places
     assert {row["name"]: row["dagsched_why"] for row in dead} == {
         "none": "no time", "ahead": "ahead", "12": "late", "19": "passed",
     }  # fmt: skip
+
+
+def test_the_first_reason_that_holds_is_the_row_s():
+    route, latest = Route(last=3, before=(40.0, 2), dead_before=20.0), 60.0
+    spans = [(each.begin, each.epoch, each.why) for each in list_spans(route, 30.0, latest)[1:]]
+    ahead = (60_000_001, 0, "ahead")
+    assert spans == [(20_000_000, 0, "late"), (30_000_000, 2, None), (40_000_000, 3, None), ahead]
+    assert [(each.epoch, each.why) for each in list_spans(Route(3), 0.0, latest)] == [(0, "late"), (3, None), ahead[1:]]
+    # Everything is too far ahead of a clock that stands before it.
+    assert {each.why for each in list_spans(route, 30.0, 10.0)[-3:]} == {"ahead"}
+
+
+def test_no_batch_is_compiled_anew_for_its_times(spark: SparkSession, tmp_path: Path):
+    jvm: Any = spark.sparkContext._jvm
+    rows = spark.createDataFrame([(datetime.fromtimestamp(50, tz=UTC), "50")], SCHEMA)
+    compiled = []
+    for batch in range(4):
+        writer = InboxWriter(spark, LocalStore(), "ts", 86_400.0)
+        writer.write(rows, str(tmp_path / str(batch)), ROUTE, 15.0 + batch)
+        compiled.append(jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount())
+    assert compiled[1:] == compiled[1:2] * 3
