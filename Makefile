@@ -10,7 +10,7 @@
 # make lint    ruff, mypy, who may import whom
 # make figures how the code reads, counted
 # make bench   planned against one submit per step, BENCH="..." passes arguments; then bench-plan
-# make bench-stream   a stream beside a plain query: speed, pauses while it is changed, what switches leave; BENCH="..."
+# make bench-stream   a stream beside a plain query: speed, pauses while it is changed, moved or killed, what is left; BENCH="..."
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark
 # make clean   removes everything these made, .venv included
 #

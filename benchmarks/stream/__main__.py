@@ -54,12 +54,12 @@ def _measure_inside(parts: list[str], folder: Path, asked: argparse.Namespace) -
 def _measure_moves(folder: Path) -> object:
     """Before there is a Spark in this process: its drivers are processes of their own."""
     moves = measure_moves(folder)
-    print(f"trigger {moves.trigger_s:g} s, batch {moves.batch_s:.1f} s; longest gap between commits, medians:")
+    print(f"trigger {moves.trigger_s:g} s, batches of {moves.batches_s} s; longest gap between commits, medians:")
     for kind, gaps in moves.gaps.items():
-        gap = moves.find(kind)
-        print(f"  {kind:16} {gap.seconds:5.1f} s {gap.seconds / moves.trigger_s:5.2f} triggers ", end="")
-        print(f"{gap.cpu_s:5.1f} CPU s   of {len(gaps)}")
-    return {**moves._asdict(), "gaps": {kind: [each._asdict() for each in gaps] for kind, gaps in moves.gaps.items()}}
+        gap = moves.find_median(kind)
+        print(f"  {kind:16} {gap.seconds:5.1f} s, {gap.seconds / moves.trigger_s:4.1f} triggers, ", end="")
+        print(f"{gap.cpu_s:5.1f} CPU s, of {len(gaps)}")
+    return asdict(moves)
 
 
 def _keep(part: str, found: object) -> None:

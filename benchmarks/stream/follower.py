@@ -21,7 +21,6 @@ from airflow_dagsched.switch.log.standbys import find_standby
 from airflow_dagsched.switch.places import STANDBY, EpochPlaces
 from airflow_dagsched.switch.records import Fence, Started
 from airflow_dagsched.switch.signs import Sign
-from benchmarks.stream.application import PATIENCE_S
 from tests.streams.kit import Flow, Graph
 
 WAIT_S = 0.2
@@ -29,16 +28,22 @@ STEP_S = 1.0
 """Between two looks of a launch task, as long as it has a worker."""
 
 
+class TooLate(Exception):
+    """It does not come in the time that there is."""
+
+
 class Follower:
     """Asks for graphs, and starts what is to be started.
 
     :param find_room: where a standby goes.
+    :param until: nothing is waited for after that, by the monotonic clock.
     """
 
-    def __init__(self, flow: Flow, find_room: FindRoom) -> None:
+    def __init__(self, flow: Flow, find_room: FindRoom, until: float) -> None:
         self.flow = flow
         self.epoch = 0
         """The newest one."""
+        self._until = until
         self._drivers: list[int] = []
         self._executor = Executor(flow.places.folder, {Deploy: self._deploy})
         self._starter = Starter(flow.places, lambda: self._executor.log.story, time.time, self._start, find_room)
@@ -77,11 +82,10 @@ class Follower:
         return not is_handed and not any(isinstance(each, Started) and each.epoch == self.epoch for each in records)
 
     def wait(self, is_so: Callable[[], bool]) -> None:
-        """Until it is so. Raises ``RuntimeError`` where that takes too long."""
-        deadline = time.monotonic() + PATIENCE_S
+        """Until it is so. Raises :class:`TooLate`."""
         while not is_so():
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"it does not come:\n{self._tell()}")
+            if time.monotonic() > self._until:
+                raise TooLate(self._tell())
             self.go_on()
             time.sleep(WAIT_S)
 
@@ -126,9 +130,9 @@ class Follower:
 
 
 @contextmanager
-def following(flow: Flow, find_room: FindRoom) -> Iterator[Follower]:
+def following(flow: Flow, find_room: FindRoom, until: float) -> Iterator[Follower]:
     """Until the block ends; then nothing of the flow runs any more."""
-    follower = Follower(flow, find_room)
+    follower = Follower(flow, find_room, until)
     try:
         yield follower
     finally:

@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 from airflow_dagsched.launch.streams.settings import Overlap
 from airflow_dagsched.switch.places import EpochPlaces
 from airflow_dagsched.switch.records import Batch, Stopped
-from benchmarks.stream.follower import Follower, following
+from benchmarks.stream.follower import Follower, TooLate, following
 from benchmarks.stream.meter import Meter
 from benchmarks.stream.pause import LEAST_TRIGGER_S, Timed, make_graph
 from tests.proof.workers import make_conf
@@ -34,9 +34,9 @@ from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
 
 Kind = Literal["nothing", "moved, warm-up", "moved, none", "killed, standby", "killed, none"]
 ROUNDS = 3
-ENOUGH_S = 480.0
-"""No further round begins then."""
-PART_OF_MOVES = 0.6
+TIME_S = 540.0
+"""For all of it, but for its end."""
+PART_ALONE = 0.7
 """Of that time, for all but the kills with a standby."""
 PLAIN = 4
 """Triggers in which nothing is done."""
@@ -54,22 +54,31 @@ class Gap(NamedTuple):
     """Of all drivers and executors, and of the cluster's own processes."""
 
 
-class Moves(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Moves:
     """What was measured."""
 
     trigger_s: float
-    batch_s: float
-    """Median of a batch's time, as the driver tells it."""
-    gaps: dict[Kind, list[Gap]]
-    """Longest ones, one a round."""
+    gaps: dict[Kind, list[Gap]] = field(default_factory=dict)
+    """Longest ones, one a round; what there was no time for is missing."""
+    batches_s: list[float] = field(default_factory=list)
+    """How long batches took, by what drivers said now and then."""
 
-    def find(self, kind: Kind) -> Gap:
-        """Medians."""
+    def add(self, kind: Kind, gap: Gap) -> None:
+        """Keep it, and say it."""
+        self.gaps.setdefault(kind, []).append(gap)
+        print(f"{kind:16} {gap.seconds:6.1f} s {gap.cpu_s:6.1f} CPU s", flush=True)
+
+    def find_median(self, kind: Kind) -> Gap:
+        """Of seconds, and of processor seconds."""
         return Gap(*map(median, zip(*self.gaps[kind], strict=True)))
 
 
 class Rounds:
-    """One flow on the cluster, and what befalls it."""
+    """One flow on the cluster, and what befalls it.
+
+    :param standbys: of each of its graphs.
+    """
 
     def __init__(self, follower: Follower, cluster: StandaloneCluster, meter: Meter, standbys: int) -> None:
         self._follower = follower
@@ -100,7 +109,7 @@ class Rounds:
         return self._find_gap(begun)
 
     def kill(self) -> Gap:
-        """The driver, at a time of its own."""
+        """Kill the driver."""
         begun = time.time()
         self._follower.kill()
         self._wait(lambda: self._has_commit(begun, self._follower.epoch))
@@ -144,45 +153,48 @@ class Rounds:
 def measure_moves(folder: Path) -> Moves:
     """All kinds, as often as there is time for; the drivers are processes of their own, as everybody's are."""
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    begun, gaps, batches = time.monotonic(), dict[Kind, list[Gap]](), list[float]()
-
-    def add(kind: Kind, gap: Gap) -> None:
-        gaps.setdefault(kind, []).append(gap)
-        print(f"{kind:16} {gap.seconds:6.1f} s {gap.cpu_s:6.1f} CPU s", flush=True)
-
+    begun, moves = time.monotonic(), Moves(LEAST_TRIGGER_S)
     with standalone_cluster(workers=2, cores=4, memory_mb=4096, tokens=True) as cluster, Meter().running() as meter:
-        with open_rounds(folder / "alone", cluster, meter, standbys=0) as rounds:
-            add("nothing", rounds.rest())
-            for _ in list_rounds(begun + PART_OF_MOVES * ENOUGH_S):
-                add("moved, warm-up", rounds.move("beside"))
-                add("moved, none", rounds.move("sequential"))
-                add("killed, none", rounds.kill())
-                batches.append(rounds.find_batch_s())
-        with open_rounds(folder / "standby", cluster, meter, standbys=1) as rounds:
-            for _ in list_rounds(begun + ENOUGH_S):
-                add("killed, standby", rounds.kill())
-    return Moves(LEAST_TRIGGER_S, median(batches), gaps)
+        for standbys, (measure, part) in enumerate(((measure_alone, PART_ALONE), (measure_with_standby, 1.0))):
+            flow = folder / f"standbys {standbys}"
+            with open_rounds(flow, cluster, meter, standbys, begun + part * TIME_S) as rounds:
+                try:
+                    measure(rounds, moves)
+                except TooLate as late:
+                    print(f"there is no more time for it: {late}")
+    return moves
+
+
+def measure_alone(rounds: Rounds, moves: Moves) -> None:
+    """All that needs no standby. Raises :class:`TooLate`."""
+    rounds.begin()
+    moves.add("nothing", rounds.rest())
+    for _ in range(ROUNDS):
+        moves.batches_s.append(rounds.find_batch_s())
+        moves.add("moved, warm-up", rounds.move("beside"))
+        moves.add("moved, none", rounds.move("sequential"))
+        moves.add("killed, none", rounds.kill())
+
+
+def measure_with_standby(rounds: Rounds, moves: Moves) -> None:
+    """Raises :class:`TooLate`."""
+    rounds.begin()
+    for _ in range(ROUNDS):
+        moves.add("killed, standby", rounds.kill())
 
 
 @contextmanager
-def open_rounds(folder: Path, cluster: StandaloneCluster, meter: Meter, standbys: int) -> Iterator[Rounds]:
-    """A flow that runs, with its standby if it has one."""
+def open_rounds(
+    folder: Path, cluster: StandaloneCluster, meter: Meter, standbys: int, until: float
+) -> Iterator[Rounds]:
+    """A flow of which nothing is left behind the block."""
     folder.mkdir(parents=True)
 
     def find_room(_epoch: EpochPlaces) -> Mapping[str, str]:
         return make_conf(cluster, find_other(cluster, follower.find_hosts()))
 
-    with following(Flow(folder), find_room) as follower:
-        rounds = Rounds(follower, cluster, meter, standbys)
-        rounds.begin()
-        yield rounds
-
-
-def list_rounds(until: float) -> Iterator[int]:
-    """One at least."""
-    for number in range(ROUNDS):
-        if number == 0 or time.monotonic() < until:
-            yield number
+    with following(Flow(folder), find_room, until) as follower:
+        yield Rounds(follower, cluster, meter, standbys)
 
 
 def find_other(cluster: StandaloneCluster, hosts: Collection[str]) -> str:
