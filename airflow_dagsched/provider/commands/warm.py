@@ -22,7 +22,7 @@ def list_warm(args: Any) -> None:
         print(describe_application(each, ask_status(each)))
     if not found:
         print("no application is warm on this machine")
-    ended = find_cache_folder() / FOLDER / ENDED
+    ended = read_cache_dir() / FOLDER / ENDED
     for line in ended.read_text("utf-8").splitlines()[-SHOWN:] if ended.exists() else ():
         print(f"ended: {line}")
 
