@@ -16,7 +16,7 @@ from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.problem.run import FixedGroup, Policy
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
 from airflow_dagsched.plan.settings_file import parse_placement_settings
-from airflow_dagsched.provider.spec.configuration import find_cache_folder, is_planning
+from airflow_dagsched.provider.spec.configuration import is_planning, read_cache_dir
 from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
 from airflow_dagsched.provider.warm.applications import has_warm
 
@@ -45,7 +45,7 @@ def gather_plan_facts(
     flow = launch.flow
     known = recall_history(history or locate_history(flow))
     # What is priced is what a launch would find now, on this machine.
-    is_warm = flow.warm_s > 0 and not per_step and has_warm(find_cache_folder() / FOLDER, flow.conn_id)
+    is_warm = flow.warm_s > 0 and not per_step and has_warm(read_cache_dir() / FOLDER, flow.conn_id)
     settings = replace(flow.settings, warm=is_warm)
     return Facts(
         dataflow=flow.graph.dataflow,
