@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 MOST = 3
-"""Archives that a folder holds: some 150 MB each. A host has few Javas and Sparks at a time."""
+"""Archives that a folder holds: some 190 MB each. A host has few Javas and Sparks at a time."""
 AGAIN_AFTER_S = 86400.0
 """After a failure: what was in the way, a full disk say, may be gone."""
 
