@@ -24,7 +24,7 @@ from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.repeat import run_block
-from airflow_dagsched.spark.driver.run_step import run_step
+from airflow_dagsched.spark.driver.run_step import call_early, run_step
 from airflow_dagsched.spark.inputs import reads
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import Ends
@@ -168,6 +168,7 @@ def make_application(
         kept=kept,
         shelf=shelf,
         ledger=Ledger(lineage, frozenset(manifest.targets), emit, shelf.release_step),
+        call_early=call_early,
     )
 
 
