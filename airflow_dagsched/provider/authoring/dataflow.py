@@ -71,6 +71,7 @@ class SparkDataflow(StepGroup):
     :param pool_cores: size of ``pool``, where its slots are cores: a launch task then takes as many as it can use.
     :param lease_s: seconds after which an output whose writer died may be written by another.
     :param stall_s: seconds without progress (no task ended, no row read) until a step's log says why; 0: never.
+    :param keep_columns: of rows that several steps read: ``"used"``, those that they use, or ``"all"``.
     :param mode: ``"streaming"``: its steps never end; see ``docs/streaming.md`` for what else such a dataflow takes.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
@@ -99,6 +100,7 @@ class SparkDataflow(StepGroup):
         pool_cores: int | None = None,
         lease_s: float = 60.0,
         stall_s: float = 300.0,
+        keep_columns: Literal["used", "all"] = "used",
         tooltip: str = "",
         doc_md: str | None = None,
         prefix_group_id: bool = True,
@@ -110,7 +112,7 @@ class SparkDataflow(StepGroup):
             {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
              "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
              "replan": replan, "placement": placement, "placement_settings": placement_settings,
-             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s}
+             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s, "keep_columns": keep_columns}
         ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
@@ -144,6 +146,7 @@ class SparkDataflow(StepGroup):
             pool_cores=pool_cores,
             lease_s=lease_s,
             stall_s=stall_s,
+            keep_columns=keep_columns,
             launch_args=launch_args,
             authors_args=declared_args,
             streaming=streaming,

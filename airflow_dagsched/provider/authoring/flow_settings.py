@@ -74,6 +74,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "lease_s": ((lambda value: _is_number(value, 1), "must be a number of seconds, 1 or more"),),
     "stall_s": ((lambda value: _is_number(value, 0), "must be a number of seconds, 0 (never) or more"),),
+    "keep_columns": ((lambda value: value in ("used", "all"), "must be 'used' or 'all'"),),
 }
 
 

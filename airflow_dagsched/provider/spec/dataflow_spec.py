@@ -52,6 +52,7 @@ class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for t
     pool_cores: int | None
     lease_s: float
     stall_s: float
+    keep_columns: Literal["used", "all"]
     launch_args: Mapping[str, Any]
     """Arguments of the launch tasks, as the author gave them to the dataflow."""
     authors_args: Mapping[str, Any]

@@ -35,7 +35,7 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame) -> None:
         raise deferred.failed from error
     call = app.calls.find(output.step)
     assert call is not None, f"{output} is nobody's"
-    part = Part("keep", rows=count, width=estimate_width(rows), left_out=_compare(deferred.rows, rows))
+    part = Part("keep", count, None, estimate_width(rows), _compare(deferred.rows, rows), measure_kept(rows))
     if part.left_out is not None:
         with work_for(output.step, session):
             print(f"{f'{output.name}: ' if output.name else ''}kept {part.left_out.describe()}")
@@ -47,4 +47,4 @@ def _compare(whole: DataFrame, kept: DataFrame) -> LeftOut | None:
     if len(whole.columns) == len(kept.columns):
         return None
     share = estimate_width(kept) / estimate_width(whole)
-    return LeftOut(len(whole.columns), len(kept.columns), share, measure_kept(kept))
+    return LeftOut(len(whole.columns), len(kept.columns), share)

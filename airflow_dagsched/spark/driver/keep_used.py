@@ -19,12 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.fill_kept import fill_kept
-from airflow_dagsched.spark.driver.materialise import EXECUTING, Planned
 from airflow_dagsched.spark.driver.used_columns import find_columns_of, find_readers_columns, unite_columns
 from airflow_dagsched.spark.session.current import work_for
 from airflow_dagsched.spark.session.plan_columns import read_kept_columns, select_columns
 from airflow_dagsched.spark.session.plan_markers import count_marks
 from airflow_dagsched.spark.steps.deferred import Deferred, KeptColumns
+from airflow_dagsched.spark.steps.planned import Planned
 
 
 def keep_inputs(app: Application, session: SparkSession, planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
@@ -53,7 +53,7 @@ def _find_outermost(
     for each in planned:
         marks = count_marks(each.df, session)
         total += marks
-        due += marks if each.mode in EXECUTING else Counter()
+        due += marks if each.is_executed else Counter()
     found: dict[int, Output] = {}
     for mark, times in total.items():
         owner = app.shelf.find_owner(mark)
@@ -132,7 +132,7 @@ def _keep_columns(app: Application, deferred: Deferred, columns: frozenset[int] 
 def _read_kept(app: Application, deferred: Deferred, each: Planned) -> Planned:
     """``each`` over what is kept, where it is one that is executed."""
     kept = deferred.kept
-    if each.mode not in EXECUTING or deferred.in_any_plan or kept is None:
+    if not each.is_executed or deferred.in_any_plan or kept is None:
         return each
     used = find_columns_of(app, deferred.output, each)
     if used is not None and used <= kept.positions:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airflow_dagsched.spark.driver.materialise import Planned
+    from airflow_dagsched.spark.steps.planned import Planned
 
 PATIENCE_S = 10.0
 """So long one waits, at most, for the functions that are called."""

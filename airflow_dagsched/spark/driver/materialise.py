@@ -11,11 +11,11 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
+from airflow_dagsched.spark.session.plan_columns import measure_kept
 from airflow_dagsched.spark.session.plan_markers import is_bare_scan
 from airflow_dagsched.spark.steps.lineage import Mode
+from airflow_dagsched.spark.steps.planned import Planned
 
-EXECUTING = frozenset({"write", "keep", "run"})
-"""What becomes of a dataset whose plan is executed in its step's own turn."""
 FEWEST_COLUMNS = 4
 """Of a dataset with fewer all are kept: there is little to leave out."""
 
@@ -32,11 +32,14 @@ class Part:
     """Bytes of a row of what was counted, and not stored, by the types of its columns."""
     left_out: LeftOut | None = None
     """None: it has all its columns."""
+    kept_bytes: int | None = None
+    """Of what is kept for its readers, as measured."""
 
     def list_metrics(self) -> dict[str, float]:
         """What is said of it in numbers, beside its rows."""
         out = self.left_out
-        return {} if out is None else {"columns": out.columns, "kept_columns": out.kept, "kept_bytes": out.bytes}
+        columns = {} if out is None else {"columns": out.columns, "kept_columns": out.kept}
+        return {**columns, **({} if self.kept_bytes is None else {"kept_bytes": self.kept_bytes})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +52,10 @@ class LeftOut:
     """Of these."""
     share: float
     """Bytes of a row that is kept to those of one of the dataset, by the types of its columns."""
-    bytes: int
-    """Of what is kept, as measured."""
 
     def describe(self) -> str:
         """For the step's log."""
         return f"{self.kept} of {self.columns} columns, those that are read: {self.share:.2f} of the bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One dataset of a step, before any job."""
-
-    output: Output
-    df: DataFrame
-    mode: Mode
-    bare_scan: bool
 
 
 def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
@@ -90,7 +81,8 @@ def materialise_part(app: Application, session: SparkSession, each: Planned) -> 
         case "keep":
             app.shelf.put_kept(each.output, each.df)
             # Fills the cache: every partition is computed to be counted.
-            return Part("keep", rows=each.df.count(), width=estimate_width(each.df))
+            rows = each.df.count()
+            return Part("keep", rows=rows, width=estimate_width(each.df), kept_bytes=measure_kept(each.df))
         case "run":
             return Part("run", rows=run_all(each.df), width=estimate_width(each.df))
         case "defer":

@@ -15,7 +15,7 @@ from airflow_dagsched.spark.driver.blame import blame_step, describe_end
 from airflow_dagsched.spark.driver.fused import find_executed, order_steps, widen_session
 from airflow_dagsched.spark.driver.keep_used import find_deferred, keep_inputs, keep_whole
 from airflow_dagsched.spark.driver.look_ahead import StepCall
-from airflow_dagsched.spark.driver.materialise import EXECUTING, Part, Planned, materialise_part, plan_parts
+from airflow_dagsched.spark.driver.materialise import Part, materialise_part, plan_parts
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, watch_actions, work_for
 from airflow_dagsched.spark.session.plan_markers import count_marks
@@ -23,6 +23,7 @@ from airflow_dagsched.spark.session.sessions import enter_session, open_session
 from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer
 from airflow_dagsched.spark.steps.deferred import Deferred, RowsFailed
 from airflow_dagsched.spark.steps.ledger import Made
+from airflow_dagsched.spark.steps.planned import Planned
 
 
 def run_step(app: Application, step: str) -> None:
@@ -90,7 +91,7 @@ class Turn:
     def has_no_job(self) -> bool:
         """Whether its rows are made by others' jobs, all of them."""
         planned = self.step_call.planned
-        return self.answer is not None and bool(planned) and not any(each.mode in EXECUTING for each in planned)
+        return self.answer is not None and bool(planned) and not any(each.is_executed for each in planned)
 
     def call(self) -> None:
         """Call the step's function; what it raises is kept for its turn."""
@@ -147,8 +148,8 @@ class Turn:
         ready = keep_inputs(self.app, self.session, planned)
         self.kept_s += time.monotonic() - began
         # A lazy one last: what the jobs before it executed is known by then.
-        for each in sorted(ready, key=lambda each: each.mode not in EXECUTING):
-            if each.mode in EXECUTING:
+        for each in sorted(ready, key=lambda each: not each.is_executed):
+            if each.is_executed:
                 self.executed |= find_executed(self.app, each.df, self.session)
                 widen_session(self.app, self.session, self.spec.id, self.executed)
                 enter_session(self.session, self.spec.id, self._describe_job())

@@ -15,8 +15,8 @@ from functools import partial
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.look_ahead import PATIENCE_S, StepCall, wait_for_plans
-from airflow_dagsched.spark.driver.materialise import Planned
 from airflow_dagsched.spark.session.plan_columns import find_used_columns, select_columns
+from airflow_dagsched.spark.steps.planned import Planned
 
 log = logging.getLogger(__name__)
 
