@@ -81,7 +81,7 @@ def over_kept(df: DataFrame, marked: DataFrame, positions: Any) -> DataFrame:
         kept.unpersist()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(readers, min_size=1, max_size=3), st.integers(0, 99))
 def test_readers_say_the_same_over_what_they_use(spark: SparkSession, drawn: list[Any], seed: int) -> None:
     """Random readers of random rows, in SQL, DataFrames, Python and pandas."""

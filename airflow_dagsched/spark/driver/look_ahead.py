@@ -78,6 +78,12 @@ class StepCalls:
         """The step's call, if it was made, or is about to be."""
         return self._calls.get(step)
 
+    def release(self, step: str) -> None:
+        """Nobody reads the step's rows any more: let go of what its function returned."""
+        call = self._calls.get(step)
+        if call is not None:
+            call.turn, call.planned = None, ()
+
     def call_early(self, step: str, call_function: Callable[[StepCall], None]) -> StepCall:
         """Have the step's function called by a thread of its own, unless somebody has."""
         with self._guard:
