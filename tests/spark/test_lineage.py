@@ -23,7 +23,7 @@ def modes(lineage: Lineage) -> dict[str, str]:
 def test_one_reader_several_readers_none() -> None:
     """a -> b -> (table), a -> c, c -> d."""
     lineage = Lineage((step("a"), step("b", "a", writes=Table("/b")), step("c", "a"), step("d", "c")))
-    assert modes(lineage) == {"a": "keep", "b": "write", "c": "lazy", "d": "run"}
+    assert modes(lineage) == {"a": "defer", "b": "write", "c": "lazy", "d": "run"}
     assert lineage.choose_mode(Output("a"), True) == "lazy"
 
 

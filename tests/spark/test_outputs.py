@@ -56,6 +56,7 @@ def test_a_dataset_comes_back_as_it_was(outputs_of: OutputsOf, spark: SparkSessi
     for found in (outputs.read(committed, spark), outputs.read_path(committed.path, spark)):
         assert found.dtypes == df.dtypes
         assert sorted(found.collect()) == sorted(df.collect())
+    assert all(name.endswith(".zstd.parquet") for name, _ in committed.files)
     assert outputs.exists(committed.path)
     assert not outputs.exists(committed.path + "x")
 

@@ -148,6 +148,8 @@ class Manifest:
     """Seconds without progress after which a step's log says what it waits for; 0: never."""
     launcher_pid: int | None = None
     """Process that launched the driver on the same host; when it is gone the driver stops."""
+    keep_columns: Literal["used", "all"] = "used"
+    """Of datasets with several readers."""
     mode: Literal["planned", "per_step"] = "planned"
     version: int = MANIFEST_VERSION
 

@@ -78,6 +78,7 @@ class SparkDataflow(StepGroup):
     :param warm: how long an application stays when its group has ended well, for the next one that fits it: a text such
         as ``"10 minutes"``, a timedelta, or seconds; 0: none does. Left out: ``[dagsched] warm``. See
         ``docs/operating.md``.
+    :param keep_columns: of rows that several steps read: ``"used"``, those that they use, or ``"all"``.
     :param mode: ``"streaming"``: its steps never end; see ``docs/streaming.md`` for what else such a dataflow takes.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
@@ -107,6 +108,7 @@ class SparkDataflow(StepGroup):
         lease_s: float = 60.0,
         stall_s: float = 300.0,
         warm: str | float | timedelta | None = None,
+        keep_columns: Literal["used", "all"] = "used",
         tooltip: str = "",
         doc_md: str | None = None,
         prefix_group_id: bool = True,
@@ -118,7 +120,8 @@ class SparkDataflow(StepGroup):
             {"conn_id": conn_id, "work_dir": work_dir, "cluster": cluster, "run": run, "conf": conf, "apart": apart,
              "together": together, "task_runtimes": task_runtimes, "prune": prune, "pruned": pruned,
              "replan": replan, "placement": placement, "placement_settings": placement_settings,
-             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s, "warm": warm}
+             "pool_cores": pool_cores, "lease_s": lease_s, "stall_s": stall_s, "warm": warm,
+             "keep_columns": keep_columns}
         ) or find_launch_args_mistake(launch_args)  # fmt: skip
         if mistake is not None:
             raise self.make_error(mistake[1], mistake[0])
@@ -155,6 +158,7 @@ class SparkDataflow(StepGroup):
             lease_s=lease_s,
             stall_s=stall_s,
             warm_s=warm_s,
+            keep_columns=keep_columns,
             launch_args=launch_args,
             authors_args=declared_args,
             streaming=streaming,

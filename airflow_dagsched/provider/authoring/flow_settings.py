@@ -83,6 +83,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "lease_s": ((lambda value: _is_number(value, 1), "must be a number of seconds, 1 or more"),),
     "stall_s": ((lambda value: _is_number(value, 0), "must be a number of seconds, 0 (never) or more"),),
     "warm": ((_is_duration, "must be a time up to a day, as '10 minutes', a timedelta, or a number of seconds"),),
+    "keep_columns": ((lambda value: value in ("used", "all"), "must be 'used' or 'all'"),),
 }
 
 

@@ -54,6 +54,7 @@ class FlowSettings(Struct, frozen=True, kw_only=True, dict=True):  # dict: for t
     stall_s: float
     warm_s: float
     """Seconds that an application stays when its group has ended; 0: none does."""
+    keep_columns: Literal["used", "all"]
     launch_args: Mapping[str, Any]
     """Arguments of the launch tasks, as the author gave them to the dataflow."""
     authors_args: Mapping[str, Any]

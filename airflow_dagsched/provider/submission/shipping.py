@@ -109,6 +109,7 @@ def build_shipment(submit: Submit, parts: Parts, group: str, paths: Paths, maski
         repeats=parts.repeats,
         lease_s=flow.lease_s,
         stall_s=flow.stall_s,
+        keep_columns=flow.keep_columns,
         launcher_pid=os.getpid(),  # without its launch the driver program ends, too
     )
     masking = masking or Masking()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ from airflow_dagsched.launch.protocol.events import Event, StepRunning
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.rules import decide_outcome
+from airflow_dagsched.spark.driver.look_ahead import StepCall, StepCalls
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import End, Ends
@@ -52,6 +53,15 @@ class Application:
     kept: Kept
     shelf: Shelf
     ledger: Ledger
+    call_early: Callable[[Application, StepCall], None]
+    """Calls a step's function before its turn."""
+    calls: StepCalls = field(default_factory=StepCalls)
+
+    def can_begin(self, step: str) -> bool:
+        """Whether the step's function may be called: all above it is over, and it is no part of a loop."""
+        spec = self.lineage.by_id[step]
+        above = (up for up in self.lineage.list_above(spec) if up in self.lineage.by_id)
+        return len(self.lineage.get_unit(step)) == 1 and not spec.repeat and all(map(self.ledger.has_ended, above))
 
     def find_early_end(self, step: str) -> Made | None:
         """How the step's turn goes without it being called; None if it must be."""

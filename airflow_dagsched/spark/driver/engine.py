@@ -23,8 +23,9 @@ from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
+from airflow_dagsched.spark.driver.look_ahead import StepCalls
 from airflow_dagsched.spark.driver.repeat import run_block
-from airflow_dagsched.spark.driver.run_step import run_step
+from airflow_dagsched.spark.driver.run_step import call_early, run_step
 from airflow_dagsched.spark.inputs import reads
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import Ends
@@ -149,7 +150,12 @@ def make_application(
     specs = tuple(spec for spec in manifest.steps if spec.id in selection.run or spec.id in selection.reused)
     lineage = Lineage(specs, manifest.repeats, frozenset(selection.reused))
     kept = Kept(spark.sparkContext)
-    shelf = Shelf(kept)
+    shelf, calls = Shelf(kept), StepCalls()
+
+    def release(step: str) -> None:
+        shelf.release_step(step)
+        calls.release(step)
+
     return Application(
         spark=spark,
         manifest=manifest,
@@ -167,7 +173,9 @@ def make_application(
         ends=reusable.ends,
         kept=kept,
         shelf=shelf,
-        ledger=Ledger(lineage, frozenset(manifest.targets), emit, shelf.release_step),
+        ledger=Ledger(lineage, frozenset(manifest.targets), emit, release),
+        call_early=call_early,
+        calls=calls,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,8 +11,13 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
-from airflow_dagsched.spark.session.plan_markers import count_marks, is_bare_scan
+from airflow_dagsched.spark.session.plan_columns import measure_kept
+from airflow_dagsched.spark.session.plan_markers import is_bare_scan
 from airflow_dagsched.spark.steps.lineage import Mode
+from airflow_dagsched.spark.steps.planned import Planned
+
+FEWEST_COLUMNS = 4
+"""Of a dataset with fewer all are kept: there is little to leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +30,32 @@ class Part:
     committed: Committed | None = None
     width: int = 0
     """Bytes of a row of what was counted, and not stored, by the types of its columns."""
+    left_out: LeftOut | None = None
+    """None: it has all its columns."""
+    kept_bytes: int | None = None
+    """Of what is kept for its readers, as measured."""
+
+    def list_metrics(self) -> dict[str, float]:
+        """What is said of it in numbers, beside its rows."""
+        out = self.left_out
+        columns = {} if out is None else {"columns": out.columns, "kept_columns": out.kept}
+        return {**columns, **({} if self.kept_bytes is None else {"kept_bytes": self.kept_bytes})}
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """One dataset of a step, before any job."""
+class LeftOut:
+    """How much of a dataset is there, where its readers do not use all."""
 
-    output: Output
-    df: DataFrame
-    mode: Mode
-    bare_scan: bool
+    columns: int
+    """Of the dataset."""
+    kept: int
+    """Of these."""
+    share: float
+    """Bytes of a row that is kept to those of one of the dataset, by the types of its columns."""
+
+    def describe(self) -> str:
+        """For the step's log."""
+        return f"{self.kept} of {self.columns} columns, those that are read: {self.share:.2f} of the bytes"
 
 
 def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
@@ -46,27 +66,11 @@ def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> 
         many = len(app.lineage.readers.get(output, ())) > 1
         # Asked only where it decides anything: Spark has to print the plan for it.
         bare = (many or name in app.lineage.by_id[step].share) and is_bare_scan(frames[name])
-        found.append(Planned(output, frames[name], app.lineage.choose_mode(output, bare), bare))
+        mode = app.lineage.choose_mode(output, bare)
+        if mode == "defer" and (app.manifest.keep_columns == "all" or len(frames[name].columns) < FEWEST_COLUMNS):
+            mode = "keep"
+        found.append(Planned(output, frames[name], mode, bare))
     return tuple(found)
-
-
-def keep_shared(app: Application, session: SparkSession, planned: tuple[Planned, ...]) -> None:
-    """Keep each lazy input that these datasets would execute more than once, the outer ones first."""
-    tried: set[str] = set()
-    while True:
-        total: Counter[str] = sum((count_marks(each.df, session) for each in planned), Counter())
-        shared = [
-            mark for mark, times in total.items() if times > 1 and mark not in tried and app.shelf.find_owner(mark)
-        ]
-        if not shared:
-            return
-        # The one made last: once it is kept, those below it may be executed once alone.
-        outermost = max(shared, key=lambda mark: int(mark.rpartition("__")[2]))
-        # Once each: a bare scan is not kept, and would come again for ever.
-        tried.add(outermost)
-        owner = app.shelf.find_owner(outermost)
-        assert owner is not None
-        app.shelf.keep_lazy(owner)
 
 
 def materialise_part(app: Application, session: SparkSession, each: Planned) -> Part:
@@ -77,9 +81,13 @@ def materialise_part(app: Application, session: SparkSession, each: Planned) -> 
         case "keep":
             app.shelf.put_kept(each.output, each.df)
             # Fills the cache: every partition is computed to be counted.
-            return Part("keep", rows=each.df.count(), width=estimate_width(each.df))
+            rows = each.df.count()
+            return Part("keep", rows=rows, width=estimate_width(each.df), kept_bytes=measure_kept(each.df))
         case "run":
             return Part("run", rows=run_all(each.df), width=estimate_width(each.df))
+        case "defer":
+            app.shelf.put_deferred(each.output, each.df)
+            return Part("defer")
         case "lazy":
             app.shelf.put_lazy(each.output, each.df, each.bare_scan)
             return Part("lazy")

@@ -14,7 +14,7 @@ from airflow_dagsched.launch.protocol.manifest import Manifest, Repeat, StepSpec
 from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.repeat import Block
-from airflow_dagsched.spark.driver.run_step import Turn
+from airflow_dagsched.spark.driver.run_step import Turn, call_early
 from airflow_dagsched.spark.reuse.filing import Filing
 from airflow_dagsched.spark.session import actions, sessions
 from airflow_dagsched.spark.session.current import work_for
@@ -99,6 +99,7 @@ def _make_application(
         kept=kept,
         shelf=Shelf(kept),
         ledger=Ledger(lineage, frozenset(ids), lambda *_: None, lambda _: None),
+        call_early=call_early,
     )
 
 
@@ -110,7 +111,7 @@ def _run_unit(app: Application, unit: tuple[str, ...], blocks: Mapping[tuple[str
     elif unit in blocks:
         app.ledger.end_turns(*Block(app, blocks[unit]).run())
     else:
-        turn = Turn(app, unit[0])
+        turn = Turn(app, unit[0], app.calls.begin_turn(unit[0]))
         with work_for(unit[0], turn.session):
             turn.run()
 

@@ -61,7 +61,9 @@ class Datasets:
     def _write_files(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
         counted, observation = observe_rows(_make_storable(df))
         # No _SUCCESS: the record says more.
-        counted.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(path)
+        # Read once or twice, by us: smaller files are worth more than what packing them takes.
+        options = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "compression": "zstd"}
+        counted.write.options(**options).parquet(path)
         files = list_files(self._store, path)
         return origin.make_record(
             generation,

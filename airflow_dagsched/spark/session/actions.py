@@ -17,11 +17,12 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from airflow_dagsched.spark.session.current import CURRENT
 
-# What executes, of PySpark 4's DataFrame. A name that is left out costs a second execution, never rows.
+# What executes, of PySpark 4's DataFrame, or has its plan made for good. A name that is left out costs a second
+# execution, never rows.
 METHODS = (
-    "approxQuantile", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "foreach", "foreachPartition",
-    "freqItems", "isEmpty", "localCheckpoint", "mergeInto", "pandas_api", "show", "tail", "take", "toArrow",
-    "toJSON", "toLocalIterator", "toPandas", "writeTo",
+    "approxQuantile", "cache", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "foreach",
+    "foreachPartition", "freqItems", "isEmpty", "localCheckpoint", "mergeInto", "pandas_api", "persist", "show", "tail",
+    "take", "toArrow", "toJSON", "toLocalIterator", "toPandas", "writeTo",
 )  # fmt: skip
 PROPERTIES = ("rdd", "write")
 # Statements that are a DataFrame, or look only at the catalog; all others (insert, create as ...) execute at once.

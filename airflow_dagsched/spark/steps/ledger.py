@@ -68,6 +68,10 @@ class Ledger:
         state = self._made[step].state
         return "success" if state == "defined" else state
 
+    def has_ended(self, step: str) -> bool:
+        """Whether its turn is over."""
+        return step in self._made
+
     def is_defined(self, step: str) -> bool:
         """Whether its rows are still to be made, by the job of a reader."""
         return self._made[step].state == "defined"

@@ -22,7 +22,7 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Repeat, StepSpec
 from airflow_dagsched.launch.steps.pruned import find_uncalled
 
-Mode = Literal["write", "keep", "lazy", "run"]
+Mode = Literal["write", "keep", "defer", "lazy", "run"]
 
 RULES_OF_SUCCESS = frozenset({"all_success", "none_failed", "none_failed_min_one_success"})
 """Rules that may go on as soon as the rows above are defined: should those fail after all, it fails with them."""
@@ -69,7 +69,7 @@ class Lineage:
     def awaited(self) -> frozenset[str]:
         """Steps whose end, and not just their rows, something waits for."""
         return frozenset(
-            up for spec in self._running for up in self._list_above(spec) if not self._may_read_lazily(spec, up)
+            up for spec in self._running for up in self.list_above(spec) if not self._may_read_lazily(spec, up)
         )
 
     @cached_property
@@ -78,7 +78,7 @@ class Lineage:
         found: dict[str, frozenset[str]] = {}
         for spec in self.specs:
             # The specs are in topological order: what is above is there, but for feedback inside a block.
-            direct = [up for up in self._list_above(spec) if up in found]
+            direct = [up for up in self.list_above(spec) if up in found]
             found[spec.id] = frozenset(direct).union(*(found[up] for up in direct))
         return found
 
@@ -114,14 +114,14 @@ class Lineage:
         if loops or output.step in self.awaited:
             return "keep"
         # Two readers would execute it twice; of a bare scan that is cheaper than to keep it.
-        return "lazy" if len(readers) == 1 or bare_scan else "keep"
+        return "lazy" if len(readers) == 1 or bare_scan else "defer"
 
     def list_dependencies(self) -> Mapping[tuple[str, ...], frozenset[tuple[str, ...]]]:
         """Unit -> units that come before it."""
         # Steps of a block wait for each other inside it, not for their own unit.
         home = {step: unit for unit in self.units for step in unit}
         return {
-            unit: frozenset(home[up] for step in unit for up in self._list_above(self.by_id[step]) if up in home)
+            unit: frozenset(home[up] for step in unit for up in self.list_above(self.by_id[step]) if up in home)
             - {unit}
             for unit in self.units
         }
@@ -135,7 +135,8 @@ class Lineage:
     def _running(self) -> list[StepSpec]:
         return [spec for spec in self.specs if spec.id not in self.reused]
 
-    def _list_above(self, spec: StepSpec) -> tuple[str, ...]:
+    def list_above(self, spec: StepSpec) -> tuple[str, ...]:
+        """The steps directly above, by channel or by a plain edge."""
         return tuple(dict.fromkeys((*spec.upstream, *(output.step for output in spec.inputs))))
 
     def _may_read_lazily(self, spec: StepSpec, up: str) -> bool:

@@ -12,6 +12,7 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.session.dataframe_cache import Kept
 from airflow_dagsched.spark.session.plan_markers import make_mark
 from airflow_dagsched.spark.session.sessions import rebind_frame
+from airflow_dagsched.spark.steps.deferred import Deferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +23,41 @@ class Handed:
     content: Any
     kept: bool = False
     bare_scan: bool = False
+    mark: str = ""
 
 
 class Shelf:
-    """Datasets by output. A lazy one carries a mark, see ``marks``."""
+    """Datasets by output. One that is not made yet carries a mark, see ``plan_markers``."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self._guard = threading.Lock()
         self._handed: dict[Output, Handed] = {}
         self._marked: dict[str, Output] = {}
+        self._beside: dict[Output, list[DataFrame]] = {}
+        self.deferred: dict[Output, Deferred] = {}
 
     def put_lazy(self, output: Output, df: DataFrame, bare_scan: bool) -> None:
         """Hand ``df`` over unexecuted."""
         with self._guard:
-            mark = make_mark(output.step, len(self._marked))
-            self._marked[mark] = output
-            # The alias is the mark, see ``plan_markers``; no row is touched for it.
-            self._handed[output] = Handed(output, df.alias(mark), bare_scan=bare_scan)
+            self._mark(output, df, bare_scan)
+
+    def put_deferred(self, output: Output, df: DataFrame) -> None:
+        """Hand ``df`` over unexecuted; whoever executes it first keeps it."""
+        with self._guard:
+            handed = self._mark(output, df, bare_scan=False)
+            self.deferred[output] = Deferred(output, df, handed.content, handed.mark)
+
+    def _mark(self, output: Output, df: DataFrame, bare_scan: bool) -> Handed:
+        mark = make_mark(output.step, len(self._marked))
+        self._marked[mark] = output
+        # The alias is the mark, see ``plan_markers``; no row is touched for it.
+        handed = self._handed[output] = Handed(output, df.alias(mark), bare_scan=bare_scan, mark=mark)
+        return handed
+
+    def get_handed(self, output: Output) -> Handed:
+        """How the dataset was handed over. ``KeyError`` if it was not."""
+        return self._handed[output]
 
     def put_kept(self, output: Output, df: DataFrame) -> None:
         """Keep ``df`` until ``release``; the next execution of it fills the cache."""
@@ -82,11 +100,18 @@ class Shelf:
             self._handed[output] = replace(handed, kept=True)
             return True
 
+    def keep_beside(self, output: Output, df: DataFrame) -> None:
+        """Keep ``df``, which is read in the dataset's place, for as long as that would be."""
+        self._kept.keep_frame(df)
+        with self._guard:
+            self._beside.setdefault(output, []).append(df)
+
     def release_step(self, step: str) -> None:
         """No one reads the step's datasets any more."""
         with self._guard:
             # Out of the shelf under the guard, out of Spark's memory after it: that takes a call of the JVM each.
             gone = [self._handed.pop(output) for output in tuple(self._handed) if output.step == step]
-        for handed in gone:
-            if handed.kept:
-                self._kept.release_frame(handed.content)
+            frames = [handed.content for handed in gone if handed.kept]
+            frames += [df for handed in gone for df in self._beside.pop(handed.output, ())]
+        for df in frames:
+            self._kept.release_frame(df)

@@ -1,0 +1,147 @@
+"""Keeps what several jobs read, with the columns they use, and has the plans about to be executed read that.
+
+::
+
+    frames of a turn ── marked datasets in them, the outer ones first ── kept ── frames over what is kept
+                        (with several readers, or more than once here)
+
+What a frame uses of a dataset is looked at anew before it reads what is kept: one that uses more has it kept whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.spark.driver.application import Application
+from airflow_dagsched.spark.driver.fill_kept import fill_kept
+from airflow_dagsched.spark.driver.used_columns import find_columns_of, find_readers_columns, unite_columns
+from airflow_dagsched.spark.session.current import work_for
+from airflow_dagsched.spark.session.plan_columns import read_kept_columns, select_columns
+from airflow_dagsched.spark.session.plan_markers import count_marks
+from airflow_dagsched.spark.steps.deferred import Deferred, KeptColumns
+from airflow_dagsched.spark.steps.planned import Planned
+
+
+def keep_inputs(app: Application, session: SparkSession, planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
+    """Keep each dataset with several readers that these execute, or that is in them more than once.
+
+    Returns them over what is kept. Raises ``RowsFailed`` where the job that keeps one fails, or did.
+    """
+    tried: set[Output] = set()
+    while (output := _find_outermost(app, session, planned, tried)) is not None:
+        # Once each: a bare scan is not kept, and would come again for ever.
+        tried.add(output)
+        deferred = app.shelf.deferred.get(output)
+        if deferred is None:
+            planned = _keep_lazy(app, session, output, planned)
+        else:
+            _keep_for_readers(app, deferred)
+            planned = tuple(_read_kept(app, deferred, each) for each in planned)
+    return planned
+
+
+def _find_outermost(
+    app: Application, session: SparkSession, planned: tuple[Planned, ...], tried: set[Output]
+) -> Output | None:
+    """The dataset to keep next, or None. Those below it may be executed once alone, once it is kept."""
+    total, due = Counter[str](), Counter[str]()
+    for each in planned:
+        marks = count_marks(each.df, session)
+        total += marks
+        due += marks if each.is_executed else Counter()
+    found: dict[int, Output] = {}
+    for mark, times in total.items():
+        owner = app.shelf.find_owner(mark)
+        if owner is not None and owner not in tried and (due[mark] if owner in app.shelf.deferred else times > 1):
+            # By its number: the one made last is not below another.
+            found[int(mark.rpartition("__")[2])] = owner
+    return found[max(found)] if found else None
+
+
+def _keep_lazy(
+    app: Application, session: SparkSession, output: Output, planned: tuple[Planned, ...]
+) -> tuple[Planned, ...]:
+    """Keep a lazy dataset that is read more than once, in this turn alone. The first job that reads it fills it."""
+    handed = app.shelf.get_handed(output)
+    columns = unite_columns(find_columns_of(app, output, each) for each in planned)
+    if handed.bare_scan or columns is None or len(columns) == len(handed.content.columns):
+        app.shelf.keep_lazy(output)
+        return planned
+    rows = select_columns(handed.content, columns)
+    # Its own alias is no dataset below it.
+    (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
+    app.shelf.keep_beside(output, kept.df)
+    return tuple(replace(each, df=read_kept_columns(each.df, handed.mark, kept.df, columns)) for each in planned)
+
+
+def _keep_for_readers(app: Application, deferred: Deferred) -> None:
+    """Keep what the readers use of the dataset, unless something is kept."""
+    columns = None
+    # Before the lock: readers that are waited for may want it, but say first that they need not be waited for.
+    if deferred.kept is None and not deferred.acted_on:
+        columns = find_readers_columns(app, deferred.output)
+    with deferred.guard:
+        if deferred.kept is None:
+            _keep_columns(app, deferred, None if deferred.acted_on else columns)
+
+
+def keep_whole(app: Application, deferred: Deferred) -> None:
+    """Keep all of the dataset as it stands in any plan, that of an action of the author's among them.
+
+    Raises ``RowsFailed`` where the job fails, or did.
+    """
+    deferred.acted_on = True
+    for inner in find_deferred(app, (deferred.rows,), deferred.rows.sparkSession):
+        keep_whole(app, inner)
+    with deferred.guard:
+        if deferred.kept is None:
+            _keep_columns(app, deferred, None)
+        elif not deferred.in_any_plan:
+            _tell(deferred, "a reader asks for more than was kept: all of it is kept now")
+            app.shelf.keep_beside(deferred.output, deferred.rows)
+            deferred.in_any_plan = True
+
+
+def find_deferred(app: Application, frames: Iterable[DataFrame], session: SparkSession) -> tuple[Deferred, ...]:
+    """The datasets that are kept by who executes them first, and that these would execute; those below others first."""
+    marks = {mark for df in frames for mark in count_marks(df, session)}
+    found = [each for each in app.shelf.deferred.values() if each.mark in marks]
+    return tuple(found)
+
+
+def _keep_columns(app: Application, deferred: Deferred, columns: frozenset[int] | None) -> None:
+    """Execute it, and keep these columns of it; None: all."""
+    if deferred.failed is not None:
+        raise deferred.failed
+    width, session = len(deferred.rows.columns), deferred.rows.sparkSession
+    everything = columns is None or len(columns) == width
+    rows = deferred.rows if columns is None or everything else select_columns(deferred.rows, columns)
+    (each,) = keep_inputs(app, session, (Planned(deferred.output, rows, "keep", False),))
+    fill_kept(app, deferred, each.df)
+    positions = frozenset(range(width)) if columns is None else columns
+    deferred.kept = KeptColumns(each.df, positions)
+    # Over other datasets' columns it is another plan than the one that readers have.
+    deferred.in_any_plan = everything and each.df is rows
+
+
+def _read_kept(app: Application, deferred: Deferred, each: Planned) -> Planned:
+    """``each`` over what is kept, where it is one that is executed."""
+    kept = deferred.kept
+    if not each.is_executed or deferred.in_any_plan or kept is None:
+        return each
+    used = find_columns_of(app, deferred.output, each)
+    if used is not None and used <= kept.positions:
+        return replace(each, df=read_kept_columns(each.df, deferred.mark, kept.df, kept.positions))
+    keep_whole(app, deferred)
+    return each
+
+
+def _tell(deferred: Deferred, line: str) -> None:
+    step = deferred.output.step
+    with work_for(step, deferred.rows.sparkSession):
+        print(line)

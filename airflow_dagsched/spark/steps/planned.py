@@ -1,0 +1,28 @@
+"""A dataset a step returned, before any job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.spark.steps.lineage import Mode
+
+EXECUTING = frozenset({"write", "keep", "run"})
+"""What becomes of a dataset whose plan is executed in its step's own turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One dataset, and what is to become of it."""
+
+    output: Output
+    df: DataFrame
+    mode: Mode
+    bare_scan: bool
+
+    @property
+    def is_executed(self) -> bool:
+        """Whether its step's own turn executes it."""
+        return self.mode in EXECUTING

@@ -1,0 +1,154 @@
+"""What it saves to keep the columns that are read: ``python -m benchmarks.columns``.
+
+::
+
+    wide: the flights of a year with weather, plane, airline, airport   36 columns ──> by_carrier, by_weather, by_age
+                                                                                       7 columns of it, together
+Both ways in one session, in turn: processor seconds of the group's steps, bytes that are kept. The first round, in
+which Java learns, is left out of the medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+import psutil
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from airflow_dagsched.launch.protocol.calls import ContextValue, Output
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
+from airflow_dagsched.launch.protocol.payload import Call
+from airflow_dagsched.spark.driver.engine import run_group
+from airflow_dagsched.spark.steps.payload import Payload
+from airflow_dagsched.version import __version__
+from benchmarks import data
+from demo import flights_data
+
+Way = Literal["all", "used"]
+WEATHER = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
+
+
+def wide(spark: SparkSession, folder: str) -> DataFrame:
+    """36 columns."""
+    flights, weather, planes, airports, airlines = (
+        spark.read.parquet(f"{folder}/{name}") for name in ("flights", "weather", "planes", "airports", "airlines")
+    )
+    made = planes.withColumnRenamed("year", "made")
+    names = airports.select(sf.col("faa").alias("dest"), sf.col("name").alias("airport"))
+    return (
+        flights.join(weather.select("origin", "time_hour", *WEATHER), ["origin", "time_hour"], "left")
+        .join(made, "tailnum", "left")
+        .join(airlines.withColumnRenamed("name", "airline"), "carrier", "left")
+        .join(names, "dest", "left")
+    )
+
+
+def by_carrier(wide: DataFrame) -> DataFrame:
+    """Reads three columns."""
+    return wide.groupBy("carrier").agg(sf.avg("dep_delay").alias("dep_delay"), sf.avg("arr_delay").alias("arr_delay"))
+
+
+def by_weather(wide: DataFrame) -> DataFrame:
+    """Reads three columns."""
+    return wide.groupBy((sf.col("visib") < 5).alias("fog"), (sf.col("wind_speed") > 20).alias("wind")).agg(
+        sf.avg("arr_delay").alias("arr_delay"), sf.count(sf.lit(1)).alias("flights")
+    )
+
+
+def by_age(wide: DataFrame) -> DataFrame:
+    """Reads three columns."""
+    return wide.where("distance > 500").groupBy("made").agg(sf.avg("arr_delay").alias("arr_delay"))
+
+
+READERS: tuple[Callable[..., DataFrame], ...] = (by_carrier, by_weather, by_age)
+
+
+def run_once(spark: SparkSession, folder: Path, scratch: Path, way: Way) -> dict[str, float]:
+    """One run of the group: its processor seconds, the bytes and columns that it kept."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    ended: dict[str, StepDone] = {}
+
+    def note(*events: Any) -> None:
+        ended.update({event.step: event for event in events if isinstance(event, StepDone)})
+
+    before = _measure_cpu_s()
+    assert run_group(spark, _make_manifest(folder, scratch, way), _make_payload(), note), ended
+    metrics = ended["wide"].metrics
+    return {
+        "cpu_s": _measure_cpu_s() - before,
+        "bytes": metrics["kept_bytes"],
+        "columns": metrics.get("kept_columns", 36),
+    }
+
+
+def gather_input(spark: SparkSession, year: Path, folder: Path) -> Path:
+    """The year's tables, of one file each: a folder a day is another benchmark's matter."""
+    for name in ("flights", *flights_data.TABLES):
+        spark.read.parquet(str(year / name)).coalesce(1).write.mode("overwrite").parquet(str(folder / name))
+    return folder
+
+
+def _make_manifest(folder: Path, scratch: Path, way: Way) -> Manifest:
+    steps = (
+        StepSpec("wide", "wide"),
+        *(
+            StepSpec(each.__name__, each.__name__, inputs=(Output("wide"),), upstream=("wide",), store=("",))
+            for each in READERS
+        ),
+    )
+    return Manifest(
+        __version__, "3.11", "dag", "columns", "launch", "run", 1, 0, str(scratch), "", "2013",
+        tuple(each.id for each in steps), steps, context={"folder": str(folder)}, keep_columns=way,
+    )  # fmt: skip
+
+
+def _make_payload() -> Payload:
+    first = Call(wide, (), {"spark": ContextValue("spark"), "folder": ContextValue("folder")})
+    return Payload({"wide": first, **{each.__name__: Call(each, (Output("wide"),), {}) for each in READERS}}, {})
+
+
+def _measure_cpu_s() -> float:
+    """Of this process and all below it: Java, and what runs Python for it."""
+    here = psutil.Process()
+    times = [each.cpu_times() for each in (here, *here.children(recursive=True))]
+    return float(sum(each.user + each.system for each in times))
+
+
+def measure(spark: SparkSession, folder: Path, scratch: Path, rounds: int) -> dict[Way, dict[str, float]]:
+    """Medians of each way."""
+    ways: tuple[Way, ...] = ("all", "used")
+    runs: dict[Way, list[dict[str, float]]] = {way: [] for way in ways}
+    for at in range(rounds + 1):
+        # The other first in each round: who comes second finds more compiled.
+        for way in ways if at % 2 else reversed(ways):
+            runs[way].append(run_once(spark, folder, scratch / way, way))
+            print(at, way, runs[way][-1], flush=True)
+    return {way: {name: median(run[name] for run in found[1:]) for name in found[0]} for way, found in runs.items()}
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.columns", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=Path(".home/benchmarks"), help="input and scratch")
+    asked = parser.parse_args(None if arguments is None else [*arguments])
+    folder = asked.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    scratch = folder / "scratch" / "columns"
+    found = measure(spark, gather_input(spark, data.year(folder), scratch / "input"), scratch, asked.rounds)
+    ratios = {name: round(found["used"][name] / found["all"][name], 3) for name in found["all"]}
+    print(json.dumps({**found, "used / all": ratios}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Which columns a plan uses, and that it says the same over those alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from airflow_dagsched.spark.session.plan_columns import find_used_columns, read_kept_columns, select_columns
+from tests.spark.readers import collect, make_rows, read, readers
+
+MARK = "wide__0"
+
+
+def used(df: DataFrame, marked: DataFrame) -> set[str] | None:
+    found = find_used_columns(df, marked, MARK)
+    return None if found is None else {marked.columns[at] for at in found}
+
+
+@pytest.fixture
+def wide(spark: SparkSession) -> DataFrame:
+    return make_rows(spark, 12, 1).alias(MARK)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("select few, count(*) from wide group by few", {"few"}),
+        ("select count(*) from wide where maybe > 3", {"maybe"}),
+        ("select count(id) from wide", set()),
+        ("select pair.x from wide", {"pair"}),
+        ("select id from wide where few in (select maybe from wide where even)", {"id", "few", "maybe", "even"}),
+        ("with q as (select id, few, text from wide) select a.id from q a join q b on a.few = b.id", {"id", "few"}),
+        ("select id from wide union all select few from wide", {"id", "few"}),
+        ("select id from (select *, rank() over (partition by few order by price) r from wide) where r < 3",
+         {"id", "few", "price"}),
+    ],
+)  # fmt: skip
+def test_what_sql_uses(spark: SparkSession, wide: DataFrame, text: str, columns: set[str]) -> None:
+    wide.createOrReplaceTempView("wide")
+    assert used(spark.sql(text), wide) == columns
+
+
+def test_who_takes_rows_whole_uses_all(wide: DataFrame) -> None:
+    """A function of the author's gets what it is handed, whatever it looks at."""
+    everything = {*wide.columns} - {"lookup"}
+    assert used(wide.drop("lookup").mapInPandas(lambda frames: frames, "id long"), wide) == everything
+    assert used(wide, wide) == {*wide.columns}
+
+
+def test_another_plan_below_the_mark_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Who asks for a hidden column of a file changes what is below: then nothing is known."""
+    spark.range(3).withColumn("b", sf.col("id")).write.parquet(str(tmp_path / "t"))
+    marked = spark.read.parquet(str(tmp_path / "t")).alias(MARK)
+    assert used(marked.select("b"), marked) == {"b"}
+    assert used(marked.select("b", "_metadata.file_name"), marked) is None
+
+
+def test_columns_of_one_name_are_told_apart(spark: SparkSession) -> None:
+    """A join without a choice has some names twice."""
+    one = spark.range(4).selectExpr("id", "id + 1 as x")
+    marked = one.join(one.withColumnRenamed("x", "y"), "id").select("x", "id", "y", sf.col("y").alias("x")).alias(MARK)
+    taken = marked.toDF("a", "b", "c", "d").select("d")
+    found = find_used_columns(taken, marked, MARK)
+    assert found == {3}
+    assert collect(over_kept(taken, marked, found)) == collect(taken)
+
+
+def over_kept(df: DataFrame, marked: DataFrame, positions: Any) -> DataFrame:
+    """``df`` over the columns at these positions, persisted; Spark finds them by their plan afterwards."""
+    kept = select_columns(marked, positions).persist()
+    try:
+        return read_kept_columns(df, MARK, kept, positions)
+    finally:
+        # What was found is in the plan.
+        kept.unpersist()
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(readers, min_size=1, max_size=3), st.integers(0, 99))
+def test_readers_say_the_same_over_what_they_use(spark: SparkSession, drawn: list[Any], seed: int) -> None:
+    """Random readers of random rows, in SQL, DataFrames, Python and pandas."""
+    marked = make_rows(spark, 12, seed).alias(MARK)
+    frames = [read(marked, reader) for reader in drawn]
+    found = [find_used_columns(df, marked, MARK) for df in frames]
+    known = [(df, each) for df, each in zip(frames, found, strict=True) if each is not None]
+    together = frozenset[int]().union(*(each for _, each in known))
+    for df, _ in known:
+        got = over_kept(df, marked, together)
+        assert got.schema == df.schema
+        assert collect(got) == collect(df)
