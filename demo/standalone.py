@@ -27,6 +27,8 @@ from demo import processes
 from demo.rest import AirflowClient, until
 
 USER = "admin"
+OURS = "AIRFLOW__DAGSCHED__"
+"""Settings that tie it to nothing."""
 
 
 class AirflowStandalone:
@@ -128,7 +130,7 @@ def _passwords(home: Path) -> Path:
 def clean(env: Mapping[str, str]) -> dict[str, str]:
     """``env`` without what would tie this Airflow to another one, or its Spark to another Spark."""
     foreign = ("AIRFLOW", "_AIRFLOW", "SPARK_", "PYSPARK_", "PYTHONPATH")
-    kept = {name: value for name, value in env.items() if not name.startswith(foreign)}
+    kept = {name: value for name, value in env.items() if name.startswith(OURS) or not name.startswith(foreign)}
     own_bin = str(Path(sys.executable).parent)
     return {**kept, "PATH": os.pathsep.join([own_bin, env.get("PATH", os.defpath)])}
 
@@ -148,6 +150,8 @@ def settings(home: Path, dags: Path, ports: list[int], *, database: str | None, 
         "AIRFLOW__CORE__PARALLELISM": "8",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_passwords(home)),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        # Beside the home, which the next demo empties.
+        "AIRFLOW__DAGSCHED__CACHE_DIR": str(home.parent / "cache"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database or f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(triggerer_logs),
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_logs),

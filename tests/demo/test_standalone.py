@@ -20,6 +20,15 @@ def test_nothing_of_another_airflow_or_spark_is_inherited() -> None:
     assert kept["PATH"].endswith(":/bin")
 
 
+def test_what_was_said_of_this_package_counts() -> None:
+    assert clean({"AIRFLOW__DAGSCHED__CLASS_ARCHIVE": "off"})["AIRFLOW__DAGSCHED__CLASS_ARCHIVE"] == "off"
+
+
+def test_what_outlives_a_demo_is_beside_its_home() -> None:
+    made = settings(Path("/kept/airflow-1"), Path("/dags"), free_ports(3), database=None, master="local[1]")
+    assert made["AIRFLOW__DAGSCHED__CACHE_DIR"] == "/kept/cache"
+
+
 def test_two_airflows_share_no_port_and_no_file() -> None:
     one, other = (settings(Path(home), Path("/dags"), free_ports(3), database=None, master="local[1]") for home in "ab")
     own = [
