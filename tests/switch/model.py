@@ -22,7 +22,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from airflow_dagsched.switch.advising.advance import advance
-from airflow_dagsched.switch.advising.advice import Advice, Append, Command, Deploy, Halt, Wanted
+from airflow_dagsched.switch.advising.advice import Advice, Append, Command, Deploy, FinishMoves, Halt, Wanted
 from airflow_dagsched.switch.fold import find_broken_rule, fold
 from airflow_dagsched.switch.judgement import judge_batch
 from airflow_dagsched.switch.records import Batch, Record, Started
@@ -147,6 +147,8 @@ class Model:
     def do_all(self, world: World, seen: Look) -> World:
         """As an executor does: the record is judged anew by the log as it is, with what was seen before."""
         for command in self.advise(world, seen).commands:
+            if isinstance(command, FinishMoves) and not world.drivers:
+                break  # what drivers have recorded only a driver can deliver
             world = self.do(world, command)
         return world
 

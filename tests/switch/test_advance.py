@@ -188,6 +188,15 @@ def test_a_state_goes_on_with_the_very_next_row():
     assert get_record(READING, look(1), as_before).start is None
 
 
+def test_drivers_that_are_lost_when_all_is_emitted_are_started_to_deliver_it():
+    """Else nobody would: no other process can, and until then nothing else is due."""
+    assert ask(PASSED, look()) == (Deploy(1), Deploy(2))
+    alone = go_on(SEQUENTIAL, make_fence(1, 20), make_batch(1, 2, watermark=20.0))
+    assert ask(alone, look()) == (Deploy(1),)
+    stopped = go_on(PASSED, make_stopped(1, x_cause="person"), make_stopped(2, x_cause="person"))
+    assert ask(stopped, look()) == ()
+
+
 def test_after_a_graph_that_can_run_no_more():
     """The code crashed, its author mends it: no old graph is waited for."""
     record = get_record(DEAD, look(), WANTED)

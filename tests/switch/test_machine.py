@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from airflow_dagsched.switch.advising.advance import advance
-from airflow_dagsched.switch.advising.advice import Append, Deploy, Halt, Wanted
+from airflow_dagsched.switch.advising.advice import Append, Deploy, FinishMoves, Halt, Wanted
 from airflow_dagsched.switch.advising.boundary import list_open
 from airflow_dagsched.switch.advising.orders import choose_ordered
 from airflow_dagsched.switch.advising.situation import can_stop, list_needed
@@ -147,6 +147,8 @@ class Switches(RuleBasedStateMachine):
         """By what was seen at some time before: it is in no hurry, and may have acted by it already."""
         seen = self.seen[-1 - min(back, len(self.seen) - 1)]
         for command in advance(self.story, seen, self.wanted if asks else None).commands:
+            if isinstance(command, FinishMoves) and not self.drivers:
+                break  # what drivers have recorded only a driver can deliver
             if isinstance(command, Append):
                 self.append(command.record)
             elif isinstance(command, Deploy):

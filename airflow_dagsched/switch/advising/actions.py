@@ -200,9 +200,13 @@ def fence(look: Situation) -> tuple[Command, ...]:
 
 
 def drain(look: Situation) -> tuple[Command, ...]:
-    """The old graph has emitted all that is its own."""
-    number = look.story.owner or 0
-    return FinishMoves(number), Append(Drained(**_number(look), epoch=number))
+    """The old graph has emitted all that is its own. What is left aside of it only a driver can deliver: without one
+    nothing is done here, and drivers are started again as at any other time.
+    """
+    old, new = look.old, look.new
+    if old is None or new is None or not (look.is_held(old) or look.is_held(new)):
+        return ()
+    return FinishMoves(old.record.epoch), Append(Drained(**_number(look), epoch=old.record.epoch))
 
 
 def halt_old(look: Situation) -> tuple[Command, ...]:
