@@ -57,7 +57,15 @@ class Driver:
         self._rows = rows
 
     def submit(
-        self, context: Any, *, conf: Any, arguments: list[str], env: dict[str, str], on_settings: Any, on_line: Any
+        self,
+        context: Any,
+        *,
+        conf: Any,
+        arguments: list[str],
+        env: dict[str, str],
+        on_settings: Any,
+        on_line: Any,
+        **_: Any,
     ) -> None:
         on_settings(conf, frozenset())
         manifest = json.loads(Path(arguments[0]).read_text())
