@@ -106,6 +106,7 @@ class Lab:
     settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
     terms: Terms = field(default_factory=lambda: Terms(60.0, 50))
     roots: tuple[Path, ...] = ()
+    begun: list[Begun] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         (self.folder / "cache" / "warm").mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -148,7 +149,8 @@ class Lab:
                 store_request(request, own), env=told, stdout=out, stderr=subprocess.STDOUT, text=True,
                 start_new_session=True,
             )  # fmt: skip
-        return Begun(relay, own, output)
+        self.begun.append(Begun(relay, own, output))
+        return self.begun[-1]
 
     def run(self, flow: Flow, **how: Any) -> Served:
         """Have it served."""
@@ -163,9 +165,18 @@ class Lab:
         return ask_status(found[0]) if found else None
 
     def end_all(self) -> None:
-        for each in self.list_warm():
-            tell_end(each, "the test is over", at_once=True)
-        wait_until(lambda: not self.list_warm(), "the applications end")
+        """Also those that are only just starting."""
+        for each in self.begun:
+            each.relay.kill()
+            each.relay.wait()
+
+        def end() -> bool:
+            found = self.list_warm()
+            for each in found:
+                tell_end(each, "the test is over", at_once=True)
+            return not found
+
+        wait_until(end, "the applications end", LONG_S)
 
 
 @contextmanager

@@ -44,17 +44,17 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 def find_host(lab: Lab) -> dict[str, int]:
-    """Processes of the only application, by what they are."""
+    """Processes of the only application, by what they are; those that are there."""
     mine = str(lab.list_warm()[0].folder)
     found = {
         int(each.name): each.joinpath("cmdline").read_bytes().split(b"\0")
         for each in Path("/proc").iterdir()
         if each.name.isdigit() and mine.encode() in _read(each / "cmdline")
     }
-    java = next(pid for pid, words in found.items() if words[0].endswith(b"java"))
-    host = next(pid for pid in list_children(java) if pid in found)
-    children = [pid for pid in list_children(host) if pid in found]
-    return {"java": java, "host": host, **dict(zip(("keeper", "run"), children, strict=False))}
+    java = [pid for pid, words in found.items() if words[0].endswith(b"java")][:1]
+    host = [pid for parent in java for pid in list_children(parent) if pid in found][:1]
+    children = [pid for parent in host for pid in list_children(parent) if pid in found]
+    return dict(zip(("java", "host", "keeper", "run"), (*java, *host, *children), strict=False))
 
 
 def list_children(pid: int) -> list[int]:
