@@ -141,7 +141,7 @@ def leave_functions(spark: Any) -> None:
 
 
 def meet_functions(spark: Any) -> bool:
-    return spark.catalog.functionExists("left_function")
+    return bool(spark.catalog.functionExists("left_function"))
 
 
 def leave_listener(spark: Any) -> None:
