@@ -17,7 +17,7 @@ import pytest
 from airflow_dagsched.launch.warm.terms import Terms
 from tests.warm.kit import Lab, flow_of, open_lab
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.warm]
 
 
 @dataclass(frozen=True)

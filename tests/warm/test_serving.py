@@ -93,6 +93,7 @@ def test_runs_go_on_in_one_application_until_one_fails(lab: Lab) -> None:
     assert not lab.list_warm()
 
 
+@pytest.mark.warm
 @pytest.mark.parametrize("what", ["host", "java", "keeper", "run", "relay"])
 def test_a_kill_ends_the_run_and_the_application(lab: Lab, what: str) -> None:
     """Nothing is left, and the next run starts cold."""
@@ -108,6 +109,7 @@ def test_a_kill_ends_the_run_and_the_application(lab: Lab, what: str) -> None:
     assert (again.code, again.number, again.values["total"]) == (0, 1, 10), again.output
 
 
+@pytest.mark.warm
 def test_a_launch_that_is_told_to_end_says_its_last_word(lab: Lab) -> None:
     """As a driver of its own does at SIGTERM; the application goes with it."""
     begun = begin_waiting(lab)
@@ -119,6 +121,7 @@ def test_a_launch_that_is_told_to_end_says_its_last_word(lab: Lab) -> None:
     wait_until(lambda: not lab.list_warm(), "the application ends")
 
 
+@pytest.mark.warm
 def test_it_ends_after_its_runs_and_its_time(tmp_path: Path) -> None:
     with open_lab(tmp_path / "runs", terms=Terms(60.0, 2)) as lab:
         numbers = [lab.run(flow_of(rows, total, dated=True)).number for _ in range(3)]
@@ -131,6 +134,7 @@ def test_it_ends_after_its_runs_and_its_time(tmp_path: Path) -> None:
         wait_until(lambda: not lab.list_warm(), "its time is over")
 
 
+@pytest.mark.warm
 def test_other_settings_or_less_memory_are_another_application(lab: Lab) -> None:
     first = lab.run(flow_of(rows, total, dated=True))
     lab.settings["spark.driver.memory"] = "600m"
@@ -144,6 +148,7 @@ def test_other_settings_or_less_memory_are_another_application(lab: Lab) -> None
     assert larger.application not in (first.application, other.application)
 
 
+@pytest.mark.warm
 def test_a_changed_module_ends_it(tmp_path: Path) -> None:
     modules = tmp_path / "modules"
     modules.mkdir()
@@ -157,6 +162,7 @@ def test_a_changed_module_ends_it(tmp_path: Path) -> None:
         wait_until(lambda: len(lab.list_warm()) == 1, "the first one ends")
 
 
+@pytest.mark.warm
 def test_one_whose_launch_died_while_it_started_ends(lab: Lab) -> None:
     begun = lab.begin(flow_of(rows, total, dated=True))
     wait_until(lambda: any(lab.warm.iterdir()), "it is being started", 60)
