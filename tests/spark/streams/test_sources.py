@@ -118,7 +118,7 @@ def test_no_batch_is_compiled_anew_for_its_time(spark: SparkSession, tmp_path: P
     for number in range(4):
         write(tmp_path / "in", number, [(BEGIN + 20 * number, 1)])
     ran = run(spark, tmp_path, SourceStart())
-    # The last one has no rows. For each watermark Spark makes a class that tells which state goes, unless it has it still.
+    # The last one has no rows. Spark makes a class for each watermark, which tells what state goes, but for one it has.
     _, *before, with_rows, _ = ran.compiled
     assert all(later - earlier <= 1 for earlier, later in pairwise((*before, with_rows)))
 
