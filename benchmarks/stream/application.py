@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import psutil
 from pyspark.sql import SparkSession
@@ -95,8 +96,8 @@ class Application:
     """
 
     def __init__(self, main: SparkSession, flow: Flow, first: EpochPlaces) -> None:
-        self.runs: dict[int, EpochRun] = {}
-        """Epoch -> its queries."""
+        self.runs: WeakValueDictionary[int, EpochRun] = WeakValueDictionary()
+        """Epoch -> its queries, as long as the application keeps them."""
         self.flow = flow
         self._looks: list[Looks] = []
         epoch = self._accept(first)
@@ -116,12 +117,12 @@ class Application:
         return accept_epoch(self.flow.places, find_epoch(log.story, places.folder), Masking())
 
     def _open_run(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> EpochRun:
-        self.runs[epoch.number] = EpochRun(main, epoch, lease)
-        return self.runs[epoch.number]
+        run = self.runs[epoch.number] = EpochRun(main, epoch, lease)
+        return run
 
     def _open_service(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> EpochRun:
-        self.runs[INBOX_SERVICE] = InboxRun(main, epoch, lease)
-        return self.runs[INBOX_SERVICE]
+        run = self.runs[INBOX_SERVICE] = InboxRun(main, epoch, lease)
+        return run
 
     def wait(self, what: str, is_so: Callable[[], bool]) -> None:
         """Until it is so. Raises ``RuntimeError`` where the application ends before."""

@@ -28,6 +28,7 @@ UNLOAD_S = 70.0
 minute.
 """
 LOOK_S = 2.0
+COLLECTIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,11 @@ def look(main: SparkSession, switches: int) -> Remains:
         time.sleep(LOOK_S)
         if (now := threads.getThreadCount()) < least:
             least, since = now, time.monotonic()
-    for _ in range(2):
+    # Each side holds objects of the other: what one has let go of the other collects next.
+    for _ in range(COLLECTIONS):
         gc.collect()
         jvm.System.gc()
+        time.sleep(LOOK_S)
     runtime = jvm.Runtime.getRuntime()
     heap = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
     resident = psutil.Process().memory_info().rss / 2**20

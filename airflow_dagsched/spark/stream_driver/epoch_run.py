@@ -248,6 +248,10 @@ class EpochRun:
         self.failure = describe_failure(error, text, step)
         self.guilty = find_culprit(text, self.epoch.manifest.steps) or step
 
+    def let_go(self) -> None:
+        """Forget its queries, which have ended: Java's hold our sinks, and each side would keep the other for ever."""
+        self._queries.clear()
+
     def finish_moves(self, story: Story) -> None:
         """Deliver what is recorded of it; its sinks may do so at the same time."""
         for each in self._targets:
