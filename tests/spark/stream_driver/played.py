@@ -29,6 +29,22 @@ class PlayedSpark:
 
     refused: tuple[str, ...] = ()
     taken: dict[str, str] = field(default_factory=dict)
+    cleanups: int = 0
+    """How often connections that nobody uses were closed."""
+
+    @property
+    def _gateway(self) -> Any:
+        return self
+
+    @property
+    def java_gateway_server(self) -> Any:
+        return self
+
+    def getCallbackClient(self) -> Any:  # noqa: N802 - py4j's
+        return self
+
+    def periodicCleanup(self) -> None:  # noqa: N802 - py4j's
+        self.cleanups += 1
 
     @property
     def conf(self) -> Any:
@@ -73,6 +89,7 @@ class PlayedRun:
     finish: Callable[[Story], None] = lambda story: None
     look_once: Callable[[], None] = lambda: None
     is_stuck: bool = False
+    is_kept: bool = True
     guilty: str = ""
 
     def start(self) -> None:
@@ -84,6 +101,9 @@ class PlayedRun:
 
     def halt(self, now: float) -> None:
         self.is_over = True
+
+    def let_go(self) -> None:
+        self.is_kept = False
 
     def finish_moves(self, story: Story) -> None:
         self.finish(story)

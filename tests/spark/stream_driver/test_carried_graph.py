@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
+from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch, find_epoch
 from airflow_dagsched.switch.checking.check_log import check_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
@@ -32,6 +34,7 @@ class Running:
     """A flow whose graphs run in this process."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
         self.flow = Flow(folder)
         self.feed = Feed(self.flow, Rows())
         places = self.flow.ask(OLD)
@@ -82,3 +85,11 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(run
     assert check_log(flow.places.log).violations == ()
     expected = total_windows(running.feed.given, flow.find_watermark(3))
     assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
+    wait_until(lambda: list_kept(running.spark) == [3], lambda: f"{list_kept(running.spark)}")
+
+
+def list_kept(spark: SparkSession) -> list[int]:
+    """Epochs that Python has anything of, once both sides have let go of what the other has."""
+    gc.collect()
+    spark.sparkContext._jvm.System.gc()
+    return sorted(each.epoch.number for each in gc.get_objects() if isinstance(each, EpochRun))
