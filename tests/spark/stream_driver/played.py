@@ -90,6 +90,7 @@ class PlayedRun:
     look_once: Callable[[], None] = lambda: None
     is_stuck: bool = False
     is_kept: bool = True
+    """Whether its queries are."""
     guilty: str = ""
 
     def start(self) -> None:
@@ -123,6 +124,7 @@ class Application:
 
     def __init__(self, folder: Path, spark: PlayedSpark | None = None, **graph: Any) -> None:
         self.flow = Flow(folder)
+        self.spark = spark or PlayedSpark()
         self.now = time.time()
         self.runs: dict[int, PlayedRun] = {}
         self.real: tuple[int, ...] = ()
@@ -131,7 +133,7 @@ class Application:
         self.log = FlowLog(self.flow.places.log, lambda: self.now)
         self.log.read()
         first = accept_epoch(self.flow.places, self.log.story.epochs[1].record, Masking())
-        self.under_test = StreamApplication(spark or PlayedSpark(), first, lambda: self.now, self._open)  # type: ignore[arg-type]
+        self.under_test = StreamApplication(self.spark, first, lambda: self.now, self._open)  # type: ignore[arg-type]
         self.under_test.begin(first, EpochLease(first))
         newest: Mapping[str, float] = {SOURCE: 25.0}
         self.add(make_started(1))

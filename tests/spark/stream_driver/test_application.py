@@ -83,6 +83,7 @@ def test_in_the_old_one_s_place_a_graph_starts_in_its_application(application: A
     application.add(make_batch(1, 1, query=QUERY, x_begin={SOURCE: None}, x_newest={SOURCE: 65.0}, watermark=60.0))
     application.step(6, seconds=0.5)
     assert (application.story.owner, application.runs[1].is_over, application.runs[2].is_over) == (2, True, False)
+    assert (application.runs[1].is_kept, application.runs[2].is_kept, application.spark.cleanups) == (False, True, 1)
     assert not application.under_test.is_over
 
 
