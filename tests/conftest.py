@@ -2,8 +2,8 @@
 
 Spark's Python workers are this Python, whichever test starts the session that they all share. Java compiles quickly
 and never thoroughly, in sessions and in what a test submits, as in all local applications that are to be short: else
-compiling is half of the processor time of Spark's tests. No submit uses, or makes, an archive of classes but those of
-the tests of just that: the user's own are none of theirs.
+compiling is half of the processor time of Spark's tests. The archive of classes that make has put beside this Python
+halves each start; no submit uses, or makes, one of the user's own but those of the tests of just that.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ import os
 import shutil
 import sys
 import tempfile
+from pathlib import Path
+
+from airflow_dagsched.launch.class_archive.recipe import join_options, list_using_options
 
 _HOME = tempfile.mkdtemp(prefix="dagsched-airflow-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+_CLASSES = Path(sys.prefix) / "classes.jsa"
+_ARCHIVE = list_using_options("dynamic", str(_CLASSES)) if _CLASSES.exists() else ()
+os.environ.setdefault("SPARK_SUBMIT_OPTS", join_options("-XX:TieredStopAtLevel=1", _ARCHIVE))
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 os.environ["AIRFLOW__DAGSCHED__CLASS_ARCHIVE"] = "off"

@@ -84,6 +84,7 @@ def _airflow() -> Iterator[None]:
         patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
         patch.delenv("SPARK_HOME", raising=False)
+        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
         yield
 
 
