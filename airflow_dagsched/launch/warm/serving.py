@@ -80,7 +80,8 @@ def take_event(
     if event == "told" and serving.state in ("preparing", "running"):
         return replace(serving, last=serving.last or reason), ()
     # Of a run that was the last one nothing need be cleaned: the application goes.
-    if event == "ended" and (last := serving.last or _find_end(serving, terms)):
+    has_ended = (serving.state, event) == ("running", "ended")
+    if has_ended and (last := serving.last or _find_end(serving, terms)):
         return Serving("ending", now, serving.runs, reason=last), ("report", "end")
     state, commands = TABLE.get((serving.state, event), (serving.state, ()))
     if state == serving.state:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airflow_dagsched.launch.warm.serving import FIRST_WITHIN_S, TABLE, Event, Serving, State, take_event
@@ -58,6 +58,7 @@ def test_it_waits_for_so_long() -> None:
 
 
 @given(st.lists(st.sampled_from(get_args(Event)), max_size=40))
+@example(["asked", "told", "left", "ended"])
 def test_whatever_happens(events: list[Event]) -> None:
     """Never two runs at once; each that is taken is prepared; what ends does nothing more, and says why."""
     serving, at_work = Serving("waiting", 0.0), 0
