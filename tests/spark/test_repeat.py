@@ -74,3 +74,17 @@ def test_a_failure_inside_ends_the_block(spark: SparkSession, tmp_path: Path) ->
     flow.calls["more"] = replace(flow.calls["more"], function=broken)
     ran = run(spark, tmp_path, flow, repeats=(BLOCK,))
     assert ran.states == {"double": "upstream_failed", "init": "success", "more": "failed", "out": "upstream_failed"}
+
+
+def test_no_round_is_planned_with_those_before_it(spark: SparkSession, tmp_path: Path) -> None:
+    """A step that reads rows twice would else double the plan, round by round."""
+
+    def double(init):
+        print(init._jdf.queryExecution().analyzed().treeString().count("\n"), "lines")
+        return init.join(init.withColumnRenamed("x", "y"), init.x == 2, "left").selectExpr("x * 2 AS x")
+
+    flow = loop()
+    flow.calls["double"] = replace(flow.calls["double"], function=double)
+    ran = run(spark, tmp_path, flow, repeats=(BLOCK,))
+    assert ran.ok
+    assert len({*ran.lines("double")[1:]}) <= 2, "kept in a cache, or cut off from how they were made"

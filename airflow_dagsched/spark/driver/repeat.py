@@ -5,8 +5,8 @@
     iteration 1      2                3
     init ─> a ─> b ─(feedback)─> a ─> b ─(feedback)─> a ─> b ─> readers, commits
 
-Each iteration is kept while the next one needs it. Every few iterations the rows are cut off from how they
-were made, or the plan would grow with each round.
+Each iteration is kept while the next one needs it, and is a leaf of the next one's plan: where a step reads rows twice,
+plans would else double with each round. Every few iterations the rows are cut off from how they were made, too.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from airflow_dagsched.spark.driver.run_step import make_entry
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, work_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
+from airflow_dagsched.spark.session.leaf_plan import make_leaf
 from airflow_dagsched.spark.session.sessions import enter_session, open_session, rebind_frame
 from airflow_dagsched.spark.steps.call_step import Answer, call_step, check_answer, route_rows
 from airflow_dagsched.spark.steps.ledger import Made
@@ -76,11 +77,12 @@ class Rounds:
         if cut:
             # Kept by the executors, without a plan to make it again: if one of them is lost, so is the block.
             return df.localCheckpoint()
-        self._kept.keep_frame(df)
-        self._now.append(df)
+        leaf = make_leaf(df)
+        self._kept.keep_frame(leaf)
+        self._now.append(leaf)
         # Executed now: the next iteration stands on it, and ``until`` may ask it anything.
-        df.count()
-        return df
+        leaf.count()
+        return leaf
 
     def turn_over(self) -> None:
         """An iteration is complete: nobody needs the one before."""
