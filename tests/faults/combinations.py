@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import get_args
 
 from airflow_dagsched.switch.state import STATES, State
@@ -42,6 +43,11 @@ standby, driver               x        same       x          same         same  
 def list_states(who: str) -> set[State]:
     """States in which they must have been killed, by the table."""
     return {state for state, cell in read_rows()[who].items() if cell == PLAYED}
+
+
+def list_met(who: str, seen: Set[State]) -> Set[State]:
+    """Of the states in which they were killed those that say something: who is about to end may be met, or not."""
+    return {state for state in seen if read_rows()[who][state] != "gone"}
 
 
 def read_rows() -> dict[str, dict[State, str]]:

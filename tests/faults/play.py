@@ -154,11 +154,15 @@ class Play:
 
     def kill(self, state: State, victims: Collection[str]) -> None:
         """Kill whom of these runs, all at once, in the state that it is in."""
-        for name in victims:
-            self.cast[name].settle()
+        self.settle(victims)
         assert self.is_in(state), self._tell()
         for killed in chain.from_iterable([self.cast[name].kill() for name in victims]):
             self.seen[killed].add(state)
+
+    def settle(self, names: Collection[str]) -> None:
+        """Wait until these are at work, if they are to be in the state that it is in."""
+        for name in names:
+            self.cast[name].settle()
 
     def _tell(self) -> str:
         last = [str(each) for each in self.flow.read()[-5:]]
@@ -196,6 +200,8 @@ def play_given_up(play: Play, victims: Victims) -> None:
     """Then ask for a third graph, give it up while it starts, and kill; returns when the owner has gone on."""
     with asking(play, replace(play.plot.old, code="third"), ("deploying", "aborted")) as holds:
         play.wait(partial(play.is_in, "deploying"))
+        # A driver that starts when its graph is given up ends before it can be killed.
+        play.settle(play.cast)
         assert place_order(play.locate(THIRD_EPOCH), "abort", "a test", time.time(), "it is not wanted")
         give_up = Executor(play.flow.places.folder, {})
         play.wait(lambda: bool(give_up.step()) and play.is_in("aborted"))
