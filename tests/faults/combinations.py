@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from typing import get_args
 
 from airflow_dagsched.switch.state import STATES, State
@@ -45,7 +45,7 @@ def list_states(who: str) -> set[State]:
     return {state for state, cell in read_rows()[who].items() if cell == PLAYED}
 
 
-def list_met(who: str, seen: Set[State]) -> Set[State]:
+def list_met(who: str, seen: AbstractSet[State]) -> AbstractSet[State]:
     """Of the states in which they were killed those that say something: who is about to end may be met, or not."""
     return {state for state in seen if read_rows()[who][state] != "gone"}
 
