@@ -236,7 +236,8 @@ class StreamApplication:
         self.code = choose_code(run.failure.kind if run.failure else None)
         self._tell_end(number, run)
         run.lease.give_back()
-        run.let_go()
+        with survive(f"letting go of epoch {number}"):
+            run.let_go()
         with survive("closing connections that nobody uses"):
             close_idle_connections(self._main)
 

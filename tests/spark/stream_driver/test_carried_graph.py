@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
-from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch, find_epoch
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
 from airflow_dagsched.switch.checking.check_log import check_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.records import Aborted, Fence, Stopped
@@ -36,14 +37,33 @@ class Running:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
+        self.sessions: dict[int, Any] = {}
+        """Epoch -> a weak reference of Java's to its session."""
         self.flow = Flow(folder)
         self.feed = Feed(self.flow, Rows())
         places = self.flow.ask(OLD)
         log = FlowLog(self.flow.places.log)
         log.read()
         first = accept_epoch(self.flow.places, find_epoch(log.story, places.folder), Masking())
-        self.application = StreamApplication(spark, first)
+        self.application = StreamApplication(spark, first, open_run=self.open_run)
         self.application.begin(first, EpochLease(first))
+
+    def open_run(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> EpochRun:
+        run = EpochRun(main, epoch, lease)
+        self.sessions[epoch.number] = main._jvm.java.lang.ref.WeakReference(run.session._jsparkSession)
+        return run
+
+    def list_sessions(self) -> list[int]:
+        """Epochs whose session Java has, but for the first: threads of Spark's own that began in it keep that one."""
+        return [number for number, session in self.sessions.items() if session.get() is not None and number != 1]
+
+    def look_for_remains(self, epoch: int, listeners: int) -> None:
+        """Whether nothing is left but the epoch, and as many who listen to the application."""
+        wait_until(
+            lambda: list_kept(self.spark) == self.list_sessions() == [epoch],
+            lambda: f"{list_kept(self.spark)}, sessions {self.list_sessions()}",
+        )
+        assert count_listeners(self.spark) == listeners
 
     def until(self, is_reached: Callable[[], bool]) -> None:
         """Rows come and the application looks, as often as it takes."""
@@ -76,6 +96,7 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
     caplog.set_level(logging.CRITICAL + 1, logger="py4j.clientserver")
     flow = running.flow
     running.until(lambda: len(flow.list_batches(1)) >= 3)
+    listeners = count_listeners(running.spark)
     flow.ask(replace(OLD, code="another", sums=make_totals(fields=SUMS.replace("clicks bigint", "clicks int"))))
     running.until(lambda: bool(running.find(Aborted)))
     [another] = running.find(Aborted)
@@ -90,7 +111,15 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
     assert check_log(flow.places.log).violations == ()
     expected = total_windows(running.feed.given, flow.find_watermark(3))
     assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
-    wait_until(lambda: list_kept(running.spark) == [3], lambda: f"{list_kept(running.spark)}")
+    running.look_for_remains(3, listeners)
+    flow.ask(replace(OLD, code="third"))
+    running.until(lambda: len(running.find(Stopped)) == 2)
+    running.look_for_remains(4, listeners)
+
+
+def count_listeners(spark: SparkSession) -> int:
+    """All that is told what happens in the application."""
+    return spark.sparkContext._jsc.sc().listenerBus().listeners().size()
 
 
 def list_kept(spark: SparkSession) -> list[int]:
