@@ -12,8 +12,6 @@ REMEMBERED = {
     "spark.sql.streaming.ui.retainedQueries": "5",
     # Spark keeps each file that a batch has listed, which no other batch lists again, until there are 250 MB of them.
     "spark.sql.hive.filesourcePartitionFileCacheSize": str(16 * 2**20),
-    # It notes uploads of state also of queries that have ended, and never lets go of those; they are for a warning.
-    "spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag": "false",
 }
 """What Spark remembers of batches and queries that are over: by default it goes on growing for days. Its pages show the
 last minutes; a stream's own folder tells of all the time before.

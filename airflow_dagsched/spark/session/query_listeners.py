@@ -1,19 +1,21 @@
 """What stays in the application of each session that streaming queries have run in: its bus of their events.
 
-Spark puts one on the bus of the application for every session that starts a query, and for the copy of the session that
-the query itself runs in. It never takes one off: in an application that runs for weeks they grow more and more, and each
-event passes all of them.
+Spark puts one on the bus of the application for every session that starts a query, and for the copy of the session
+that the query itself runs in. It never takes one off: in an application that runs for weeks they grow more and more,
+and each event passes all of them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from airflow_dagsched.spark.session.private_fields import read_private
 
 log = logging.getLogger(__name__)
 
@@ -33,22 +35,6 @@ def stop_listening(session: SparkSession, queries: Iterable[StreamingQuery]) -> 
                 _take_off(session, read_private(each.streams(), "listenerBus"))
     except LookupError as error:
         log.warning("Spark goes on listening for queries that have ended: %s", error)
-
-
-def read_private(owner: Any, name: str) -> Any:
-    """The value of a field of a Java object that Scala keeps to itself. Raises ``LookupError`` where it has none such."""
-    # Scala may put the class before the name.
-    field = next((each for each in _list_fields(owner.getClass()) if str(each.getName()).endswith(name)), None)
-    if field is None:
-        raise LookupError(f"{owner.getClass().getName()} has no field {name!r}")
-    field.setAccessible(True)
-    return field.get(owner)
-
-
-def _list_fields(kind: Any) -> Iterator[Any]:
-    while kind is not None:
-        yield from kind.getDeclaredFields()
-        kind = kind.getSuperclass()
 
 
 def _find_copy(query: StreamingQuery) -> Any:

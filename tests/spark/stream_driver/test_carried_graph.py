@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.spark.session.worker_monitors import NAME
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
-from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch, find_epoch
+from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_epoch, find_epoch
 from airflow_dagsched.switch.checking.check_log import check_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.records import Aborted, Fence, Stopped
@@ -37,33 +37,20 @@ class Running:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
-        self.sessions: dict[int, Any] = {}
-        """Epoch -> a weak reference of Java's to its session."""
         self.flow = Flow(folder)
         self.feed = Feed(self.flow, Rows())
         places = self.flow.ask(OLD)
         log = FlowLog(self.flow.places.log)
         log.read()
         first = accept_epoch(self.flow.places, find_epoch(log.story, places.folder), Masking())
-        self.application = StreamApplication(spark, first, open_run=self.open_run)
+        self.application = StreamApplication(spark, first)
         self.application.begin(first, EpochLease(first))
-
-    def open_run(self, main: SparkSession, epoch: AcceptedEpoch, lease: EpochLease) -> EpochRun:
-        run = EpochRun(main, epoch, lease)
-        self.sessions[epoch.number] = main._jvm.java.lang.ref.WeakReference(run.session._jsparkSession)
-        return run
-
-    def list_sessions(self) -> list[int]:
-        """Epochs whose session Java has, but for the first: threads of Spark's own that began in it keep that one."""
-        return [number for number, session in self.sessions.items() if session.get() is not None and number != 1]
 
     def look_for_remains(self, epoch: int, listeners: int) -> None:
         """Whether nothing is left but the epoch, and as many who listen to the application."""
-        wait_until(
-            lambda: list_kept(self.spark) == self.list_sessions() == [epoch],
-            lambda: f"{list_kept(self.spark)}, sessions {self.list_sessions()}",
-        )
+        wait_until(lambda: list_kept(self.spark) == [epoch], lambda: f"{list_kept(self.spark)}")
         assert count_listeners(self.spark) == listeners
+        wait_until(lambda: count_needless_monitors(self.spark) == 0, lambda: "monitors go on")
 
     def until(self, is_reached: Callable[[], bool]) -> None:
         """Rows come and the application looks, as often as it takes."""
@@ -118,8 +105,15 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
 
 
 def count_listeners(spark: SparkSession) -> int:
-    """All that is told what happens in the application."""
-    return spark.sparkContext._jsc.sc().listenerBus().listeners().size()
+    """Buses of sessions that are told of streaming queries."""
+    listeners = spark._jvm.java.util.ArrayList(spark.sparkContext._jsc.sc().listenerBus().listeners())
+    return sum(each.getClass().getSimpleName() == "StreamingQueryListenerBus" for each in listeners)
+
+
+def count_needless_monitors(spark: SparkSession) -> int:
+    """Threads beside the one of the processes that Python functions run in, which all epochs share."""
+    threads = list(spark._jvm.java.lang.Thread.getAllStackTraces().keySet())
+    return sum(each.getName().startswith(NAME) for each in threads) - 1
 
 
 def list_kept(spark: SparkSession) -> list[int]:
