@@ -14,6 +14,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.secrecy.masking import Masking
+from airflow_dagsched.launch.streams.application_settings import FOR_WEEKS
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
@@ -33,7 +34,7 @@ PATIENCE_S = 600.0
 
 def open_spark(folder: Path) -> SparkSession:
     """A Spark of two cores, as a driver program would have it."""
-    builder = SparkSession.builder.master("local[2]").config("spark.scheduler.mode", "FAIR")
+    builder = SparkSession.builder.master("local[2]").config(map=dict(FOR_WEEKS))
     builder = (
         builder.config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

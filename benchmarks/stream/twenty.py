@@ -65,19 +65,31 @@ def measure_switches(main: SparkSession, folder: Path, switches: int) -> list[Re
 def look(main: SparkSession, switches: int) -> Remains:
     """What is there, once Spark has let go of what it will."""
     jvm: Any = main.sparkContext._jvm
-    threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean()
-    least, since = threads.getThreadCount(), time.monotonic()
-    while time.monotonic() - since < UNLOAD_S:
-        time.sleep(LOOK_S)
-        if (now := threads.getThreadCount()) < least:
-            least, since = now, time.monotonic()
+    # What is collected has Spark clean up, with threads of its own, which end when they have had nothing to do.
+    collect(jvm)
+    java_threads = count_threads(jvm)
+    collect(jvm)
+    runtime = jvm.Runtime.getRuntime()
+    heap = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
+    resident = psutil.Process().memory_info().rss / 2**20
+    return Remains(switches, round(heap, 1), java_threads, threading.active_count(), round(resident, 1))
+
+
+def collect(jvm: Any) -> None:
+    """All that neither side needs any more."""
     # Each side holds objects of the other: what one has let go of the other collects next.
     for _ in range(COLLECTIONS):
         gc.collect()
         jvm.System.gc()
         time.sleep(LOOK_S)
-    runtime = jvm.Runtime.getRuntime()
-    heap = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
-    resident = psutil.Process().memory_info().rss / 2**20
-    count = threads.getThreadCount()
-    return Remains(switches, round(heap, 1), count, threading.active_count(), round(resident, 1))
+
+
+def count_threads(jvm: Any) -> int:
+    """Java's, once none has ended for some time."""
+    threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+    least, since = int(threads.getThreadCount()), time.monotonic()
+    while time.monotonic() - since < UNLOAD_S:
+        time.sleep(LOOK_S)
+        if (now := int(threads.getThreadCount())) < least:
+            least, since = now, time.monotonic()
+    return least

@@ -20,6 +20,7 @@ from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.secrecy.private_files import write_file
+from airflow_dagsched.launch.streams.application_settings import FOR_WEEKS
 from airflow_dagsched.launch.streams.manifest import StreamManifest, find_routed
 from airflow_dagsched.launch.streams.private_folder import (
     PROPERTIES,
@@ -55,15 +56,6 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.spec.run_facts import RunFacts
 
 LEVEL = LEVELS[0]
-FOR_WEEKS = {
-    # Each epoch is a pool of its own: a graph that catches up leaves the other one its share.
-    "spark.scheduler.mode": "FAIR",
-    # A stream that lets go of executors between two batches would give up the workers its state is on.
-    "spark.dynamicAllocation.enabled": "false",
-    # The output is kept short: a hundred lines a batch would soon push out those that somebody looks for.
-    "spark.log.level": "WARN",
-}
-"""Settings of all streams, but for what the author says."""
 SHIPPED = {
     "archives": "spark.archives",
     "driver_class_path": "spark.driver.extraClassPath",

@@ -20,6 +20,7 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.difference import needs_application
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.session.callback_connections import close_idle_connections
+from airflow_dagsched.spark.session.worker_monitors import end_needless_monitors
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch, accept_epoch
@@ -236,9 +237,12 @@ class StreamApplication:
         self.code = choose_code(run.failure.kind if run.failure else None)
         self._tell_end(number, run)
         run.lease.give_back()
-        run.let_go()
+        with survive(f"letting go of epoch {number}"):
+            run.let_go()
         with survive("closing connections that nobody uses"):
             close_idle_connections(self._main)
+        with survive("ending threads that nobody needs"):
+            end_needless_monitors(self._main)
 
     def _tell_end(self, number: int, run: EpochRun) -> None:
         with survive(f"saying how epoch {number} has ended"):

@@ -11,6 +11,7 @@ from airflow_dagsched.launch.protocol.events import Failure
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.driver.failures import describe_failure, find_culprit, read_text
 from airflow_dagsched.spark.driver.launch_secrets import Refused
+from airflow_dagsched.spark.session.query_listeners import stop_listening
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.steps.call_step import StepFault
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
@@ -250,7 +251,9 @@ class EpochRun:
 
     def let_go(self) -> None:
         """Forget its queries, which have ended: Java's hold our sinks, and each side would keep the other for ever."""
+        ended = [each.query for each in self._queries]
         self._queries.clear()
+        stop_listening(self.session, ended)
 
     def finish_moves(self, story: Story) -> None:
         """Deliver what is recorded of it; its sinks may do so at the same time."""

@@ -29,31 +29,31 @@ class RunningQuery:
         self.step = step
         self.gate = gate
         self.tally = tally
-        self._query = query
+        self.query = query
 
     @property
     def is_over(self) -> bool:
         """Whether it runs no more, for whatever reason."""
         # One that Spark has stopped to wait for is told as ended, though its batch is in the sink.
-        return not self._query.isActive and not self.gate.busy
+        return not self.query.isActive and not self.gate.busy
 
     def has_work(self) -> bool:
         """Whether there are rows that it has not brought to the sink."""
-        return self.gate.busy or (not self.is_over and bool(self._query.status["isDataAvailable"]))
+        return self.gate.busy or (not self.is_over and bool(self.query.status["isDataAvailable"]))
 
     def look(self) -> None:
         """Note what it tells of the batches since the last look."""
-        last = self._query.lastProgress
+        last = self.query.lastProgress
         if last is None:
             return
         # Each that Spark keeps is a call to Java: they are asked for where one would be passed over.
-        missed = self._query.recentProgress if last["batchId"] > self.tally.batch + 1 else ()
+        missed = self.query.recentProgress if last["batchId"] > self.tally.batch + 1 else ()
         for progress in (*missed, last):
             self.tally.add(progress)
 
     def end_between_batches(self) -> None:
         """End it if no batch runs: else it is asked again, or the gate ends it before the next one."""
-        status: dict[str, Any] = self._query.status
+        status: dict[str, Any] = self.query.status
         # Spark is at work on a batch before its rows come to the sink, and after: it writes down that it is done.
         if not self.gate.busy and not status["isTriggerActive"]:
             self.stop()
@@ -61,11 +61,11 @@ class RunningQuery:
     def stop(self) -> None:
         """End it now, or when its batch comes back to Spark: that is run again when it is started the next time."""
         with suppress(Exception):
-            self._query.stop()
+            self.query.stop()
 
     def find_error(self) -> BaseException | None:
         """What ended it; None: it runs, or was ended by us."""
-        error = self.gate.error or (self._query.exception() if self.is_over else None)
+        error = self.gate.error or (self.query.exception() if self.is_over else None)
         return None if error is None or _is_of_gate(error) or _is_handed_over(error) else error
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.settings import StreamSettings
+from airflow_dagsched.spark.session.worker_monitors import NAME
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
@@ -44,6 +45,12 @@ class Running:
         first = accept_epoch(self.flow.places, find_epoch(log.story, places.folder), Masking())
         self.application = StreamApplication(spark, first)
         self.application.begin(first, EpochLease(first))
+
+    def look_for_remains(self, epoch: int, listeners: int) -> None:
+        """Whether nothing is left but the epoch, and as many who listen to the application."""
+        wait_until(lambda: list_kept(self.spark) == [epoch], lambda: f"{list_kept(self.spark)}")
+        assert count_listeners(self.spark) == listeners
+        wait_until(lambda: count_needless_monitors(self.spark) == 0, lambda: "monitors go on")
 
     def until(self, is_reached: Callable[[], bool]) -> None:
         """Rows come and the application looks, as often as it takes."""
@@ -76,6 +83,7 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
     caplog.set_level(logging.CRITICAL + 1, logger="py4j.clientserver")
     flow = running.flow
     running.until(lambda: len(flow.list_batches(1)) >= 3)
+    listeners = count_listeners(running.spark)
     flow.ask(replace(OLD, code="another", sums=make_totals(fields=SUMS.replace("clicks bigint", "clicks int"))))
     running.until(lambda: bool(running.find(Aborted)))
     [another] = running.find(Aborted)
@@ -90,7 +98,22 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
     assert check_log(flow.places.log).violations == ()
     expected = total_windows(running.feed.given, flow.find_watermark(3))
     assert compare(expected, read_table(flow.table)) == NO_DIFFERENCE
-    wait_until(lambda: list_kept(running.spark) == [3], lambda: f"{list_kept(running.spark)}")
+    running.look_for_remains(3, listeners)
+    flow.ask(replace(OLD, code="third"))
+    running.until(lambda: len(running.find(Stopped)) == 2)
+    running.look_for_remains(4, listeners)
+
+
+def count_listeners(spark: SparkSession) -> int:
+    """Buses of sessions that are told of streaming queries."""
+    listeners = spark._jvm.java.util.ArrayList(spark.sparkContext._jsc.sc().listenerBus().listeners())
+    return sum(each.getClass().getSimpleName() == "StreamingQueryListenerBus" for each in listeners)
+
+
+def count_needless_monitors(spark: SparkSession) -> int:
+    """Threads beside the one of the processes that Python functions run in, which all epochs share."""
+    threads = list(spark._jvm.java.lang.Thread.getAllStackTraces().keySet())
+    return sum(each.getName().startswith(NAME) for each in threads) - 1
 
 
 def list_kept(spark: SparkSession) -> list[int]:

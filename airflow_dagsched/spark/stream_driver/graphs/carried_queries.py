@@ -12,7 +12,8 @@ then, and thrown away: where the author's code fails it fails while the old grap
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.streams.exact_starts import has_own_list
 from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec
+from airflow_dagsched.spark.session.query_listeners import stop_listening
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.steps.call_step import StepFault
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
@@ -142,30 +144,37 @@ class _Handover:
 
     def rehearse(self) -> QueryRows:
         """See ``rehearse_queries``."""
-        session = self._open_session()
-        written, carrying = _build(session, self._epoch, self._epoch.manifest.sources, self._query)
-        handed = self._find_handed()
-        self._refuse_new_sources(handed)
-        if self._query.carries:
-            mismatches = self._compare(self._find_state(session, handed), carrying)
-            if mismatches:
-                raise _refuse(carrying.step, mismatches)
-        self._check()
-        self._keep(session)
+        with self._open_session() as session:
+            written, carrying = _build(session, self._epoch, self._epoch.manifest.sources, self._query)
+            handed = self._find_handed()
+            self._refuse_new_sources(handed)
+            if self._query.carries:
+                mismatches = self._compare(self._find_state(session, handed), carrying)
+                if mismatches:
+                    raise _refuse(carrying.step, mismatches)
+            self._check()
+            self._keep(session)
         self._prepare(handed)
         return written
 
     def take_over(self, session: SparkSession, sources: Sequence[SourceSpec]) -> QueryRows:
         """See ``take_over_queries``."""
         if not self._kept.exists():
-            self._keep(self._open_session())
+            with self._open_session() as session_of_state:
+                self._keep(session_of_state)
         handed = read_handed(self._kept)
         self._prepare(handed)
         return _build(session, self._epoch, sources, self._query, handed, self._kept)[0]
 
-    def _open_session(self) -> SparkSession:
+    @contextmanager
+    def _open_session(self) -> Iterator[SparkSession]:
         # Of its own: the author's steps register what they like in it.
-        return open_session(self._main, {**self._epoch.manifest.session, **SETTINGS})
+        session = open_session(self._main, {**self._epoch.manifest.session, **SETTINGS})
+        try:
+            yield session
+        finally:
+            # Who reads state has the session listen, as if it were to begin a query.
+            stop_listening(session, ())
 
     def _get_old(self) -> EpochPlaces:
         if self._old is None:

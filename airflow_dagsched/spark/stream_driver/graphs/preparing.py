@@ -15,10 +15,12 @@ from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from airflow_dagsched.launch.streams.exact_starts import has_own_list
 from airflow_dagsched.launch.streams.manifest import QuerySpec, SourceSpec
 from airflow_dagsched.spark.files.store import name_local
+from airflow_dagsched.spark.session.query_listeners import stop_listening
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import AcceptedEpoch
 from airflow_dagsched.spark.stream_driver.graphs.graph import Graph, QueryRows, StepFailed, list_sources
@@ -119,15 +121,19 @@ class Preparation:
         self._check = check
         # Of its own: the author's steps register what they like in it.
         self._session = open_session(main, {**epoch.manifest.session, **SETTINGS})
+        self._queries: list[StreamingQuery] = []
 
     def prepare(self, build: Build, name_checkpoint: Callable[[str], Path]) -> None:
         """Make them all. Raises ``UnknownLayout``, ``StepFailed``, what Spark raises, or as ``check``."""
         # In folders of the epoch's: a driver that was replaced must not be in the way of the next one.
         self._check()
         sources = tuple(self._empty(each) for each in self._epoch.manifest.sources)
-        for written in build(self._session, sources):
-            if written.query.step in self._reads:
-                self._prepare(written, name_checkpoint(written.query.step))
+        try:
+            for written in build(self._session, sources):
+                if written.query.step in self._reads:
+                    self._prepare(written, name_checkpoint(written.query.step))
+        finally:
+            stop_listening(self._session, self._queries)
 
     def _empty(self, source: SourceSpec) -> SourceSpec:
         """The source over no rows, if a query that is prepared reads it."""
@@ -150,6 +156,7 @@ class Preparation:
         self._session.conf.set("spark.sql.shuffle.partitions", str(written.query.partitions))
         writer = written.rows.writeStream.option("checkpointLocation", name_local(checkpoint)).outputMode("append")
         query = writer.trigger(availableNow=True).foreachBatch(_execute).start()
+        self._queries.append(query)
         try:
             while not query.awaitTermination(LOOK_S):
                 self._check()

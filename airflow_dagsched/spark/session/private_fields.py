@@ -1,0 +1,22 @@
+"""Fields of Java objects that Scala keeps to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def read_private(owner: Any, name: str) -> Any:
+    """The value of a field. Raises ``LookupError`` where this Spark's object has none of the name."""
+    # Scala may put the class before the name.
+    field = next((each for each in _list_fields(owner.getClass()) if str(each.getName()).endswith(name)), None)
+    if field is None:
+        raise LookupError(f"{owner.getClass().getName()} has no field {name!r}")
+    field.setAccessible(True)
+    return field.get(owner)
+
+
+def _list_fields(kind: Any) -> Iterator[Any]:
+    while kind is not None:
+        yield from kind.getDeclaredFields()
+        kind = kind.getSuperclass()
