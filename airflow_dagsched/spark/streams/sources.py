@@ -18,7 +18,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import aggregate, array, col, count, current_timestamp, lit, timestamp_micros, unix_micros, when
+from pyspark.sql.functions import (
+    aggregate,
+    array,
+    col,
+    count,
+    current_timestamp,
+    lit,
+    timestamp_micros,
+    unix_micros,
+    when,
+)
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.launch.streams.manifest import SourceSpec
@@ -37,6 +47,11 @@ SETTINGS: Mapping[str, str] = {
     # State files of one driver are not another's, which may run beside it for a moment.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.minBatchesToRetain": "100",
+    # A checkpoint is in a folder of this machine, where both ways come to the same rename. The other one starts a
+    # process four times for each, to see whether a file is a link: without native libraries Hadoop can't tell.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     # For as long as whoever ends a query waits for its thread, which may be in an author's function.
     "spark.sql.streaming.stopTimeout": "5s",
 }
