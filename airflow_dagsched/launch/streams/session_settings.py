@@ -31,6 +31,7 @@ OURS = {
     f"{_STREAMING}queryEvolution.enableSourceEvolution": _OFFSETS,
     f"{_STREAMING}offsetLog.formatVersion": _OFFSETS,
     f"{_STREAMING}minBatchesToRetain": _OFFSETS,
+    f"{_STREAMING}checkpointFileManagerClass": _OFFSETS,
     f"{_STREAMING}stateStore.providerClass": _STATE,
     f"{_STREAMING}stateStore.rocksdb.changelogCheckpointing.enabled": _STATE,
     f"{_STREAMING}stateStore.checkpointFormatVersion": _STATE,

@@ -18,7 +18,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import array, col, count, current_timestamp, exists, lit, timestamp_micros, unix_micros, when
+from pyspark.sql.functions import (
+    aggregate,
+    array,
+    col,
+    count,
+    current_timestamp,
+    lit,
+    timestamp_micros,
+    unix_micros,
+    when,
+)
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.launch.streams.manifest import SourceSpec
@@ -37,6 +47,11 @@ SETTINGS: Mapping[str, str] = {
     # State files of one driver are not another's, which may run beside it for a moment.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.minBatchesToRetain": "100",
+    # A checkpoint is in a folder of this machine, where both ways come to the same rename. The other one starts a
+    # process four times for each, to see whether a file is a link: without native libraries Hadoop can't tell.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     # For as long as whoever ends a query waits for its thread, which may be in an author's function.
     "spark.sql.streaming.stopTimeout": "5s",
 }
@@ -104,9 +119,11 @@ def _is_timely(moment: Column, max_ahead_s: float) -> Column:
     # earlier one, and is timely anyway.
     micros = unix_micros(moment)
     back = timestamp_micros(when(micros > lit(0), micros - lit(round(max_ahead_s * MICROS))).otherwise(micros))
-    # In a function of its own, which Spark calls as it is: the time of a batch would else be in the code that it makes
-    # of a filter, and that be compiled anew for each batch.
-    return exists(array(back), lambda each: each <= current_timestamp())
+    # By a function over nothing that Spark calls as it is: the time of a batch would else be in the code that it makes
+    # of a filter, and that be compiled anew for each batch. What is done with the row's own time is in that code, which
+    # is far faster than such a function.
+    now = aggregate(array().cast("array<int>"), current_timestamp(), lambda latest, _: latest)
+    return back <= now
 
 
 def name_taken(source: str) -> str:

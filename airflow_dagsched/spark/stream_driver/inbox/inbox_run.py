@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.wire import Unreadable, load_json
 from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.spark.files.store import LocalStore
+from airflow_dagsched.spark.session.sessions import set_session
 from airflow_dagsched.spark.stream_driver.batch_gate import BatchGate
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
@@ -21,7 +22,7 @@ from airflow_dagsched.spark.stream_driver.progress import Tally
 from airflow_dagsched.spark.stream_driver.running_query import start_query
 from airflow_dagsched.spark.streams.inbox.inbox_reader import write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_sink import InboxSink
-from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.spark.streams.inbox.inbox_writer import WRITING, InboxWriter
 from airflow_dagsched.switch.advising.behind import NOT_BEHIND, Behind
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.log.inbox_log import InboxLog
@@ -35,6 +36,7 @@ class InboxRun(EpochRun):
         # Read on by whoever looks every second; each sink has its own.
         self._inboxes = tuple(InboxLog(epoch.flow.name_inbox(each.name).log) for each in epoch.manifest.sources)
         super().__init__(main, epoch, lease)
+        set_session(self.session, WRITING)
 
     def begin_queries(self) -> None:
         """Call the steps of the sources, start a query for each; nothing of it is in the flow's log."""

@@ -28,6 +28,20 @@ from airflow_dagsched.switch.inbox.routing import Route
 
 ROWS_FOLDER, DEAD_FOLDER = "rows", "dead"
 """Of an inbox, and of a draft: what graphs read, and what none does."""
+WRITING: Mapping[str, str] = {
+    # Spark would else sort the rows by their epoch first; of a batch there are no more than these.
+    "spark.sql.maxConcurrentOutputFileWriters": "4",
+    # As Spark has them, with any time it can have: cheaper both ways than what it writes for old readers, and files
+    # say what times are in them.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""Settings of the session that the queries start in whose batches are written."""
+_OPTIONS: Mapping[str, str] = {
+    # Each row is written once, read once and soon removed.
+    "compression": "lz4_raw",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +76,8 @@ class InboxWriter:
         seen = Observation()
         measures = list_measures(self._event_time, route)
         routed = route_rows(df, self._event_time, list_spans(route, late_before, time.time() + self._max_ahead_s))
-        writer = routed.observe(seen, *measures).write.partitionBy(EPOCH)
         rows = join_path(folder, NEW, ROWS_FOLDER)
-        writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(rows)
+        routed.observe(seen, *measures).write.options(**_OPTIONS).partitionBy(EPOCH).parquet(rows)
         metrics = read_metrics(seen) or self._measure(rows, df, measures)
         dead = join_path(rows, f"{EPOCH}={DEAD}")
         # Nobody else looks into a draft that has no entry.

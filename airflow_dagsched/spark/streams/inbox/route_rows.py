@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, count_if, element_at, lit, size, unix_micros, when
-from pyspark.sql.functions import filter as filter_of
+from pyspark.sql.functions import coalesce, col, count_if, element_at, get, lit, unix_micros, when
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.spark.session.observed import quote_name
@@ -53,16 +54,18 @@ def list_spans(route: Route, late_before: float, latest: float) -> tuple[Span, .
 
 def route_rows(rows: DataFrame, event_time: str, spans: Sequence[Span]) -> DataFrame:
     """``rows`` with ``EPOCH`` and ``WHY``."""
-    moment = col(quote_name(event_time))
+    micros = unix_micros(col(quote_name(event_time)))
     begins = lit([each.begin for each in spans[1:]]).cast("array<bigint>")
-    # In a function of its own, and looked up, not compared with: times of a batch would else be in the code that Spark
-    # makes of all this, and that be compiled anew for each batch.
-    passed = size(filter_of(begins, lambda each: each <= unix_micros(moment)))
-    named = rows.withColumn(_PLACE, when(moment.isNull(), lit(1)).otherwise(passed + 2))
+    # Looked up, at a place that is not known before there is a row, though it is always the same: times of a batch
+    # would else be in the code that Spark makes of all this, and that be compiled anew for each batch.
+    first = micros.bitwiseAND(lit(0)).cast("int")
+    is_passed = [micros >= get(begins, first + lit(place)) for place in range(len(spans) - 1)]
+    passed = reduce(operator.add, [each.cast("int") for each in is_passed])
+    named = rows.withColumn(_PLACE, coalesce(passed + lit(2), lit(1)))
     epochs = lit([DEAD, *(each.epoch for each in spans)])
     reasons = lit([REASONS[0], *(each.why for each in spans)]).cast("array<string>")
-    named = named.withColumn(WHY, element_at(reasons, col(_PLACE)))
-    return named.withColumn(EPOCH, element_at(epochs, col(_PLACE))).drop(_PLACE)
+    found = {WHY: element_at(reasons, col(_PLACE)), EPOCH: element_at(epochs, col(_PLACE))}
+    return named.withColumns(found).drop(_PLACE)
 
 
 def _to_micros(moment: float) -> int:

@@ -15,7 +15,7 @@ from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox, write_schema
-from airflow_dagsched.spark.streams.inbox.inbox_writer import InboxWriter
+from airflow_dagsched.spark.streams.inbox.inbox_writer import WRITING, InboxWriter
 from airflow_dagsched.spark.streams.inbox.route_rows import list_spans
 from airflow_dagsched.spark.streams.sources import SETTINGS as SETTINGS_OF_STREAMS
 from airflow_dagsched.switch.inbox.routing import Route
@@ -37,8 +37,9 @@ def places(spark: SparkSession, tmp_path: Path) -> InboxPlaces:
     now = datetime.now(tz=UTC)
     moments = {name: datetime.fromtimestamp(int(name), tz=UTC) for name in ("12", "19", "20", "39", "40", "95")}
     rows = [*((at, name) for name, at in moments.items()), (None, "none"), (now + timedelta(days=2), "ahead")]
-    df = spark.createDataFrame(rows, SCHEMA)
-    counts = InboxWriter(spark, LocalStore(), "ts", 86_400.0).write(df, str(tmp_path / "draft"), ROUTE, 15.0)
+    session = open_session(spark, WRITING)
+    df = session.createDataFrame(rows, SCHEMA)
+    counts = InboxWriter(session, LocalStore(), "ts", 86_400.0).write(df, str(tmp_path / "draft"), ROUTE, 15.0)
     assert (counts.newest, counts.rows) == (95.0, {"2": 2, "3": 2})
     assert counts.dead == {"no time": 1, "ahead": 1, "late": 1, "passed": 1}
     found = InboxPlaces(tmp_path / "draft" / "new")
@@ -83,6 +84,18 @@ def test_the_first_reason_that_holds_is_the_row_s():
     assert [(each.epoch, each.why) for each in list_spans(Route(3), 0.0, latest)] == [(0, "late"), (3, None), ahead[1:]]
     # Everything is too far ahead of a clock that stands before it.
     assert {each.why for each in list_spans(route, 30.0, 10.0)[-3:]} == {"ahead"}
+
+
+def test_times_come_back_as_they_were(spark: SparkSession, tmp_path: Path):
+    """However old, and whatever the flow's session says of such in files."""
+    legacy = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}
+    legacy["spark.sql.parquet.datetimeRebaseModeInWrite"] = "EXCEPTION"
+    session = open_session(spark, {**legacy, **WRITING})
+    rows = session.sql("SELECT timestamp '2001-01-01' AS ts, timestamp '0999-02-03 04:05:06.123456' AS born")
+    counts = InboxWriter(session, LocalStore(), "ts", 86_400.0).write(rows, str(tmp_path / "draft"), Route(3), 0.0)
+    assert counts.rows == {"3": 1}
+    [row] = spark.read.parquet(str(tmp_path / "draft" / "new" / "rows")).selectExpr("cast(born AS string)").collect()
+    assert row["born"] == "0999-02-03 04:05:06.123456"
 
 
 def test_no_batch_is_compiled_anew_for_its_times(spark: SparkSession, tmp_path: Path):
