@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
-from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 BY_FILES = (".xml", "SparkConf", "because")
@@ -106,8 +105,7 @@ class JavaState:
 
     def list_bindings(self) -> Any:
         """Names of the objects that Java holds for Python processes."""
-        server = JavaObject("GATEWAY_SERVER", self._gateway._gateway_client)
-        return server.getGateway().getBindings().keySet()
+        return self._gateway.java_gateway_server.getGateway().getBindings().keySet()
 
     def release_bindings(self, held: Any) -> None:
         """Let go of all objects but those ``held``, and those that this process has had since it looked."""
