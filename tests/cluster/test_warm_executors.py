@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
+from airflow_dagsched.launch.warm.terms import Terms
 from demo.rest import until
 from tests.cluster.submitting import result, start
 from tests.testbed.spark_cluster import StandaloneCluster, standalone_cluster
@@ -37,7 +37,7 @@ def started() -> Iterator[StandaloneCluster]:
 @pytest.fixture
 def lab(started: StandaloneCluster, tmp_path: Path) -> Iterator[Lab]:
     settings = {**SETTINGS, **SIZE, "spark.driver.host": "127.0.0.1"}
-    with open_lab(tmp_path, master=started.master, settings=settings) as lab:
+    with open_lab(tmp_path, master=started.master, settings=settings, terms=Terms(300.0, 50)) as lab:
         lab.variables["SPARK_LOCAL_IP"] = "127.0.0.1"
         yield lab
 
@@ -47,10 +47,8 @@ def work(spark: Any) -> list[int]:
     import time
 
     def pass_on(rows: Any) -> Any:
-        from pyspark import SparkFiles
-
         time.sleep(4.0)  # else an executor that is up first takes all of them
-        yield sum(rows), SparkFiles.getRootDirectory()
+        yield sum(rows), str(Path.cwd())
 
     found = spark.sparkContext.range(100, numSlices=4).mapPartitions(pass_on).collect()
     return [sum(part for part, _ in found), len({folder for _, folder in found})]
@@ -101,15 +99,3 @@ def test_executors_that_come_too_late_go_back(started: StandaloneCluster, lab: L
     assert ran.code == 0, ran.output
     wait_until_free(started, lab)
     assert count_executors(started, ran) == EXECUTORS
-
-
-def test_one_that_is_ended_on_the_masters_page_is_a_cold_start(started: StandaloneCluster, lab: Lab) -> None:
-    first = lab.run(flow_of(come_and_go, dated=True))
-    wait_until_free(started, lab)
-    form = f"id={first.application}&terminate=true".encode()
-    with urlopen(Request(f"{started.ui}/app/kill/", form), timeout=10) as answer:
-        assert answer.status == 200
-    until("the Master has ended it", lambda: not started.state()["activeapps"] or None, timeout_s=30.0)
-    second = lab.run(flow_of(come_and_go, dated=True))
-    assert (second.code, second.number) == (0, 1), second.output
-    assert second.application != first.application

@@ -128,3 +128,25 @@ def test_a_java_that_does_not_end_is_ended(tmp_path: Path) -> None:
         os.kill(find_host(lab)["java"], signal.SIGSTOP)
         wait_until(lambda: not lab.list_folders(), "its time is over")
         wait_until(lambda: not list_processes(str(lab.folder)), "all its processes end", 40.0)
+
+
+def test_one_whose_spark_has_stopped_while_it_waited_is_a_cold_start(tmp_path: Path) -> None:
+    """As one is that its cluster has ended: the launch that comes goes elsewhere."""
+
+    def leave(spark: Any) -> None:
+        java = spark.sparkContext._jvm
+        stop = java.java.beans.EventHandler.create(
+            java.java.lang.Class.forName("java.lang.Runnable"), spark.sparkContext._jsc.sc(), "stop"
+        )
+        timer = java.java.util.concurrent.Executors.newSingleThreadScheduledExecutor()
+        timer.schedule(stop, 10, java.java.util.concurrent.TimeUnit.SECONDS)
+
+    with open_lab(tmp_path) as lab:
+        first = lab.run(flow_of(leave, dated=True))
+        assert first.code == 0, first.output
+        application, output = lab.list_warm()[0], lab.list_warm()[0].folder / OUTPUT
+        wait_until(lambda: "Successfully stopped SparkContext" in output.read_text("utf-8"), "Spark stops")
+        second = lab.run(flow_of(rows, total, dated=True))
+        assert (second.code, second.number) == (0, 1), second.output
+        assert application.folder not in lab.list_folders()
+        assert "SparkContext was shut down" in read_ends(lab)

@@ -35,7 +35,7 @@ from airflow_dagsched.launch.warm.serving import Command, Event, Serving, take_e
 from airflow_dagsched.private_socket import check_peer, listen_in, receive_text, send_text
 from airflow_dagsched.process_names import is_gone
 from airflow_dagsched.spark.driver.program import FAILED, OK, STOPPED, Source, main
-from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_temporary
+from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_rest
 from airflow_dagsched.spark.warm_driver.children import Child, fork_child, see_end
 from airflow_dagsched.spark.warm_driver.idle_mark import IdleMark
 from airflow_dagsched.spark.warm_driver.keeper import run_keeper
@@ -358,7 +358,7 @@ def _run_driver(manifest: str, number: int, lost: str) -> int:
     try:
         return main([manifest], Source(lambda secrets: attach_session(secrets, lost), let_go, number))
     finally:
-        remove_temporary()
+        remove_rest()
 
 
 def run_host(folder: Path) -> int:

@@ -35,6 +35,7 @@ class JavaState:
         self._listeners = java.java.util.ArrayList(self._sc.listenerBus().listeners())
         self._connections: frozenset[str] = frozenset()
         self._connections = self.list_connections()
+        self._threads = self._list_threads()
         self._catalog = str(spark.conf.get("spark.sql.catalogImplementation"))
 
     def put_back(self) -> None:
@@ -102,6 +103,22 @@ class JavaState:
         method = next(one for one in factory.getClass().getDeclaredMethods() if str(one.getName()).endswith(END_IDLE))
         method.setAccessible(True)
         method.invoke(factory, self._gateway.new_array(self._jvm.java.lang.Object, 0))
+
+    def forget_sessions(self) -> None:
+        """Threads of Java's pools outlive a run, and each keeps what whoever made it had then: the run's session, and
+        all that hangs on it.
+        """
+        all_ = self._list_threads()
+        new = self._jvm.java.util.HashSet(all_)
+        new.removeAll(self._threads)
+        self._threads = all_
+        inherited = self._jvm.java.lang.Class.forName("java.lang.Thread").getDeclaredField("inheritableThreadLocals")
+        inherited.setAccessible(True)
+        for thread in new:
+            inherited.set(thread, None)
+
+    def _list_threads(self) -> Any:
+        return self._jvm.java.util.HashSet(self._jvm.java.lang.Thread.getAllStackTraces().keySet())
 
     def list_bindings(self) -> Any:
         """Names of the objects that Java holds for Python processes."""
