@@ -39,6 +39,7 @@ _OPTIONS = {
         "How long applications stay when their groups have ended; empty: none does.", "", example="10 minutes"
     ),
     "warm_runs": _describe_option("Runs that a warm application serves, at most.", "50", "integer"),
+    "warm_idle": _describe_option("Warm applications that wait on a host at once, at most.", "4", "integer"),
     "executor_class_archive": _describe_option(
         "Archive of classes on the hosts of executors, made by dagsched class-archive.", "", example="/opt/spark.jsa"
     ),

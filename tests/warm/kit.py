@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from airflow_dagsched.launch.protocol.manifest import (
 )
 from airflow_dagsched.launch.warm.messages import Status
 from airflow_dagsched.launch.warm.terms import Terms
+from airflow_dagsched.process_names import name_process
 from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications, tell_end
 from airflow_dagsched.provider.warm.offer import HOST, Offer, build_request, store_request
 from tests.spark.running import Flow, manifest_of
@@ -106,6 +107,13 @@ class Lab:
     settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
     terms: Terms = field(default_factory=lambda: Terms(60.0, 50))
     roots: tuple[Path, ...] = ()
+    owner: str | None = None
+    """Name of the process whose end ends applications; None: as a launch task finds it."""
+    relay: tuple[str, ...] = ()
+    """What is run in the relay's place; empty: the relay."""
+    host: tuple[str, ...] = (HOST,)
+    variables: dict[str, str] = field(default_factory=dict)
+    """Of the environment of all its runs."""
     begun: list[Begun] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -117,11 +125,17 @@ class Lab:
     def warm(self) -> Path:
         return self.folder / "cache" / "warm"
 
-    def begin(self, flow: Flow, *, environment: Mapping[str, str] | None = None, **fields: Any) -> Begun:
-        """Start a relay, as the process of a launch task would."""
+    def begin(
+        self, flow: Flow, *, environment: Mapping[str, str] | None = None, launcher: int | None = None, **fields: Any
+    ) -> Begun:
+        """Start a relay, as the process of a launch task would.
+
+        :param launcher: that process; None: this one.
+        """
+        launcher = launcher or os.getpid()
         own = self.folder / uuid.uuid4().hex[:8]
         own.mkdir(mode=0o700)
-        made = manifest_of(own, flow, events=str(own / "events"), **{"launcher_pid": os.getpid(), **fields})
+        made = manifest_of(own, flow, events=str(own / "events"), **{"launcher_pid": launcher, **fields})
         (own / "manifest").write_text(made.to_json())
         calls = {name: cloudpickle.dumps(call) for name, call in flow.calls.items()}
         content = cloudpickle.dumps({PAYLOAD_KEY: made.to_json().encode(), SECRETS_KEY: b"[]", **calls})
@@ -136,17 +150,28 @@ class Lab:
             ENV_PAYLOAD_SHA256: hash_content(content),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(Path(__file__).parents[2]),
+            **self.variables,
             **(environment or {}),
         }
-        command = [SPARK_SUBMIT, "--master", self.master, "--properties-file", str(own / "spark.properties"), HOST]
+        command = [
+            SPARK_SUBMIT,
+            "--master",
+            self.master,
+            "--properties-file",
+            str(own / "spark.properties"),
+            *self.host,
+        ]
         offer = Offer(
             self.terms, self.folder / "cache", "dag.flow", "spark_default", "default_pool", "default", self.roots
         )
         request = build_request(offer, command, str(own / "manifest"), self.settings, told)
+        owner = request.owner if self.owner is None else self.owner
+        request = replace(request, launcher=name_process(launcher), owner=owner)
+        stored = store_request(request, own)
         output = own / "output"
         with output.open("w") as out:
             relay = subprocess.Popen(
-                store_request(request, own), env=told, stdout=out, stderr=subprocess.STDOUT, text=True,
+                [*(self.relay or stored[:-1]), stored[-1]], env=told, stdout=out, stderr=subprocess.STDOUT, text=True,
                 start_new_session=True,
             )  # fmt: skip
         self.begun.append(Begun(relay, own, output))
@@ -158,6 +183,10 @@ class Lab:
 
     def list_warm(self) -> list[Application]:
         return list(list_applications(self.warm))
+
+    def list_folders(self) -> list[Path]:
+        """Of applications, also of those that nobody is at home in."""
+        return [each for each in self.warm.iterdir() if each.is_dir()]
 
     def find_status(self) -> Status | None:
         """Of the only application."""
@@ -188,12 +217,27 @@ def open_lab(folder: Path, **how: Any) -> Iterator[Lab]:
         lab.end_all()
 
 
-def wait_until(holds: Callable[[], object], what: str, within_s: float = 60.0) -> None:
+def wait_until(holds: Callable[[], object], what: str | Callable[[], str], within_s: float = 60.0) -> None:
     """Wait for a condition, with a deadline."""
     until = time.monotonic() + within_s
     while not holds():
-        assert time.monotonic() < until, f"not within {within_s:.0f} s: {what}"
+        told = what if isinstance(what, str) else what()
+        assert time.monotonic() < until, f"not within {within_s:.0f} s: {told}"
         time.sleep(0.05)
+
+
+def list_processes(text: str) -> dict[int, list[str]]:
+    """Words of the command lines of processes that have ``text`` there, or in their environment."""
+    found = {int(each.name): each for each in Path("/proc").iterdir() if each.name.isdigit()}
+    mine = {pid: each for pid, each in found.items() if any(text in _read(each / of) for of in ("cmdline", "environ"))}
+    return {pid: words for pid, each in mine.items() if (words := _read(each / "cmdline").split("\0"))[0]}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def flow_of(*functions: Callable[..., Any], **spec: Any) -> Flow:

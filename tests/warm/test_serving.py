@@ -58,7 +58,7 @@ def find_host(lab: Lab) -> dict[str, int]:
 
 
 def list_children(pid: int) -> list[int]:
-    told = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children")]
+    told = [_read(file) for file in Path(f"/proc/{pid}/task").glob("*/children")]
     return sorted({int(number) for text in told for number in text.split()})
 
 

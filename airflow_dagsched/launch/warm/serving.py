@@ -2,11 +2,13 @@
 
 ::
 
-    waiting ──asked──> preparing ──prepared──> running ──ended well──> cleaning ──clean──> idle ──asked──> preparing
-       │                                          │                       │                 │
-       └── nobody comes ──────> ending <── broke ─┘ <──── not clean ──────┘ <──── overdue ──┘
+    waiting ──asked──> preparing ──prepared──> running ──ended well──> cleaning ──clean──> idle ──asked──> trying
+       │                                          │ ^                     │                 │                │
+       │                                          │ └──── prepared: run is taken only now ──│────────────────┤
+       └── nobody comes ──────> ending <── broke ─┘ <──── not clean ──────┘ <──── overdue ──┘ <──── unfit ───┘
 
-A run that broke half-way ends its application: what it left running in Java can be seen by nobody.
+A run that broke half-way ends its application: what it left running in Java can be seen by nobody. Whose Spark is gone
+when a run comes has not taken it, and whoever asked goes elsewhere; the first run of all hears what Spark met.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import Literal
 
 from airflow_dagsched.launch.warm.terms import Terms
 
-State = Literal["waiting", "preparing", "running", "cleaning", "idle", "ending"]
+State = Literal["waiting", "preparing", "running", "cleaning", "idle", "trying", "ending"]
 Event = Literal["asked", "prepared", "ended", "broke", "left", "clean", "unfit", "overdue", "told", "told_at_once"]
-Command = Literal["take", "refuse", "prepare", "fork", "report", "clean", "kill", "end"]
+Command = Literal["take", "prepare", "fork", "report", "clean", "kill", "end"]
 
 FIRST_WITHIN_S = 60.0
 """Whoever starts a host asks for a run at once."""
@@ -26,12 +28,14 @@ FIRST_WITHIN_S = 60.0
 TABLE: dict[tuple[State, Event], tuple[State, tuple[Command, ...]]] = {
     ("waiting", "asked"): ("preparing", ("take", "prepare")),
     ("waiting", "overdue"): ("ending", ("end",)),
-    ("idle", "asked"): ("preparing", ("take", "prepare")),
+    ("idle", "asked"): ("trying", ("prepare",)),
     ("idle", "overdue"): ("ending", ("end",)),
-    ("preparing", "asked"): ("preparing", ("refuse",)),
+    ("trying", "prepared"): ("running", ("take", "fork")),
+    ("trying", "unfit"): ("ending", ("end",)),
+    ("trying", "left"): ("ending", ("end",)),
+    ("trying", "told_at_once"): ("ending", ("end",)),
     ("preparing", "prepared"): ("running", ("fork",)),
     ("preparing", "left"): ("ending", ("end",)),
-    ("running", "asked"): ("running", ("refuse",)),
     ("running", "ended"): ("cleaning", ("report", "clean")),
     ("running", "broke"): ("ending", ("report", "end")),
     ("running", "left"): ("ending", ("kill", "end")),
@@ -77,7 +81,7 @@ def take_event(
 
     :param reason: why, for what ends it.
     """
-    if event == "told" and serving.state in ("preparing", "running"):
+    if event == "told" and serving.state in ("preparing", "trying", "running"):
         return replace(serving, last=serving.last or reason), ()
     # Of a run that was the last one nothing need be cleaned: the application goes.
     has_ended = (serving.state, event) == ("running", "ended")

@@ -9,6 +9,8 @@ from datetime import timedelta
 UNITS = {"s": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*")
 LONGEST_S = 24 * 3600.0
+MOST_IDLE = 4
+"""Applications that may wait at once on a host, of one user."""
 MOST_HEAP = 0.7
 """Share of Java's heap that may still be taken once it has been collected after a run."""
 
@@ -20,6 +22,7 @@ class Terms:
     idle_s: float
     """So long it waits for its next run."""
     most_runs: int
+    most_idle: int = MOST_IDLE
     most_heap: float = MOST_HEAP
 
 

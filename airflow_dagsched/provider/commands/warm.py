@@ -35,7 +35,7 @@ def stop(args: Any) -> None:
         sys.exit(f"no warm application {', '.join(unknown)} on this machine: airflow dagsched warm list")
     for name in args.names or found:
         standing = tell_end(found[name], "somebody told it to", at_once=args.now)
-        is_at_work = standing is not None and standing.state in ("preparing", "running") and not args.now
+        is_at_work = standing is not None and standing.state in ("preparing", "trying", "running") and not args.now
         print(f"{name}: ends {'when its run has ended' if is_at_work else 'now'}")
 
 

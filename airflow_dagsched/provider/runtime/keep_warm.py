@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_dagsched.launch.secrecy.cache_folder import open_private_folder
 from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.launch.warm.terms import Terms
-from airflow_dagsched.provider.spec.configuration import read_cache_dir, read_warm_runs
+from airflow_dagsched.provider.spec.configuration import read_cache_dir, read_warm_idle, read_warm_runs
 from airflow_dagsched.provider.warm.offer import Offer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make_offer(attempt: Attempt, allocation: Allocation) -> Offer | None:
         return None
     task = attempt.context["ti"].task if "ti" in attempt.context else attempt.launch
     return Offer(
-        terms=Terms(flow.warm_s, read_warm_runs()),
+        terms=Terms(flow.warm_s, read_warm_runs(), read_warm_idle()),
         cache=cache,
         label=f"{flow.dag_id}.{flow.name}",
         connection=flow.conn_id,

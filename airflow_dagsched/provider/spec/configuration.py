@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowConfigException
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.secrecy.cache_folder import choose_cache_folder
-from airflow_dagsched.launch.warm.terms import read_duration
+from airflow_dagsched.launch.warm.terms import MOST_IDLE, read_duration
 
 T = TypeVar("T")
 
@@ -66,10 +66,19 @@ def read_warm_s() -> float:
 
 def read_warm_runs() -> int:
     """Runs that a warm application serves, at most."""
-    return _read_option("warm_runs", lambda name: _read_count(conf.getint("dagsched", name, fallback=50)), "1 or more")
+    return _read_count("warm_runs", 50)
 
 
-def _read_count(number: int) -> int:
+def read_warm_idle() -> int:
+    """Warm applications that may wait at once on a host, of one user."""
+    return _read_count("warm_idle", MOST_IDLE)
+
+
+def _read_count(name: str, fallback: int) -> int:
+    return _read_option(name, lambda name: _check_count(conf.getint("dagsched", name, fallback=fallback)), "1 or more")
+
+
+def _check_count(number: int) -> int:
     if number < 1:
         raise ValueError
     return number

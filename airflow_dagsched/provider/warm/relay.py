@@ -95,7 +95,6 @@ class Relay:
         link = None
         try:
             output = (folder / OUTPUT).open("rb")
-            output.seek(0, os.SEEK_END)
             link = connect_to(folder, LEAVES_WITHIN_S)
             asked = RunAsked(self._request.manifest, dict(os.environ), str(Path.cwd()))
             send_text(link, encode_message(asked), (1, 2))

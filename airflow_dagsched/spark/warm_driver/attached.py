@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -59,8 +61,24 @@ def let_go() -> None:
         sc.cancelAllJobs()
 
 
-def remove_temporary() -> None:
-    """Remove the folder that PySpark made for this run: Java would keep it for as long as it runs."""
+def remove_rest() -> None:
+    """Remove what PySpark made for this run, and Java would keep for as long as it runs: a folder and a connection."""
     sc = SparkContext._active_spark_context
-    if sc is not None:
-        shutil.rmtree(sc._temp_dir, ignore_errors=True)
+    if sc is None:
+        return
+    shutil.rmtree(sc._temp_dir, ignore_errors=True)
+    with suppress(Py4JError):  # Java is gone
+        _close_accumulator(sc)
+
+
+def _close_accumulator(sc: Any) -> None:
+    """Close what Java has opened to hand accumulators' values to this process. It is no socket that is closed when
+    nobody has it any more.
+    """
+    field = sc._javaAccumulator.getClass().getDeclaredField("socket")
+    field.setAccessible(True)
+    opened = field.get(sc._javaAccumulator)
+    if opened is not None:
+        # PySpark takes the end of a connection for an error, and prints it.
+        sc._accumulatorServer.handle_error = lambda *_: None
+        opened.close()

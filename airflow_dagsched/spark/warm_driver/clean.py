@@ -3,7 +3,8 @@
     its process       gone: modules, threads, signal handlers, working folder, environment
     its sessions      gone: temporary views and functions, settings, current database, listeners of queries
     undone here       jobs, kept data, global views, Spark listeners, checkpoint folder, log levels, Spark's own
-                      settings, Java's properties, time zone and locale, Python processes of executors, what Py4J holds
+                      settings, Java's properties, time zone and locale, Python processes of executors, what Py4J holds,
+                      sessions that threads hold
     not undone        files and jars it added, Hadoop settings, tables of a catalog in memory, streaming queries,
                       threads: they end the application
 
@@ -52,6 +53,7 @@ class Cleaner:
         self._java.put_back()
         self._java.end_python_workers()
         trouble = self._find_trouble()
+        self._java.forget_sessions()
         self._java.release_bindings(self._held)
         return trouble
 

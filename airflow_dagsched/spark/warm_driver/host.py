@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_dagsched.launch.warm.about import ENDED, About, read_about
+from airflow_dagsched.launch.warm.about import ENDED, OUTPUT, About, read_about
 from airflow_dagsched.launch.warm.identity import is_of_one_task
 from airflow_dagsched.launch.warm.messages import (
     EndAsked,
@@ -35,8 +35,9 @@ from airflow_dagsched.launch.warm.serving import Command, Event, Serving, take_e
 from airflow_dagsched.private_socket import check_peer, listen_in, receive_text, send_text
 from airflow_dagsched.process_names import is_gone
 from airflow_dagsched.spark.driver.program import FAILED, OK, STOPPED, Source, main
-from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_temporary
-from airflow_dagsched.spark.warm_driver.children import Child, fork_child
+from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_rest
+from airflow_dagsched.spark.warm_driver.children import Child, fork_child, see_end
+from airflow_dagsched.spark.warm_driver.idle_mark import IdleMark
 from airflow_dagsched.spark.warm_driver.keeper import run_keeper
 from airflow_dagsched.spark.warm_driver.orders import Answer, Order, decode_answer, encode_order
 
@@ -45,6 +46,10 @@ MOST_ENDS = 100
 """That are remembered."""
 ANSWER_WITHIN_S = 2.0
 """Seconds a process of this user has to say what it wants, and the keeper to stop Spark."""
+
+
+JAVA_WITHIN_S = 20.0
+"""Seconds that Java has to end, once nobody needs it."""
 
 
 @dataclass
@@ -75,16 +80,16 @@ class Host:
         """In a run's own process: what it does there."""
         self.has_stopped = False
         """Whether Spark has, in the end."""
-        self._java = os.getppid()
+        self.java = os.getppid()
         self._code = FAILED
         self._added: dict[str, str] | None = None
         """What spark-submit added to the environment."""
         self._answer = Answer()
         self._child: Child | None = None
         self._told = False
+        self._mark = IdleMark(folder)
         self._commands: Mapping[Command, Callable[[], None]] = {
-            "take": lambda: None,
-            "refuse": lambda: None,
+            "take": self._take_run,
             "prepare": self._prepare,
             "fork": self._fork_run,
             "report": self._report_end,
@@ -128,18 +133,23 @@ class Host:
             self._commands[command]()
             if self.next_run is not None:
                 return
-        if self.serving.state != "ending":
-            self._listen()
+        if self.serving.state == "ending":
+            return
+        self._listen()
+        if self.serving.state == "idle":
+            self._mark.put()
 
     def _look(self) -> None:
         """At what nobody tells."""
         now, deadline = time.monotonic(), self.serving.find_deadline(self.about.terms)
         if self._told:
             self._happen("told_at_once", "it was told to end")
-        elif os.getppid() != self._java:
+        elif os.getppid() != self.java:
             self._happen("told_at_once", "its Java is gone")
         elif deadline is not None and now >= deadline:
             self._happen("overdue", f"nobody came for {now - self.serving.since:.0f} s")
+        elif self.serving.state == "idle" and (later := self._mark.count_later()) >= self.about.terms.most_idle:
+            self._happen("told", f"{later} others have waited for less long")
         elif self.about.owner and is_gone(self.about.owner):
             self._happen("told", "Airflow's worker is gone")
         elif self.serving.state == "waiting" and is_gone(self.about.starter):
@@ -173,7 +183,6 @@ class Host:
             asked.close()
             return
         self.asked = asked
-        _send(asked.link, Taken(self.serving.runs + 1))
         self._selector.register(asked.link, selectors.EVENT_READ, self._hear_relay)
         self._happen("asked")
 
@@ -205,6 +214,8 @@ class Host:
         self._answer = decode_answer(received[0])
         if self.serving.state == "preparing":
             self._happen("prepared")
+        elif self.serving.state == "trying":
+            self._happen("unfit" if self._answer.trouble else "prepared", self._answer.trouble)
         elif self.serving.state == "cleaning":
             event: Event = "unfit" if self._answer.trouble else "clean"
             self._happen(event, self._answer.trouble)
@@ -241,8 +252,17 @@ class Host:
         elif is_listening and not is_wanted:
             self._selector.unregister(self._listener)
 
+    def _take_run(self) -> None:
+        assert self.asked is not None
+        _send(self.asked.link, Taken(self.serving.runs))
+
     def _prepare(self) -> None:
         assert self.asked is not None
+        if self.serving.state == "trying":
+            self._mark.remove()
+            # What Java has printed until now the relays before this one have read.
+            with suppress(OSError):
+                os.truncate(self.folder / OUTPUT, 0)
         told = self.asked.run.environment
         if self._added is None:
             self._added = {name: value for name, value in os.environ.items() if told.get(name) != value}
@@ -338,7 +358,7 @@ def _run_driver(manifest: str, number: int, lost: str) -> int:
     try:
         return main([manifest], Source(lambda secrets: attach_session(secrets, lost), let_go, number))
     finally:
-        remove_temporary()
+        remove_rest()
 
 
 def run_host(folder: Path) -> int:
@@ -351,5 +371,6 @@ def run_host(folder: Path) -> int:
     host.run()
     if host.next_run is not None:
         return host.next_run()
+    see_end(host.java, JAVA_WITHIN_S)
     # Where Spark goes on, Java would wait for it: another code than 0 ends it all the same.
     return OK if host.has_stopped else STOPPED

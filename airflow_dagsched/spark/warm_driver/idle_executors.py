@@ -1,7 +1,12 @@
 """Executors of an application that waits: they go back to the cluster, and are asked for again.
 
 So a warm application holds nothing of a cluster between runs but its driver's own place, and each run has executors
-that no other run has used.
+that no other run has used::
+
+    at first          after a run                        for the next one
+    Spark's Master    a target of 0, all are killed      no target, as at first: the limit is spark.cores.max
+    YARN              a target of 0, all are killed      spark.executor.instances
+    dynamic           all are killed                     Spark asks for them as there is work
 """
 
 from __future__ import annotations
@@ -9,6 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+NO_LIMIT = 2**31 - 1
+"""Spark's Master takes this for an application that names no number of executors, whatever its settings say."""
+ON_YARN = 2
+"""Executors that Spark asks YARN for where no setting says how many."""
 
 
 class IdleExecutors:
@@ -18,29 +28,45 @@ class IdleExecutors:
         sc = spark.sparkContext
         self._sc: Any = sc._jsc.sc()
         self._jvm: Any = spark._jvm
-        self._count = None if str(sc.master).startswith("local[") or str(sc.master) == "local" else _count(sc.getConf())
+        self._is_local = bool(self._sc.isLocal())
+        has_own = bool(self._sc.executorAllocationManager().isDefined())
+        self._target = None if has_own else read_target(str(sc.master), sc.getConf())
+        """None: Spark has one, which changes with what there is to do."""
         self._are_back = False
 
     def give_back(self) -> None:
         """All of them."""
-        if self._count is not None:
-            self._sc.requestTotalExecutors(0, 0, self._jvm.PythonUtils.toScalaMap(self._jvm.java.util.HashMap()))
-            self._sc.killExecutors(self._sc.getExecutorIds())
-            self._are_back = True
+        if self._is_local:
+            return
+        if self._target is not None:
+            self._ask_for(0)
+        self._kill_all()
+        self._are_back = True
+
+    def give_late_back(self) -> None:
+        """Those that came up only now: they were granted to a run that has ended."""
+        if self._are_back and self._target is not None:
+            self._kill_all()
 
     def ask_back(self) -> None:
         """As many as there were to be at first."""
-        if self._count is not None and self._are_back:
-            self._sc.requestTotalExecutors(
-                self._count, 0, self._jvm.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
-            )
-            self._are_back = False
+        if self._are_back and self._target is not None:
+            self._ask_for(self._target)
+        self._are_back = False
+
+    def _kill_all(self) -> None:
+        there = self._sc.getExecutorIds()
+        if there.nonEmpty():
+            # Not SparkContext's method, which refuses where Spark allocates. Neither the target changes nor what counts
+            # as failed; at once.
+            self._sc.schedulerBackend().killExecutors(there, False, False, True)
+
+    def _ask_for(self, count: int) -> None:
+        nowhere = self._jvm.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
+        self._sc.requestTotalExecutors(count, 0, nowhere)
 
 
-def _count(conf: Any) -> int:
-    """Executors that the application was submitted with."""
-    named = conf.get("spark.executor.instances", None)
-    if named is not None:
-        return int(named)
-    most, each = conf.get("spark.cores.max", None), conf.get("spark.executor.cores", None)
-    return int(most) // int(each) if most is not None and each is not None else 2**16
+def read_target(master: str, conf: Any) -> int:
+    """Executors that the manager was asked for at first."""
+    # Spark's Master looks at spark.executor.instances only where Spark allocates.
+    return int(conf.get("spark.executor.instances", str(ON_YARN))) if master.startswith("yarn") else NO_LIMIT

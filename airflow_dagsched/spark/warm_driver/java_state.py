@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
-from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 BY_FILES = (".xml", "SparkConf", "because")
@@ -36,6 +35,7 @@ class JavaState:
         self._listeners = java.java.util.ArrayList(self._sc.listenerBus().listeners())
         self._connections: frozenset[str] = frozenset()
         self._connections = self.list_connections()
+        self._threads = self._list_threads()
         self._catalog = str(spark.conf.get("spark.sql.catalogImplementation"))
 
     def put_back(self) -> None:
@@ -104,10 +104,25 @@ class JavaState:
         method.setAccessible(True)
         method.invoke(factory, self._gateway.new_array(self._jvm.java.lang.Object, 0))
 
+    def forget_sessions(self) -> None:
+        """Threads of Java's pools outlive a run, and each keeps what whoever made it had then: the run's session, and
+        all that hangs on it.
+        """
+        all_ = self._list_threads()
+        new = self._jvm.java.util.HashSet(all_)
+        new.removeAll(self._threads)
+        self._threads = all_
+        inherited = self._jvm.java.lang.Class.forName("java.lang.Thread").getDeclaredField("inheritableThreadLocals")
+        inherited.setAccessible(True)
+        for thread in new:
+            inherited.set(thread, None)
+
+    def _list_threads(self) -> Any:
+        return self._jvm.java.util.HashSet(self._jvm.java.lang.Thread.getAllStackTraces().keySet())
+
     def list_bindings(self) -> Any:
         """Names of the objects that Java holds for Python processes."""
-        server = JavaObject("GATEWAY_SERVER", self._gateway._gateway_client)
-        return server.getGateway().getBindings().keySet()
+        return self._gateway.java_gateway_server.getGateway().getBindings().keySet()
 
     def release_bindings(self, held: Any) -> None:
         """Let go of all objects but those ``held``, and those that this process has had since it looked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import select
 import signal
 import socket
 import traceback
@@ -22,6 +23,9 @@ from airflow_dagsched.spark.driver.stop import stop_spark
 from airflow_dagsched.spark.warm_driver.clean import Cleaner
 from airflow_dagsched.spark.warm_driver.idle_executors import IdleExecutors
 from airflow_dagsched.spark.warm_driver.orders import Answer, Order, decode_order, encode_order
+
+LOOK_S = 2.0
+"""Seconds between two looks at an application that waits."""
 
 
 class Keeper:
@@ -45,6 +49,12 @@ class Keeper:
         except Exception as error:  # noqa: BLE001 - whatever it is, the application is no good any more
             traceback.print_exc()
             return Answer(trouble=f"{type(error).__name__}: {error}")
+
+    def look_after(self) -> None:
+        """Between orders: what only comes to be seen with time."""
+        with suppress(Exception):  # what is wrong with Spark the next order meets
+            if self._executors is not None:
+                self._executors.give_late_back()
 
     def _prepare(self, environment: Mapping[str, str]) -> Answer:
         """Spark for the next run; the first one makes it."""
@@ -89,6 +99,14 @@ def run_keeper(link: socket.socket, most_heap: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keeper = Keeper(most_heap)
     with suppress(OSError):
-        while (received := receive_text(link)) is not None:
-            send_text(link, encode_order(keeper.answer(decode_order(received[0]))))
+        while (order := _await_order(link, keeper)) is not None:
+            send_text(link, encode_order(keeper.answer(order)))
     os._exit(0)
+
+
+def _await_order(link: socket.socket, keeper: Keeper) -> Order | None:
+    """The next one; None: the host has closed the link."""
+    while not select.select([link], [], [], LOOK_S)[0]:
+        keeper.look_after()
+    received = receive_text(link)
+    return decode_order(received[0]) if received is not None else None

@@ -29,7 +29,15 @@ def play(*events: Event, terms: Terms = TERMS) -> tuple[Serving, list[str]]:
 def test_runs_come_one_after_another() -> None:
     serving, done = play(*ONE_RUN, *ONE_RUN)
     assert (serving.state, serving.runs) == ("idle", 2)
-    assert done == ["take", "prepare", "fork", "report", "clean"] * 2
+    first, later = ["take", "prepare", "fork"], ["prepare", "take", "fork"]
+    assert done == [*first, "report", "clean", *later, "report", "clean"]
+
+
+def test_a_run_that_comes_when_spark_is_gone_is_not_taken() -> None:
+    """Whoever asked starts an application of its own; the first run of all hears what Spark met."""
+    serving, done = play(*ONE_RUN, "asked", "unfit")
+    assert (serving.state, serving.runs, done[-2:]) == ("ending", 1, ["prepare", "end"])
+    assert play("asked", "prepared")[1] == ["take", "prepare", "fork"]
 
 
 def test_the_last_of_its_runs_ends_it() -> None:
@@ -46,7 +54,7 @@ def test_a_run_that_broke_ends_it() -> None:
 def test_told_to_end_it_brings_its_run_to_its_end() -> None:
     serving, done = play("asked", "prepared", "told")
     assert (serving.state, serving.last) == ("running", "because")
-    serving, done = play("asked", "prepared", "told", "ended")
+    serving, done = play(*ONE_RUN, "asked", "told", "prepared", "ended")
     assert (serving.state, done[-2:]) == ("ending", ["report", "end"])
     assert play("asked", "prepared", "told_at_once")[1][-2:] == ["kill", "end"]
 
@@ -68,6 +76,7 @@ def test_whatever_happens(events: list[Event]) -> None:
         assert not (was_ending and commands)
         at_work += ("take" in commands) - ("report" in commands)
         assert at_work in (0, 1)
+        assert ("fork" not in commands) or at_work == 1
         assert serving.runs <= TERMS.most_runs
         assert ("end" in commands) == (serving.state == "ending" and not was_ending)
         assert bool(serving.reason) == (serving.state == "ending")
